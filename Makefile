@@ -1,0 +1,34 @@
+# The two commands of the README are `make demo` and `make test`; everything happens in .venv here.
+PYTHON ?= python3
+BIN := .venv/bin
+SCALE ?= 0.1
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: demo test test-long lint bench clean
+
+demo: .venv/ready
+	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
+
+test: .venv/ready lint
+	$(BIN)/python -m pytest -m "not long" $(ARGS)
+
+test-long: .venv/ready
+	$(BIN)/python -m pytest -m long $(ARGS)
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+bench: .venv/ready
+	for each in overhead partitions; do $(BIN)/python -m benchmarks.$$each --json benchmarks/results/$$each.json || exit 1; done
+
+# Made anew when the metadata changes.
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or newer is needed; name one with: make PYTHON=python3.11"; exit 1; }
+	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { echo "A JDK 17 is needed; install one and put java on PATH"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build target

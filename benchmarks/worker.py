@@ -1,0 +1,72 @@
+"""The Spark process that a benchmark measures in. Reads requests as JSON lines, answers likewise."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+
+def main() -> None:
+    began = time.perf_counter()
+    spark = _session(json.loads(sys.argv[1]))
+    _say({"seconds": time.perf_counter() - began})
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "run" in request:
+            _say({"seconds": [_timed(lambda text=text: spark.sql(text).collect()) for text in request["run"]]})
+        elif "rows" in request:
+            rows = spark.sql(request["rows"]).collect()
+            _say({"rows": json.loads(json.dumps([list(row) for row in rows], default=str))})
+        else:
+            _say({"value": CALLS[request["call"]](spark, *request["arguments"])})
+    spark.stop()
+
+
+def observe(spark, asked: list[dict[str, Any]]) -> dict[str, Any]:
+    """Seconds to look at a table's state, and how many partitions were listed."""
+    found: list[Any] = []
+    seconds = _timed(
+        lambda: found.append(spark._jvm.io.headwater.spark.Tables.observe(spark._jsparkSession, json.dumps(asked)))
+    )
+    return {"seconds": seconds, "partitions": len(json.loads(found[0])[0]["partitions"])}
+
+
+CALLS = {"observe": observe}
+
+
+def _session(conf: dict[str, str]):
+    from pyspark.sql import SparkSession
+
+    home = os.environ["BENCHMARK_HOME"]
+    defaults = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": f"{home}/warehouse",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
+        "spark.driver.memory": "3g",
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder
+    for key, value in {**defaults, **conf}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _timed(work) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _say(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+package io.headwater.spark
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.{SaveMode, SparkSession}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.plans.logical.{InsertIntoStatement, LogicalPlan}
+import org.apache.spark.sql.catalyst.streaming.WriteToStream
+import org.apache.spark.sql.execution.command._
+import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, LogicalRelation}
+import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
+import org.apache.spark.sql.headwater.{Access, HeadwaterException}
+
+/** Refuses statements that would write into a materialized view past Headwater. */
+case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit) {
+
+  override def apply(plan: LogicalPlan): Unit =
+    if (!Internal.is(session)) plan.foreach(node => target(node).filter(Views.is).foreach(refuse))
+
+  private def target(node: LogicalPlan): Option[CatalogTable] = node match {
+    case insert: InsertIntoHadoopFsRelationCommand => insert.catalogTable
+    case insert: InsertIntoStatement => insert.table.collectFirst { case LogicalRelation(_, _, Some(table), _, _) => table }
+    case create: CreateDataSourceTableAsSelectCommand if create.mode != SaveMode.Ignore => named(create.table.identifier)
+    case stream: WriteToStream => stream.catalogTable.filter(Views.is).map(unmarked)
+    case truncate: TruncateTableCommand => named(truncate.tableName)
+    case load: LoadDataCommand => named(load.table)
+    case add: AlterTableAddPartitionCommand => named(add.tableName)
+    case drop: AlterTableDropPartitionCommand => named(drop.tableName)
+    case rename: AlterTableRenamePartitionCommand => named(rename.tableName)
+    case move: AlterTableSetLocationCommand => named(move.tableName)
+    case rename: AlterTableRenameCommand if !rename.isView => named(rename.oldName)
+    case add: AlterTableAddColumnsCommand => named(add.table)
+    case change: AlterTableChangeColumnCommand => named(change.tableName)
+    case repair: RepairTableCommand => named(repair.tableName)
+    case set: AlterTableSetPropertiesCommand if set.properties.keys.exists(Views.owns) => named(set.tableName)
+    case unset: AlterTableUnsetPropertiesCommand if unset.propKeys.exists(Views.owns) => named(unset.tableName)
+    case _ => None
+  }
+
+  private def named(identifier: org.apache.spark.sql.catalyst.TableIdentifier): Option[CatalogTable] = {
+    val catalog = Access.classic(session).sessionState.catalog
+    if (catalog.tableExists(identifier)) Some(catalog.getTableMetadata(identifier)) else None
+  }
+
+  /** By now Spark has marked the view's directory as written by a stream, which makes it read as empty. */
+  private def unmarked(table: CatalogTable): CatalogTable = {
+    val mark = new Path(new Path(table.location), FileStreamSink.metadataDir)
+    mark.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).delete(mark, true)
+    table
+  }
+
+  private def refuse(table: CatalogTable): Unit =
+    throw new HeadwaterException(
+      s"${table.identifier.unquotedString} is a materialized view, which only Headwater writes. Write to the tables " +
+        s"it reads, change it with CREATE OR REPLACE or ALTER MATERIALIZED VIEW, or recompute it with " +
+        s"REFRESH MATERIALIZED VIEW ${table.identifier.table} FULL.")
+}
+
+object Views {
+  /** The property that marks a catalog table as a materialized view of Headwater's. */
+  val Marker = "headwater.view"
+
+  /** Whether a property of a view's table is Headwater's to write. */
+  def owns(property: String): Boolean = property.startsWith("headwater.")
+
+  def is(table: CatalogTable): Boolean = table.properties.contains(Marker)
+}

@@ -1,0 +1,136 @@
+package io.headwater.spark
+
+import java.nio.charset.StandardCharsets
+import java.security.MessageDigest
+
+import scala.collection.parallel.CollectionConverters._
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.orc.OrcFile
+import org.apache.parquet.hadoop.ParquetFileReader
+import org.apache.parquet.hadoop.util.HadoopInputFile
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathName
+import org.apache.spark.sql.headwater.Access
+import org.json4s._
+import org.json4s.jackson.JsonMethods.{compact, parse, render}
+
+/** Listings of directories: what files there are, and a fingerprint that differs when they do. */
+object Files {
+
+  def state(session: SparkSession, directory: Option[Path]): JObject = states(session, Seq(directory)).head
+
+  /** One state a directory, listed side by side when there are many. */
+  def states(session: SparkSession, directories: Seq[Option[Path]]): Seq[JObject] = {
+    val conf = Access.classic(session).sessionState.newHadoopConf()
+    if (directories.size < 32) directories.map(state(conf, _))
+    else directories.par.map(state(conf, _)).seq
+  }
+
+  private def state(conf: Configuration, directory: Option[Path]): JObject = {
+    val files = directory.map(data(conf, _)).getOrElse(Nil)
+    val digest = MessageDigest.getInstance("MD5")
+    files.map { case (name, file) => s"$name ${file.getLen} ${file.getModificationTime}\n" }.sorted
+      .foreach(line => digest.update(line.getBytes(StandardCharsets.UTF_8)))
+    directory.foreach(path => digest.update(path.toString.getBytes(StandardCharsets.UTF_8)))
+    JObject(
+      "fingerprint" -> JString(digest.digest().map(byte => f"$byte%02x").mkString),
+      "location" -> directory.map(path => JString(path.toString)).getOrElse(JNull),
+      "files" -> JLong(files.size),
+      "bytes" -> JLong(files.map(_._2.getLen).sum))
+  }
+
+  /** The files Spark would read below a directory (or at a glob or file), with their relative names. */
+  private def data(conf: Configuration, directory: Path): Seq[(String, FileStatus)] = {
+    val fs = directory.getFileSystem(conf)
+    def below(path: Path, prefix: String): Seq[(String, FileStatus)] =
+      fs.listStatus(path).toSeq.filterNot(status => hidden(status.getPath.getName)).flatMap { status =>
+        val name = prefix + status.getPath.getName
+        if (status.isDirectory) below(status.getPath, name + "/") else Seq(name -> status)
+      }
+    val roots = Option(fs.globStatus(directory)).map(_.toSeq).getOrElse(Nil)
+    roots.flatMap { root =>
+      if (root.isFile) Seq(root.getPath.toString -> root)
+      else try below(root.getPath, "") catch { case _: java.io.FileNotFoundException => Nil }
+    }
+  }
+
+  private def hidden(name: String): Boolean =
+    (name.startsWith("_") && !name.contains("=")) || name.startsWith(".") || name.endsWith("._COPYING_")
+
+  /**
+   * The partition directories that a write of `columns` levels made below `root`.
+   * @return a JSON list of {"values": {column: value or null}, "location", "fingerprint", "files", "bytes", "rows"};
+   *   rows are null where the format's files do not tell them
+   */
+  def written(session: SparkSession, root: String, columns: Int, format: String): String = {
+    val conf = Access.classic(session).sessionState.newHadoopConf()
+    val fs = new Path(root).getFileSystem(conf)
+    def leaves(path: Path, depth: Int): Seq[Path] =
+      if (depth == 0) Seq(path)
+      else fs.listStatus(path).toSeq.filter(s => s.isDirectory && s.getPath.getName.contains("="))
+        .flatMap(s => leaves(s.getPath, depth - 1))
+    val paths = if (fs.exists(new Path(root))) leaves(new Path(root), columns) else Nil
+    val states = this.states(session, paths.map(Some(_)))
+    compact(render(JArray(paths.zip(states).map { case (path, state) =>
+      JObject(("values" -> JObject(values(path, columns))) :: ("rows" -> rows(conf, path, format)) :: state.obj)
+    }.toList)))
+  }
+
+  /** The number of rows by the files' own footers, without a Spark job. */
+  private def rows(conf: Configuration, directory: Path, format: String): JValue = {
+    def sum(count: Path => Long): JValue = JLong(data(conf, directory).map(file => count(file._2.getPath)).sum)
+    format match {
+      case "parquet" => sum { path =>
+        val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf))
+        try reader.getRecordCount finally reader.close()
+      }
+      case "orc" => sum { path =>
+        val reader = OrcFile.createReader(path, OrcFile.readerOptions(conf))
+        try reader.getNumberOfRows finally reader.close()
+      }
+      case _ => JNull
+    }
+  }
+
+  private def values(path: Path, columns: Int): List[(String, JValue)] =
+    Iterator.iterate(path)(_.getParent).take(columns).map(_.getName).toList.reverse.map { name =>
+      val Array(column, value) = name.split("=", 2)
+      unescapePathName(column) -> (unescapePathName(value) match {
+        case "__HIVE_DEFAULT_PARTITION__" => JNull
+        case text => JString(text)
+      })
+    }
+
+  /** Makes a directory, and those above it. */
+  def make(session: SparkSession, path: String): Unit = {
+    val made = new Path(path)
+    made.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).mkdirs(made)
+  }
+
+  /** Removes directories and, when they are left empty, their parents below `root`. */
+  def delete(session: SparkSession, root: String, paths: String): Unit = {
+    val conf = Access.classic(session).sessionState.newHadoopConf()
+    val top = new Path(root)
+    val fs = top.getFileSystem(conf)
+    parse(paths).asInstanceOf[JArray].arr.foreach {
+      case JString(each) =>
+        val path = fs.makeQualified(new Path(each))
+        fs.delete(path, true)
+        Iterator.iterate(path.getParent)(_.getParent)
+          .takeWhile(parent => parent != null && parent.toUri.getPath.startsWith(top.toUri.getPath + "/"))
+          .takeWhile(parent => fs.exists(parent) && fs.listStatus(parent).isEmpty)
+          .foreach(parent => fs.delete(parent, false))
+      case other => throw new IllegalArgumentException(s"not a path: $other")
+    }
+  }
+
+  /** Names of the entries directly below a directory; empty when it does not exist. */
+  def names(session: SparkSession, root: String): String = {
+    val path = new Path(root)
+    val fs = path.getFileSystem(Access.classic(session).sessionState.newHadoopConf())
+    val names = if (fs.exists(path)) fs.listStatus(path).map(_.getPath.getName).toList else Nil
+    compact(render(JArray(names.map(JString(_)))))
+  }
+}

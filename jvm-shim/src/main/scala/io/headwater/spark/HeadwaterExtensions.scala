@@ -1,0 +1,17 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.SparkSessionExtensions
+
+/**
+ * What Headwater adds to a Spark session. Named in `spark.sql.extensions`; nothing else is needed.
+ */
+class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    extensions.injectParser((_, spark) => new StatementParser(spark))
+    extensions.injectPostHocResolutionRule(session => TakeOverCreate(session))
+    extensions.injectResolutionRule(session => PublishedRelation(session))
+    extensions.injectCheckRule(session => DirectWriteGuard(session))
+    extensions.injectColumnar(session => WaitForViews(session))
+    Application.watch()
+  }
+}

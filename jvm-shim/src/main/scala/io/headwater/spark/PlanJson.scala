@@ -1,0 +1,47 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.{Command, LogicalPlan, ParsedStatement}
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.execution.CommandExecutionMode
+import org.json4s.JsonAST._
+import org.json4s.jackson.JsonMethods.{compact, render}
+
+/** A query's analysed plan as JSON: what it reads, what it computes, nothing that changes between analyses.
+  *
+  * The query is analysed in the session and never run. Attribute and CTE numbers are renumbered in order of
+  * first appearance, so one query over unchanged schemas always gives the same text; its digest identifies the
+  * definition. What follows from these facts is decided in Python (`headwater.algebra.derive`), where the
+  * shape of the JSON is documented (`derive/plan.py`).
+  */
+object PlanJson {
+
+  def describe(session: SparkSession, sql: String): String = {
+    val classicSession = session.asInstanceOf[classic.SparkSession]
+    classicSession.withActive {
+      val state = classicSession.sessionState
+      val parsed = state.sqlParser.parsePlan(sql)
+      if (parsed.isInstanceOf[Command] || parsed.isInstanceOf[ParsedStatement])
+        throw new IllegalArgumentException(s"not a query: $sql")
+      val execution = state.executePlan(parsed, CommandExecutionMode.SKIP)
+      execution.assertAnalyzed()
+      compact(render(described(execution.analyzed, new Reparse(state.sqlParser, state.analyzer))))
+    }
+  }
+
+  private def described(analyzed: LogicalPlan, reparse: Reparse): JValue = {
+    val numbering = new Numbering
+    val plan = new PlanNodes(numbering, reparse).node(analyzed)
+    val columns = analyzed.output.map { column =>
+      val rawType = CharVarcharUtils.getRawType(column.metadata).getOrElse(column.dataType)
+      JObject(
+        "id" -> JInt(numbering.of(column)),
+        "name" -> JString(column.name),
+        "type" -> JString(rawType.sql),
+        "nullable" -> JBool(column.nullable),
+        "comment" -> (if (column.metadata.contains("comment")) JString(column.metadata.getString("comment")) else JNull))
+    }
+    JObject("columns" -> JArray(columns.toList), "attributes" -> numbering.attributes, "plan" -> plan)
+  }
+}

@@ -1,0 +1,49 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
+import org.apache.spark.sql.catalyst.plans.logical.{CreateMaterializedViewAsSelect, LogicalPlan}
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.headwater.Parameters
+import org.apache.spark.sql.types.{DataType, StructType}
+
+/**
+ * Takes the statements that only Headwater knows and leaves every other one to Spark.
+ *
+ * `CREATE MATERIALIZED VIEW` is Spark's own grammar: it goes to Spark's parser (Declarative Pipelines
+ * match on the node it makes), after `OR REPLACE`, which Spark does not know, became a tag.
+ */
+class StatementParser(spark: ParserInterface) extends ParserInterface {
+
+  override def parsePlan(sql: String): LogicalPlan = parse(sql, sql, spark.parsePlan)
+
+  override def parsePlanWithParameters(sql: String, parameters: ParameterContext): LogicalPlan =
+    parse(sql, Parameters.substitute(sql, parameters), spark.parsePlanWithParameters(_, parameters))
+
+  private def parse(sql: String, substituted: => String, delegate: String => LogicalPlan): LogicalPlan =
+    Statement.recognise(sql) match {
+      case Some(Statement.CreateOrReplace(stripped)) =>
+        val plan = delegate(stripped)
+        plan.foreach {
+          case create: CreateMaterializedViewAsSelect => create.setTagValue(StatementParser.OrReplace, ())
+          case _ =>
+        }
+        plan
+      case Some(Statement.Own(kind)) => HeadwaterStatement(kind, substituted)
+      case None => delegate(sql)
+    }
+
+  override def parseExpression(sql: String): Expression = spark.parseExpression(sql)
+  override def parseTableIdentifier(sql: String): TableIdentifier = spark.parseTableIdentifier(sql)
+  override def parseFunctionIdentifier(sql: String): FunctionIdentifier = spark.parseFunctionIdentifier(sql)
+  override def parseMultipartIdentifier(sql: String): Seq[String] = spark.parseMultipartIdentifier(sql)
+  override def parseQuery(sql: String): LogicalPlan = spark.parseQuery(sql)
+  override def parseRoutineParam(sql: String): StructType = spark.parseRoutineParam(sql)
+  override def parseTableSchema(sql: String): StructType = spark.parseTableSchema(sql)
+  override def parseDataType(sql: String): DataType = spark.parseDataType(sql)
+}
+
+object StatementParser {
+  val OrReplace: TreeNodeTag[Unit] = TreeNodeTag[Unit]("headwater.orReplace")
+}

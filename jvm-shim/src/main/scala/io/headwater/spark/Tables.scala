@@ -1,0 +1,140 @@
+package io.headwater.spark
+
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition, CatalogTableType}
+import org.apache.spark.sql.catalyst.expressions.{Cast, Literal}
+import org.apache.spark.sql.headwater.Access
+import org.apache.spark.sql.types.{StringType, StructType}
+import org.json4s._
+import org.json4s.jackson.JsonMethods.{compact, parse, render}
+
+/** The state of tables as a query through the catalog would find it, as facts for the engine. */
+object Tables {
+  private val NullPartition = "__HIVE_DEFAULT_PARTITION__"
+
+  /**
+   * @param asked a JSON list of {"table": "db.name", "partitions": [{column: value}] or null} or
+   *   {"path": uri}; with partitions, only those (or those that agree with a partial one) are listed
+   * @return a JSON list of what was found, in the same order
+   */
+  def observe(session: SparkSession, asked: String): String =
+    compact(render(JArray(parse(asked).asInstanceOf[JArray].arr.map { entry =>
+      (entry \ "table", entry \ "path") match {
+        case (JString(name), _) => table(session, name, entry \ "partitions")
+        case (_, JString(path)) => directory(session, path)
+        case _ => throw new IllegalArgumentException(s"neither a table nor a path: ${compact(render(entry))}")
+      }
+    })))
+
+  private def table(session: SparkSession, name: String, partitions: JValue): JObject = {
+    val catalog = Access.classic(session).sessionState.catalog
+    val identifier = identify(name)
+    if (!catalog.databaseExists(identifier.database.get) || !catalog.tableExists(identifier))
+      JObject("table" -> JString(name), "exists" -> JBool(false))
+    else {
+      val meta = catalog.getTableMetadata(identifier)
+      val common = List[(String, JValue)](
+        "table" -> JString(name), "exists" -> JBool(true),
+        "kind" -> JString(if (meta.tableType == CatalogTableType.VIEW) "view" else "table"),
+        "created" -> JLong(meta.createTime),
+        "schema" -> JString(meta.schema.json + meta.viewText.getOrElse("")),
+        "location" -> meta.storage.locationUri.map(uri => JString(new Path(uri).toString)).getOrElse(JNull),
+        "properties" -> JObject(meta.properties.toList.collect {
+          case (key, value) if key.startsWith("headwater.") => key -> JString(value)
+        }))
+      if (meta.tableType == CatalogTableType.VIEW) JObject(common :+ ("partitions" -> JArray(Nil)))
+      else JObject(common ++ contents(session, meta, partitions))
+    }
+  }
+
+  private def contents(session: SparkSession, meta: CatalogTable, partitions: JValue): List[(String, JValue)] = {
+    val columns = "partition_columns" -> JArray(meta.partitionSchema.fields.map { field =>
+      JObject("name" -> JString(field.name), "type" -> JString(field.dataType.sql))
+    }.toList)
+    if (meta.partitionColumnNames.isEmpty || !inCatalog(session, meta)) {
+      val whole = JObject("values" -> JObject(), "spec" -> JObject()) ~~ Files.state(session, meta.storage.locationUri.map(new Path(_)))
+      List(columns, "partitions" -> JArray(List(whole)))
+    } else {
+      val catalog = Access.classic(session).sessionState.catalog
+      val zone = Access.classic(session).sessionState.conf.sessionLocalTimeZone
+      val (specs, listed) = partitions match {
+        case JArray(some) if some.nonEmpty =>
+          val specs = some.map(spec => named(meta, spec))
+          // As it was said, and as Spark would have written it.
+          val spellings = specs ++ specs.map(spec => named(meta, canonical(meta.partitionSchema, spec, zone)))
+          (specs, spellings.distinct.flatMap(spec => catalog.listPartitions(meta.identifier, Some(spec))).distinctBy(_.spec))
+        case _ => (Nil, catalog.listPartitions(meta.identifier))
+      }
+      val states = Files.states(session, listed.map(_.storage.locationUri.map(new Path(_))))
+      List(
+        columns,
+        "asked" -> JArray(specs.map(spec => canonical(meta.partitionSchema, spec, zone))),
+        "partitions" -> JArray(listed.zip(states).map { case (partition, state) =>
+          JObject(
+            "values" -> canonical(meta.partitionSchema, partition.spec, zone),
+            "spec" -> strings(partition.spec),
+            "version" -> partition.parameters.get("headwater.version").map(v => JLong(v.toLong)).getOrElse(JNull)) ~~ state
+        }.toList))
+    }
+  }
+
+  private def inCatalog(session: SparkSession, meta: CatalogTable): Boolean =
+    meta.tracksPartitionsInCatalog || meta.provider.contains("hive")
+
+  private def directory(session: SparkSession, path: String): JObject = {
+    val state = Files.state(session, Some(new Path(path)))
+    JObject("path" -> JString(path), "exists" -> JBool(true), "kind" -> JString("path"), "created" -> JLong(0),
+      "schema" -> JString(""), "partition_columns" -> JArray(Nil),
+      "partitions" -> JArray(List(JObject("values" -> JObject(), "spec" -> JObject()) ~~ state)))
+  }
+
+  /** The spec with the table's own spelling of its columns. */
+  private def named(meta: CatalogTable, spec: JValue): Map[String, String] =
+    spec.asInstanceOf[JObject].obj.map { case (column, value) =>
+      val own = meta.partitionColumnNames.find(_.equalsIgnoreCase(column)).getOrElse(column)
+      own -> (value match { case JString(text) => text; case _ => NullPartition })
+    }.toMap
+
+  /** Partition values as Spark itself would write them: `05` of an INT column is `5`. */
+  private def canonical(schema: StructType, spec: Map[String, String], zone: String): JObject =
+    JObject(schema.fields.toList.flatMap { field =>
+      spec.find(_._1.equalsIgnoreCase(field.name)).map { case (_, text) =>
+        val value =
+          if (text == null || text == NullPartition) JNull
+          else {
+            val typed = Cast(Literal(text), field.dataType, Some(zone), ansiEnabled = false)
+            Option(Cast(typed, StringType, Some(zone), ansiEnabled = false).eval()).map(v => JString(v.toString)).getOrElse(JNull)
+          }
+        field.name -> value
+      }
+    })
+
+  private def strings(spec: Map[String, String]): JObject =
+    JObject(spec.toList.sortBy(_._1).map { case (column, value) => column -> JString(value) })
+
+  def identify(name: String): TableIdentifier = {
+    val dot = name.indexOf('.')
+    TableIdentifier(name.substring(dot + 1), Some(name.substring(0, dot)), Some("spark_catalog"))
+  }
+
+  /** Every materialized view the session catalog holds, with its Headwater properties. */
+  def views(session: SparkSession): String = {
+    val catalog = Access.classic(session).sharedState.externalCatalog
+    val found = catalog.listDatabases().flatMap { database =>
+      catalog.getTablesByName(database, catalog.listTables(database)).filter(Views.is).map { meta =>
+        JObject(
+          "table" -> JString(s"$database.${meta.identifier.table}"), "created" -> JLong(meta.createTime),
+          "properties" -> JObject(meta.properties.toList.collect {
+            case (key, value) if key.startsWith("headwater.") => key -> JString(value)
+          }))
+      }
+    }
+    compact(render(JArray(found.toList)))
+  }
+
+  private[spark] implicit class Merge(left: JObject) {
+    def ~~(right: JObject): JObject = JObject(left.obj ++ right.obj)
+  }
+}

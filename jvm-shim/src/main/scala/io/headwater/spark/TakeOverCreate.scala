@@ -1,0 +1,54 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
+import org.apache.spark.sql.catalyst.plans.logical.{CreateMaterializedViewAsSelect, LogicalPlan, TableSpec, View}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.headwater.Access
+import org.json4s._
+
+/**
+ * Takes over `CREATE MATERIALIZED VIEW`, which Spark resolves and then refuses to plan.
+ *
+ * A rule after resolution, not a planner strategy, so that the statement can return a row. What is
+ * wrong with the query is reported here by Spark's own checks, with its positions.
+ */
+case class TakeOverCreate(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case create: CreateMaterializedViewAsSelect if create.childrenResolved =>
+      Access.classic(session).sessionState.analyzer.checkAnalysis(create.query)
+      CreateView(TakeOverCreate.message(create))
+    case _ => plan
+  }
+}
+
+object TakeOverCreate {
+
+  private[spark] def message(create: CreateMaterializedViewAsSelect): JObject = {
+    val name = create.name match {
+      case ResolvedIdentifier(catalog, identifier) => catalog.name +: identifier.namespace :+ identifier.name
+      case other => throw new IllegalStateException(s"the view's name was not resolved: $other")
+    }
+    val spec = create.tableSpec.asInstanceOf[TableSpec]
+    JObject(
+      "name" -> strings(name.toSeq),
+      "columns" -> JArray(create.columns.map { column =>
+        JObject("name" -> JString(column.name), "type" -> JString(column.dataType.sql),
+          "comment" -> text(column.comment))
+      }.toList),
+      "partitioning" -> strings(create.partitioning.map {
+        case transform if transform.name == "identity" => transform.references.head.fieldNames.mkString(".")
+        case other => other.describe
+      }),
+      "format" -> text(spec.provider),
+      "comment" -> text(spec.comment),
+      "properties" -> JObject(spec.properties.toList.map { case (key, value) => key -> JString(value) }),
+      "query" -> JString(create.originalText),
+      "if_not_exists" -> JBool(create.ifNotExists),
+      "or_replace" -> JBool(create.getTagValue(StatementParser.OrReplace).isDefined),
+      "temporary" -> strings(create.query.collect { case view: View if view.isTempView => view.desc.identifier.table }))
+  }
+
+  private def strings(values: Seq[String]): JArray = JArray(values.map(JString(_)).toList)
+  private def text(value: Option[String]): JValue = value.map(JString(_)).getOrElse(JNull)
+}

@@ -1,0 +1,55 @@
+package io.headwater.spark
+
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.{CommandExecutionMode, QueryExecution}
+import org.apache.spark.sql.execution.command._
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.hive.execution.InsertIntoHiveTable
+
+/** Which tables and paths an execution wrote, as far as its plan says. */
+object Writes {
+
+  /** A statement that failed in analysis wrote nothing; one that failed later may have. */
+  def of(execution: QueryExecution): Seq[Hint] =
+    Try(execution.analyzed).map(_.collect { case node => hints(node) }.flatten).getOrElse(Nil)
+
+  def hints(node: LogicalPlan): Seq[Hint] = node match {
+    case waiting: WaitingWrite => hints(waiting.write)
+    case waiting: WaitingCommand => hints(waiting.command)
+    case insert: InsertIntoHadoopFsRelationCommand =>
+      val complete = insert.staticPartitions.size == insert.partitionColumns.size && insert.staticPartitions.nonEmpty
+      Seq(Hint(
+        table = insert.catalogTable.map(table => name(table.identifier)),
+        path = Some(insert.outputPath.toString).filter(_ => insert.catalogTable.isEmpty),
+        partitions = if (complete) Seq(insert.staticPartitions) else Nil,
+        command = if (insert.mode == org.apache.spark.sql.SaveMode.Overwrite) "INSERT OVERWRITE" else "INSERT INTO"))
+    case insert: InsertIntoHiveTable =>
+      val static = insert.partition.collect { case (column, Some(value)) => column -> value }
+      val complete = static.size == insert.partition.size && static.nonEmpty
+      Seq(Hint(
+        table = Some(name(insert.table.identifier)), partitions = if (complete) Seq(static) else Nil,
+        command = if (insert.overwrite) "INSERT OVERWRITE" else "INSERT INTO"))
+    case create: CreateDataSourceTableAsSelectCommand => Seq(table(create.table.identifier, "CREATE TABLE AS SELECT"))
+    case truncate: TruncateTableCommand => Seq(table(truncate.tableName, "TRUNCATE TABLE", truncate.partitionSpec.toSeq))
+    case add: AlterTableAddPartitionCommand =>
+      Seq(table(add.tableName, "ADD PARTITION", add.partitionSpecsAndLocs.map(_._1)))
+    case drop: AlterTableDropPartitionCommand => Seq(table(drop.tableName, "DROP PARTITION", drop.specs))
+    case rename: AlterTableRenamePartitionCommand =>
+      Seq(table(rename.tableName, "RENAME PARTITION", Seq(rename.oldPartition, rename.newPartition)))
+    case move: AlterTableSetLocationCommand => Seq(table(move.tableName, "SET LOCATION", move.partitionSpec.toSeq))
+    case repair: RepairTableCommand => Seq(table(repair.tableName, "REPAIR TABLE"))
+    case load: LoadDataCommand => Seq(table(load.table, "LOAD DATA", load.partition.toSeq))
+    case view: CreateViewCommand => Seq(table(view.name, "CREATE VIEW"))
+    case view: AlterViewAsCommand => Seq(table(view.name, "ALTER VIEW"))
+    case _ => Nil
+  }
+
+  private def table(identifier: TableIdentifier, command: String, partitions: Seq[Map[String, String]] = Nil) =
+    Hint(table = Some(name(identifier)), partitions = partitions, command = command)
+
+  private def name(identifier: TableIdentifier): String =
+    (identifier.database.toSeq :+ identifier.table).mkString(".")
+}

@@ -1,0 +1,32 @@
+package org.apache.spark.headwater
+
+import org.apache.spark.SparkContext
+import org.apache.spark.api.python.Py4JServer
+
+/** An authenticated py4j server on the loopback interface, as Spark itself makes for PySpark. */
+final class Gateway(context: SparkContext) {
+  private val server = new Py4JServer(context.getConf)
+  server.start()
+
+  def port: Int = server.getListeningPort
+  def secret: String = server.secret
+
+  /**
+   * Frees the port, after a while: py4j interrupts the threads that still serve a call of an engine that
+   * has ended, and Derby, where it is the metastore, breaks when its thread is interrupted.
+   */
+  def close(): Unit = {
+    val thread = new Thread(() => { Thread.sleep(Gateway.GraceMillis); server.shutdown() }, "headwater-gateway-close")
+    thread.setDaemon(true)
+    thread.start()
+  }
+}
+
+object Gateway {
+  private val GraceMillis = 30000L
+}
+
+object Contexts {
+  /** The running context, if there is one; never waits and never makes one. */
+  def active: Option[SparkContext] = SparkContext.getActive.filterNot(_.isStopped)
+}

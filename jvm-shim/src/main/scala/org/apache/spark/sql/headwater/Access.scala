@@ -1,0 +1,37 @@
+package org.apache.spark.sql.headwater
+
+import org.apache.spark.SparkContext
+import org.apache.spark.scheduler.SparkListenerEvent
+import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+
+/** An error of a Headwater statement: a message that names the object and the remedy, no stack. */
+class HeadwaterException(val text: String) extends AnalysisException(message = text) {
+  override def getMessage: String = text
+}
+
+/** The few members of Spark 4.1 that are private to its packages. */
+object Access {
+
+  /** What a finished SQL execution ran, if Spark still holds it. */
+  def finished(event: SparkListenerEvent): Option[QueryExecution] = event match {
+    case end: SparkListenerSQLExecutionEnd => Option(end.qe)
+    case _ => None
+  }
+
+  /** The application's default session, or a new one when none was made yet. */
+  def someSession(context: SparkContext): SparkSession =
+    SparkSession.getDefaultSession.filterNot(_.sparkContext.isStopped)
+      .getOrElse(SparkSession.builder().sparkContext(context).getOrCreate())
+
+  def classic(session: org.apache.spark.sql.SparkSession): SparkSession =
+    session.asInstanceOf[SparkSession]
+
+  /** Rewrites a plan that may hold nodes which are already analysed (a cached relation is). */
+  def rewrite(plan: LogicalPlan)(rule: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan =
+    AnalysisHelper.allowInvokingTransformsInAnalyzer(plan.transform(rule))
+
+}

@@ -1,0 +1,42 @@
+package org.apache.spark.sql.headwater
+
+import org.antlr.v4.runtime.{CharStreams, Token}
+import org.apache.spark.sql.catalyst.parser._
+
+/** The substitution of `:name` and `?` in the text of a statement that Spark's own grammar cannot parse. */
+object Parameters {
+
+  /** Spark's lexer finds the markers, and Spark's substitution makes the text of each value. */
+  def substitute(sql: String, parameters: ParameterContext): String = {
+    val markers = find(sql)
+    markers.zipWithIndex.foldRight(sql) { case (((start, end), n), text) =>
+      text.substring(0, start) + value(sql.substring(start, end), n, parameters) + text.substring(end)
+    }
+  }
+
+  private def value(marker: String, n: Int, parameters: ParameterContext): String = {
+    val one = parameters match {
+      case PositionalParameterContext(values) => PositionalParameterContext(values.slice(n, n + 1))
+      case other => other
+    }
+    val select = "SELECT "
+    ParameterHandler.substituteParameters(select + marker, one)._1.substring(select.length)
+  }
+
+  private def find(sql: String): Seq[(Int, Int)] = {
+    val lexer = new SqlBaseLexer(CharStreams.fromString(sql))
+    lexer.removeErrorListeners()
+    val tokens = Iterator.continually(lexer.nextToken()).takeWhile(_.getType != Token.EOF).toIndexedSeq
+    tokens.flatMap { token =>
+      // The lexer counts code points.
+      val start = sql.offsetByCodePoints(0, token.getStartIndex)
+      token.getType match {
+        case SqlBaseLexer.QUESTION => Some(start -> (start + 1))
+        case SqlBaseLexer.COLON => Name.findPrefixOf(sql.substring(start + 1)).map(name => start -> (start + 1 + name.length))
+        case _ => None
+      }
+    }
+  }
+
+  private val Name = """\w+""".r
+}

@@ -1,0 +1,92 @@
+package io.headwater.spark
+
+import org.scalatest.funsuite.AnyFunSuite
+
+class StatementSuite extends AnyFunSuite {
+  import Statement._
+
+  private val own = Seq(
+    "REFRESH MATERIALIZED VIEWS" -> "drain",
+    "REFRESH MATERIALIZED VIEW v" -> "refresh",
+    "REFRESH MATERIALIZED VIEW shop.v PARTITION (month = DATE '1996-03-01') FULL" -> "refresh",
+    "REFRESH MATERIALIZED VIEW `a b`" -> "refresh",
+    "SHOW MATERIALIZED VIEWS" -> "show_views",
+    "SHOW MATERIALIZED VIEWS IN shop LIKE 'm*'" -> "show_views",
+    "SHOW REFRESHES" -> "show_refreshes",
+    "SHOW REFRESHES FOR v LIMIT 3" -> "show_refreshes",
+    "DESCRIBE MATERIALIZED VIEW v" -> "describe",
+    "DESC MATERIALIZED VIEW EXTENDED v" -> "describe",
+    "EXPLAIN REFRESH v" -> "explain",
+    "EXPLAIN REFRESH `table`" -> "explain",
+    "EXPLAIN REFRESH table_of_views" -> "explain",
+    "EXPLAIN REFRESH MATERIALIZED VIEW v" -> "explain",
+    "ALTER MATERIALIZED VIEW v SUSPEND" -> "alter",
+    "ALTER MATERIALIZED VIEW v RESUME" -> "alter",
+    "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('headwater.freshness' = '1 hour')" -> "alter",
+    "ALTER MATERIALIZED VIEW v RENAME TO w" -> "alter",
+    "DROP MATERIALIZED VIEW v" -> "drop",
+    "DROP MATERIALIZED VIEW IF EXISTS v" -> "drop")
+
+  for ((sql, kind) <- own) {
+    test(s"$sql is a statement of kind $kind") {
+      assert(recognise(sql).contains(Own(kind)))
+      assert(recognise(s"$sql;").contains(Own(kind)))
+      assert(recognise(sql.toLowerCase).contains(Own(kind)))
+    }
+  }
+
+  private val sparks = Seq(
+    "SELECT 1",
+    "REFRESH TABLE t",
+    "REFRESH materialized_views",
+    "REFRESH '/data/materialized view v'",
+    "REFRESH MATERIALIZED",
+    "SHOW TABLES",
+    "SHOW VIEWS",
+    "SHOW MATERIALIZED",
+    "SHOW REFRESHES_OF t",
+    "DESCRIBE TABLE materialized",
+    "DESCRIBE materialized",
+    "DESCRIBE MATERIALIZED VIEWS",
+    "EXPLAIN SELECT 1",
+    "EXPLAIN EXTENDED REFRESH TABLE t",
+    "EXPLAIN REFRESH TABLE t",
+    "EXPLAIN refresh/* */table/* */t",
+    "EXPLAIN REFRESH FUNCTION f",
+    "EXPLAIN REFRESH '/data/t'",
+    "ALTER VIEW v AS SELECT 1",
+    "DROP VIEW materialized",
+    "DROP MATERIALIZED_VIEW v",
+    "CREATE MATERIALIZED VIEW v AS SELECT 1",
+    "CREATE OR REPLACE VIEW v AS SELECT 1",
+    "CREATE OR REPLACE TEMPORARY VIEW materialized AS SELECT 1",
+    "SELECT 'x' -- \nREFRESH MATERIALIZED VIEWS",
+    "-- REFRESH MATERIALIZED VIEWS\nSELECT 1",
+    "/* REFRESH MATERIALIZED VIEWS */ SELECT 1",
+    "SELECT 'CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1'",
+    "BEGIN REFRESH MATERIALIZED VIEWS; END",
+    "BEGIN\n  CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1;\nEND",
+    "")
+
+  for (sql <- sparks) test(s"left to Spark: $sql") { assert(recognise(sql).isEmpty) }
+
+  test("comments and blanks may stand before and between the words") {
+    val sql = "\n-- nightly\n/* of the\n shop */ REFRESH --all\n\tMATERIALIZED/**/VIEWS"
+    assert(recognise(sql).contains(Own("drain")))
+  }
+
+  test("any number of blank lines and comments may stand before a statement") {
+    assert(recognise("\n" * 200000 + "SHOW REFRESHES").contains(Own("show_refreshes")))
+    assert(recognise("-- a line\n" * 50000 + "SHOW REFRESHES").contains(Own("show_refreshes")))
+    assert(recognise("/* a */" * 50000 + "SELECT 1").isEmpty)
+    assert(recognise("/*" * 50000).isEmpty)
+    assert(recognise("EXPLAIN REFRESH" + " " * 200000 + "v").contains(Own("explain")))
+  }
+
+  test("OR REPLACE is blanked, and every other character keeps its place") {
+    val sql = "/* 1 */ create or /* 2 */ replace materialized view v as select 'OR REPLACE'"
+    val Some(CreateOrReplace(stripped)) = recognise(sql)
+    assert(stripped.length == sql.length)
+    assert(stripped == "/* 1 */ create                    materialized view v as select 'OR REPLACE'")
+  }
+}

@@ -1,0 +1,156 @@
+package io.headwater.spark
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTablePartition}
+import org.apache.spark.sql.headwater.Access
+import org.json4s._
+import org.json4s.jackson.JsonMethods.{compact, parse, render}
+import org.scalatest.funsuite.AnyFunSuite
+
+class TablesSuite extends AnyFunSuite {
+
+  test("what is asked and answered is what the golden files say") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE lineitem (l_price DECIMAL(12,2), l_month DATE) USING parquet PARTITIONED BY (l_month)")
+    session.sql("INSERT INTO lineitem VALUES (1, NULL), (2, DATE '1997-01-01')")
+    val root = s"${LocalSpark.warehouse}/shop.db/lineitem"
+    // A spelling that Spark would not write, but other programs do.
+    Access.classic(session).sharedState.externalCatalog.createPartitions("shop", "lineitem", Seq(CatalogTablePartition(
+      Map("l_month" -> "1996-3-1"),
+      CatalogStorageFormat.empty.copy(locationUri = Some(new Path(s"$root/l_month=1996-3-1").toUri)),
+      parameters = Map("headwater.version" -> "1762000000123"))), ignoreIfExists = false)
+    session.sql("CREATE TABLE customer (c_name STRING) USING parquet " +
+      "TBLPROPERTIES ('headwater.freshness' = '1 hour', 'owner.team' = 'x')")
+    session.sql("INSERT INTO customer VALUES ('a')")
+    session.sql("CREATE VIEW customer_names AS SELECT DISTINCT c_name FROM customer")
+    Files.make(session, s"${LocalSpark.warehouse}/landing")
+    val found = Tables.observe(session, LocalSpark.here("observe_request"))
+    assert(settled(parse(found)) == settled(parse(LocalSpark.here("observe_answer"))))
+  }
+
+  test("partition values are spelled as Spark would write them") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE t (x INT, n INT, b BOOLEAN, d DATE, s STRING) USING parquet PARTITIONED BY (n, b, d, s)")
+    session.sql("INSERT INTO t PARTITION (n = '05', b = 'TRUE', d = '1996-3-1', s = 'a/b=c') VALUES (1)")
+    assert(values(LocalSpark.table("shop.t")) ==
+      List(Map("n" -> "5", "b" -> "true", "d" -> "1996-03-01", "s" -> "a/b=c")))
+  }
+
+  test("a partition is found by any spelling of its value") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE t (x INT, n INT) USING parquet PARTITIONED BY (n)")
+    session.sql("INSERT INTO t VALUES (1, 5), (1, 6)")
+    val found = LocalSpark.table("shop.t", parse("""[{"N": "05"}]"""))
+    assert(found \ "asked" == parse("""[{"n": "5"}]"""))
+    assert(values(found) == List(Map("n" -> "5")))
+  }
+
+  test("only the partitions asked for are listed, and those a partial spec leaves open") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE t (x INT, a INT, b INT) USING parquet PARTITIONED BY (a, b)")
+    session.sql("INSERT INTO t VALUES (1, 1, 1), (1, 1, 2), (1, 2, 1), (1, 2, 2)")
+    def asked(partitions: String) = values(LocalSpark.table("shop.t", parse(partitions))).map(v => v("a") + v("b")).toSet
+    assert(asked("""[{"a": "1", "b": "2"}]""") == Set("12"))
+    assert(asked("""[{"a": "1"}, {"a": "1", "b": "1"}]""") == Set("11", "12"))
+    assert(asked("""[{"a": "9"}]""") == Set.empty)
+    assert(asked("null") == Set("11", "12", "21", "22"))
+  }
+
+  test("a fingerprint changes exactly when the files of its partition do") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE t (x INT, n INT) USING parquet PARTITIONED BY (n)")
+    session.sql("INSERT INTO t VALUES (1, 1), (1, 2)")
+    val before = fingerprints(LocalSpark.table("shop.t"))
+    assert(fingerprints(LocalSpark.table("shop.t")) == before)
+    session.sql("INSERT OVERWRITE t PARTITION (n = 1) VALUES (1)")
+    val after = fingerprints(LocalSpark.table("shop.t"))
+    assert(after("1") != before("1"))
+    assert(after("2") == before("2"))
+  }
+
+  test("an unpartitioned table has one partition, whose fingerprint changes with its files") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE t (x INT) USING parquet")
+    def state() = (LocalSpark.table("shop.t") \ "partitions").asInstanceOf[JArray].arr.map(_ \ "fingerprint")
+    val empty = state()
+    session.sql("INSERT INTO t VALUES (1)")
+    val one = state()
+    session.sql("INSERT OVERWRITE t VALUES (1)")
+    assert(Set(empty, one, state()).size == 3)
+    assert(one.size == 1)
+  }
+
+  test("hidden files and directories are not part of a table") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE t (x INT) USING parquet")
+    session.sql("INSERT INTO t VALUES (1)")
+    val before = LocalSpark.table("shop.t")
+    session.range(1).write.parquet(s"${LocalSpark.warehouse}/shop.db/t/.v2/data")
+    assert(LocalSpark.table("shop.t") == before)
+  }
+
+  test("neither a table nor a path is refused") {
+    val wrong = intercept[IllegalArgumentException](LocalSpark.observe("""[{"view": "x"}]"""))
+    assert(wrong.getMessage.contains("""{"view":"x"}"""))
+  }
+
+  test("written: the partition directories below a root, with their values unescaped") {
+    val session = LocalSpark.emptyShop()
+    val root = s"${LocalSpark.warehouse}/shop.db/by_note/.v1762000000123/data"
+    session.sql("SELECT 1 AS x, DATE '1996-03-01' AS month, explode(array('a/b', NULL)) AS note")
+      .write.partitionBy("month", "note").parquet(root)
+    def sorted(json: String) = settled(parse(json)).asInstanceOf[JArray].arr.sortBy(each => compact(render(each)))
+    assert(sorted(Files.written(session, root, 2, "parquet")) == sorted(LocalSpark.here("written")))
+    assert(Files.written(session, s"$root-not", 2, "parquet") == "[]")
+  }
+
+  test("written: rows are counted by the files' footers, where the format has them") {
+    val session = LocalSpark.emptyShop()
+    for ((format, rows) <- Seq("parquet" -> JInt(5), "orc" -> JInt(5), "json" -> JNull)) {
+      val root = s"${LocalSpark.warehouse}/shop.db/five/$format"
+      session.range(5).repartition(2).write.format(format).save(root)
+      val List(found) = parse(Files.written(session, root, 0, format)).asInstanceOf[JArray].arr
+      assert(found \ "rows" == rows && found \ "values" == JObject())
+    }
+  }
+
+  test("views: those tables that carry the mark") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE plain (x INT) USING parquet")
+    session.sql("CREATE TABLE monthly_revenue (x INT) USING parquet " +
+      "TBLPROPERTIES ('headwater.view' = '1', 'headwater.freshness' = '10 minutes', 'owner.team' = 'x')")
+    assert(settled(parse(Tables.views(session))) == settled(Golden.json("views")))
+  }
+
+  test("delete removes directories and the parents it empties, up to the root") {
+    val session = LocalSpark.emptyShop()
+    val root = s"${LocalSpark.warehouse}/shop.db/v"
+    Seq("1/data/n=1", "2/data/n=1", "2/data/n=2").foreach(each => Files.make(session, s"$root/.v$each"))
+    Files.delete(session, root, compact(render(JArray(List(s"$root/.v1/data/n=1", s"$root/.v2/data/n=2").map(JString(_))))))
+    assert(Files.names(session, root) == """[".v2"]""")
+    assert(Files.names(session, s"$root/.v2/data") == """["n=1"]""")
+    assert(Files.names(session, s"$root/nothing") == "[]")
+  }
+
+  private def values(fact: JValue): List[Map[String, String]] =
+    (fact \ "partitions").asInstanceOf[JArray].arr.map { each =>
+      (each \ "values").asInstanceOf[JObject].obj.map { case (column, value) =>
+        column -> (value match { case JString(text) => text; case _ => null })
+      }.toMap
+    }
+
+  private def fingerprints(fact: JValue): Map[String, JValue] =
+    values(fact).map(_("n")).zip((fact \ "partitions").asInstanceOf[JArray].arr.map(_ \ "fingerprint")).toMap
+
+  /** Without what differs from run to run, though not without its type; objects in order of their fields. */
+  private def settled(json: JValue): JValue = json match {
+    case JObject(fields) => JObject(fields.sortBy(_._1).map {
+      case ("fingerprint", JString(text)) if text.matches("[0-9a-f]{32}") => "fingerprint" -> JString("")
+      case ("created", JInt(millis)) if millis > 0 => "created" -> JInt(1)
+      case ("bytes", JInt(size)) if size > 0 => "bytes" -> JInt(1)
+      case (key, value) => key -> settled(value)
+    })
+    case JArray(values) => JArray(values.map(settled))
+    case other => other
+  }
+}

@@ -1,0 +1,97 @@
+"""Images: values known from the source's changed partition alone.
+
+An image is a deterministic SQL expression over the partition columns of one source. Where an
+expression of the query has an image, it takes that one value on every row a change can touch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from headwater.algebra.dependency import Computed, Expression, Same
+from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, fill
+
+
+@frozen
+class Image:
+    """``sql`` over the source's partition columns ``inputs``; ``column`` when it is one of them."""
+
+    sql: str
+    inputs: tuple[str, ...]
+    type: str
+    column: str | None = None
+
+    @classmethod
+    def of_column(cls, name: str, type: str) -> Image:
+        quoted = name.replace("`", "``")
+        return cls(f"CAST(`{quoted}` AS {plain(type)})", (name,), plain(type), name)
+
+    def to(self, type: str) -> Expression:
+        """The map into a view's partition column of ``type``.
+
+        Identity needs equal types: a date that becomes a timestamp is spelled otherwise. The
+        empty string is null, as it is in the directories of a partitioned table.
+        """
+        if self.column is not None and self.type == plain(type):
+            return Same(self.column)
+        spelled = f"CAST(CAST({self.sql} AS {plain(type)}) AS STRING)"
+        return Computed(f"NULLIF({spelled}, '')" if plain(type) == "STRING" else spelled, self.inputs)
+
+
+Facts = Mapping[Expr, Image]
+
+VOLATILE = {
+    *("CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentBatchTimestamp"),
+    *("CurrentUser", "VariableReference", "InputFileName", "InputFileBlockStart", "InputFileBlockLength"),
+}
+"""Calls that Spark counts as deterministic, within one statement, or that depend on the session."""
+
+
+def resolve(expression: Expr, facts: Facts) -> Image | None:
+    """The expression's image: by a fact about it, or by the same function of its arguments' images."""
+    if expression in facts:
+        return facts[expression]
+    match expression:
+        case Lit(sql=sql, type=type):
+            return Image(sql, (), type)
+        case Call(standalone=True, deterministic=True, call=call) if call not in VOLATILE:
+            arguments = [resolve(each, facts) for each in expression.args]
+            if any(each is None for each in arguments):
+                return None
+            known = [each for each in arguments if each is not None]
+            inputs = tuple(sorted({name for each in known for name in each.inputs}))
+            return Image(fill(expression.sql, [each.sql for each in known]), inputs, expression.type)
+    return None
+
+
+def pure(expression: Expr) -> bool:
+    """Whether the expression is a function of its row alone: no aggregate, window, or subquery."""
+    match expression:
+        case Call(kind="scalar", deterministic=True, plan=None, call=call) if call not in VOLATILE:
+            return all(pure(each) for each in expression.args)
+        case Call():
+            return False
+    return True
+
+
+def exact(type: str) -> bool:
+    """Whether equal values of the type are the same value, spelled the same.
+
+    Not so for floating point (-0.0 equals 0.0, and grouping turns one into the other), strings
+    compared under a collation, and ``CHAR``, which is padded. No fact is kept about such values.
+    """
+    return bool(type) and not re.search(r"\b(FLOAT|DOUBLE|COLLATE|CHAR|VARIANT|MAP|INTERVAL)\b", type, re.I)
+
+
+def plain(type: str) -> str:
+    """The type as expressions have it: ``VARCHAR`` is a length check on writing, not a type."""
+    return re.sub(r"^VARCHAR\(\d+\)$", "STRING", type, flags=re.I)
+
+
+def type_of(expression: Expr) -> str:
+    match expression:
+        case Attr(type=type) | Lit(type=type) | Call(type=type):
+            return plain(type)

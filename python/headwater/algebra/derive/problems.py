@@ -1,0 +1,126 @@
+"""Why a query cannot be a materialized view: its result is not determined by its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from headwater.algebra.derive.image import VOLATILE
+from headwater.algebra.derive.plan import Call, Expr, Lit, Node, display
+from headwater.algebra.derive.rules import short, source
+
+
+@frozen
+class Problem:
+    """A refusal: ``code`` for programs, ``sentence`` for a person."""
+
+    code: str
+    sentence: str
+
+
+def problems(root: Node) -> tuple[Problem, ...]:
+    """Every problem once, in the order met from the sources up."""
+    return tuple(dict.fromkeys(each for node in root.walk() for each in _of(node)))
+
+
+def _of(node: Node) -> Iterator[Problem]:
+    match node.op:
+        case "Relation":
+            yield from _of_source(node)
+        case "View" if node.facts["temporary"]:
+            name = short(node.facts["name"])
+            yield Problem("temporary_view", f"`{name}` is a temporary view, which other sessions cannot read")
+        case "Sample":
+            yield Problem("sample", "TABLESAMPLE picks other rows at each evaluation")
+        case "GlobalLimit" | "Offset" | "Tail" if not _ordered(node):
+            name = "LIMIT" if node.op == "GlobalLimit" else node.op.upper()
+            yield Problem(
+                "unordered_limit", f"{name} without ORDER BY directly beneath it keeps other rows at each evaluation"
+            )
+    for expression in node.expressions():
+        for culprit in culprits(expression):
+            yield Problem("nondeterministic", _sentence(culprit))
+
+
+def _of_source(node: Node) -> Iterator[Problem]:
+    name, kind = short(source(node)), node.facts["kind"]
+    if kind == "stream":
+        yield Problem("stream", f"{name} is read as a stream; a materialized view reads tables as they are")
+    elif kind not in ("file", "hive"):
+        form = node.facts["format"]
+        sentence = f"{name} ({form}) is not a table over files, so its changes cannot be told"
+        yield Problem("unsupported_source", sentence)
+    elif "table" not in node.facts and "," in node.facts["path"]:
+        yield Problem("unsupported_source", f"{name} are several paths; make them one table")
+    for column in node.facts["columns"]:
+        if column["name"] == "_metadata" and "file_path" in column["type"]:
+            yield Problem("file_metadata", f"`_metadata` says how {name}'s files lie, not what is in them")
+
+
+def _ordered(node: Node) -> bool:
+    """Whether a total sort lies beneath, with only projections and other limits between."""
+    while node.op in ("GlobalLimit", "LocalLimit", "Offset", "Tail", "Project"):
+        (node,) = node.children
+    return node.op == "Sort" and bool(node.facts["facts"][0])
+
+
+def culprits(expression: Expr) -> Iterator[Call]:
+    """The innermost calls whose value the row, or the group of rows, does not determine.
+
+    What depends on the order of rows is accepted where that order is stated or removed:
+    ``sort_array(collect_list(x))``, ``first(x) OVER (… ORDER BY y)``, ``listagg(x) WITHIN GROUP (…)``.
+    """
+    match expression:
+        case Call(call="SortArray", args=(Call(call="CollectList" | "CollectSet") as ordered, *_)):
+            inner = ordered.args
+        case Call(call="WindowExpression", args=(Call() as ordered, window)) if _sorted(window):
+            inner = (*(ordered.args if ordered.call in _BY_ORDER else (ordered,)), window)
+        case Call(args=args):
+            inner = args
+        case _:
+            return
+    for each in inner:
+        yield from culprits(each)
+    if expression.filter is not None:
+        yield from culprits(expression.filter)
+    if _volatile(expression):
+        yield expression
+
+
+_BY_ORDER = {"First", "Last", "AnyValue", "CollectList", "CollectSet", "ListAgg"}
+"""Aggregates that depend on the order of rows, though Spark calls them deterministic."""
+
+
+def _sorted(call: Expr) -> bool:
+    return isinstance(call, Call) and any(isinstance(x, Call) and x.call == "SortOrder" for x in call.args)
+
+
+def _volatile(call: Call) -> bool:
+    if call.call in VOLATILE or call.call == "Mode" or (call.call in _BY_ORDER and not _sorted(call)):
+        return True
+    if call.call == "Cast" and call.type in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+        return isinstance(call.args[0], Lit) and call.args[0].sql.strip("' ").lower() in _RELATIVE
+    within = any(isinstance(each, Call) and not each.deterministic for each in call.args)
+    return not call.deterministic and not within and call.kind != "subquery"
+
+
+_RELATIVE = ("now", "today", "yesterday", "tomorrow")
+
+
+def _sentence(call: Call) -> str:
+    text = display(call)
+    match call.call:
+        case "CollectList" | "CollectSet":
+            return f"`{text}` gathers rows in no fixed order; `sort_array({text})` is accepted"
+        case "First" | "Last" | "AnyValue":
+            return f"`{text}` takes whichever row comes first; use min, max, min_by or max_by"
+        case "Mode" | "ListAgg":
+            return f"`{text}` depends on the order of rows, which is not fixed"
+        case "CurrentUser":
+            return f"`{text}` depends on who evaluates the query"
+        case "VariableReference":
+            return f"`{text}` is a session variable"
+        case _ if call.call in VOLATILE or call.call == "Cast":
+            return f"`{text}` depends on when and where the query is evaluated"
+    return f"`{text}` may give another value at each evaluation"

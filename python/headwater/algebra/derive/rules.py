@@ -1,0 +1,215 @@
+"""What each operator does to a ``Delta``: one function per operator, with its soundness argument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import evolve
+
+from headwater.algebra.derive.delta import Delta, Lost, conjuncts
+from headwater.algebra.derive.image import Facts, Image, exact, type_of
+from headwater.algebra.derive.joins import join, lateral
+from headwater.algebra.derive.plan import Attr, Call, Named, Node
+
+ROWWISE = {
+    *("SubqueryAlias", "View", "Sort", "WithCTE", "ResolvedHint", "LimitAll"),
+    *("Repartition", "RepartitionByExpression", "RebalancePartitions"),
+}
+"""Operators whose result has their child's rows, each unchanged."""
+
+
+def transfer(node: Node, target: Node) -> Delta:
+    """The ``Delta`` of ``node``'s result when the relation ``target`` changes in one partition."""
+    if node.op == "Relation":
+        return leaf(node, node is target)
+    below = [transfer(each, target) for each in node.children]
+    inside = [delta for each in node.subqueries() if (delta := transfer(each, target)).changed]
+    if inside and below:
+        below = [_touched(each, inside[0]) for each in below]
+    result = _apply(node, below, target)
+    changed = bool(inside) or any(each.changed for each in below)
+    # Of an unchanged input delta is empty, where any fact is true and none may be used above.
+    return evolve(result, changed=changed, facts=result.facts if changed else {})
+
+
+def leaf(node: Node, changed: bool) -> Delta:
+    """The source: a row of partition p has p's values. Of other tables nothing is known."""
+    table = short(source(node))
+    partitioned = {each.casefold() for each in node.facts["partition_columns"]}
+    facts: dict[Attr, Image] = {}
+    lost: dict[int, Lost] = {}
+    for attribute, column in zip(node.output, node.facts["columns"], strict=True):
+        name, type = column["name"], column["type"]
+        if not changed:
+            tie = "which no equality ties to a partition column of {source}"
+            lost[attribute.id] = Lost(attribute.name, f"a column of {table}, {tie}")
+        elif name.casefold() not in partitioned:
+            lost[attribute.id] = Lost(attribute.name, "not from a partition column of {source}")
+        elif not exact(type):
+            why = f"a {type}, whose equal values may be spelled differently"
+            lost[attribute.id] = Lost(attribute.name, why)
+        else:
+            facts[attribute] = Image.of_column(name, type)
+    return Delta(facts=facts, lost=lost, changed=changed)
+
+
+def _touched(below: Delta, inside: Delta) -> Delta:
+    """The source is read in a subquery of this operator's expressions.
+
+    The operator changes only for input rows for which the subquery's result changes; facts about
+    the outer row hold on those. The input itself is the same as before.
+    """
+    facts = evolve(inside, facts=inside.outer()).inside().facts
+    why = "and a subquery on {source} decides over its rows"
+    lost = {each: Lost(one.origin, why) for each, one in below.lost.items()}
+    return evolve(below, facts=facts, lost=lost, changed=True)
+
+
+def _apply(node: Node, below: list[Delta], target: Node) -> Delta:
+    match node.op, below:
+        case op, [child] if op in ROWWISE:
+            return _positional(node, 0, child)
+        case "CTERelationRef", [child]:
+            return _positional(node, 0, child)
+        case "Project", [child]:
+            return child.project(node.projections)
+        case "Filter", [child]:
+            return _filter(node, child, target)
+        case "Aggregate", [child]:
+            return _aggregate(node, child)
+        case "Distinct", [child]:
+            return child.grouped()
+        case "Window", [child]:
+            return _window(node, child)
+        case "Expand", [child]:
+            return _expand(node, child)
+        case "Generate", [child]:
+            return _generate(node, child)
+        case "Union" | "Intersect" | "Except", _:
+            return _set_operation(node, below)
+        case "Join", [left, right]:
+            return join(node, left, right)
+        case "LateralJoin", [left, right]:
+            return lateral(node, left, right)
+        case "LocalRelation" | "ResolvedInlineTable" | "OneRowRelation" | "Range", []:
+            return Delta(lost=_new(node, Lost("", "a value that the query itself states")))
+    return _whole(node, below)
+
+
+def _positional(node: Node, child: int, below: Delta) -> Delta:
+    """The child's columns under other ids, column by column."""
+    columns = node.children[child].output
+    if columns == node.output:
+        return below
+    return below.project([Named(*pair) for pair in zip(node.output, columns, strict=False)])
+
+
+def _filter(node: Node, child: Delta, target: Node) -> Delta:
+    """Rows that pass satisfy the condition. Its equalities hold on them.
+
+    ``x IN (SELECT y FROM source)`` as a conjunct is a semi-join: a row's fate changes only if a
+    changed row has y = x. (Not so ``NOT IN``, where one null y decides over every row.)
+    """
+    facts: dict[Attr | Call, Image] = dict(child.facts)
+    for each in conjuncts(node.condition):
+        match each:
+            case Call(call="InSubquery", args=(*values, Call(plan=Node() as plan))):
+                within = transfer(plan, target)
+                for value, column in zip(values, plan.output, strict=False):
+                    image = within.facts.get(column) if within.changed else None
+                    if image and type_of(value) == type_of(column) and exact(type_of(value)):
+                        facts[value] = image
+    return evolve(child, facts=facts).where(node.condition)
+
+
+def _aggregate(node: Node, child: Delta) -> Delta:
+    """A group changes only if a row of it does, and then its keys are that row's.
+
+    So only what follows from the grouping keys is known. Equalities between keys survive; keys
+    of inexact types are dropped, since a group shows one of several equal spellings.
+    """
+    grouping = {each.id for each in node.groupings if isinstance(each, Attr)}
+    keyed = child.keys(node.groupings, "and an aggregate does not group by it").grouped()
+    same = keyed.only(grouping).same
+    return evolve(keyed, same=same).project(node.projections)
+
+
+def _window(node: Node, child: Delta) -> Delta:
+    """A row's window values depend on the rows with equal partition keys only.
+
+    So a changed row reaches those that share its keys, and only what follows from the keys is
+    known of them. With no PARTITION BY, nothing is.
+    """
+    result = child.keys(node.partition_by, "and a window function above it is not partitioned by it")
+    made = _new(node, Lost("", "a window function, not from a partition column of {source}"))
+    return evolve(result, lost={**result.lost, **made})
+
+
+def _expand(node: Node, child: Delta) -> Delta:
+    """Each row becomes one per grouping set. A column is known if all of them compute it alike."""
+    alike, nulled = [], {}
+    for position, attribute in enumerate(node.output):
+        versions = {row[position] for row in node.expansions}
+        if len(versions) == 1:
+            alike.append(Named(attribute, versions.pop()))
+        else:
+            why = "which GROUPING SETS, ROLLUP or CUBE replaces by NULL in some rows"
+            nulled[attribute.id] = Lost(attribute.name, why)
+    result = child.project(alike)
+    return evolve(result, lost={**result.lost, **nulled})
+
+
+def _generate(node: Node, child: Delta) -> Delta:
+    """Each row becomes several that keep its columns."""
+    result = child.only({each.id for each in node.output})
+    return evolve(result, lost={**result.lost, **_new(node, Lost("", "a generated row"))})
+
+
+def _set_operation(node: Node, below: Sequence[Delta]) -> Delta:
+    """How often a row occurs depends on how often it occurs on each side, by position.
+
+    So a row that changes in the result changes in the side that reads the source. Equalities that
+    hold in one branch need not hold in another and are dropped.
+    """
+    side = next((i for i, each in enumerate(below) if each.changed), 0)
+    delta = below[side] if node.op == "Union" else below[side].grouped()
+    return evolve(_positional(node, side, delta), same=())
+
+
+def _whole(node: Node, below: Sequence[Delta]) -> Delta:
+    """An operator with no rule, or one like LIMIT where any row decides over any other."""
+    why = f"and {_NAMES.get(node.op, node.op)} above it can make any row depend on any other"
+    facts: Facts = {key: image for each in below for key, image in each.outer().items()}
+    lost: dict[int, Lost] = {}
+    for each in below:
+        lost = {**lost, **each.lost, **each.blocked({}, Lost("", why))}
+    return Delta(facts=facts, lost={**_new(node, Lost("", why)), **lost})
+
+
+_NAMES = {
+    "GlobalLimit": "LIMIT",
+    "LocalLimit": "LIMIT",
+    "Offset": "OFFSET",
+    "Tail": "TAIL",
+    "Sample": "TABLESAMPLE",
+    "CTERelationRef": "a recursive query",
+    "UnionLoop": "a recursive query",
+    "UnionLoopRef": "a recursive query",
+}
+
+
+def _new(node: Node, lost: Lost) -> dict[int, Lost]:
+    """The columns that the operator adds to its children's."""
+    known = {each for child in node.children for each in child.output}
+    return {each.id: evolve(lost, origin=each.name) for each in node.output if each not in known}
+
+
+def source(relation: Node) -> str:
+    """The name of what a relation reads: catalog.database.table, or a path."""
+    facts = relation.facts
+    return facts.get("table") or facts.get("path") or facts["format"]
+
+
+def short(name: str) -> str:
+    """A table's own name, for sentences."""
+    return name if "/" in name else name.rsplit(".", 1)[-1].strip("`")

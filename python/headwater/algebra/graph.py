@@ -1,0 +1,37 @@
+"""The graph of views: who reads whom, in which order, and whether it has a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import networkx as nx
+
+
+def build(sources: Mapping[str, Iterable[str]]) -> nx.DiGraph:
+    """The graph with an edge from each source to the view that reads it."""
+    graph = nx.DiGraph()
+    for view, read in sources.items():
+        graph.add_node(view)
+        graph.add_edges_from((source, view) for source in read)
+    return graph
+
+
+def order(sources: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """Each view's place in a topological order that depends on nothing but the graph."""
+    ordered = nx.lexicographical_topological_sort(build(sources))
+    return {view: place for place, view in enumerate(each for each in ordered if each in sources)}
+
+
+def readers(sources: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """The views that read each table, in name order."""
+    graph = build(sources)
+    return {table: tuple(sorted(graph.successors(table))) for table in graph if graph.out_degree(table)}
+
+
+def cycle(sources: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """The tables of one cycle, first repeated at the end; empty when there is none."""
+    try:
+        edges = nx.find_cycle(build(sources))
+    except nx.NetworkXNoCycle:
+        return ()
+    return (*(source for source, _ in edges), edges[0][0])

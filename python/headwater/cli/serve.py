@@ -1,0 +1,99 @@
+"""Commands that build the jar and that run an application which only refreshes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+
+import click
+
+from headwater.model.error import HeadwaterError
+from headwater.spark.jar import build_jar
+
+LOOK = 10.0  # s between two looks whether the engine runs
+EXTENSION = "io.headwater.spark.HeadwaterExtensions"
+
+
+class EngineError(HeadwaterError):
+    """The application that refreshes says why it cannot."""
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def jar(as_json: bool) -> None:
+    """Prints the path of the Spark extension's jar, building it when needed."""
+    path = str(build_jar())
+    click.echo(json.dumps({"jar": path, "extension": EXTENSION}) if as_json else path)
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Refresh what is pending and exit; for cron.")
+@click.option("--conf", "confs", multiple=True, metavar="KEY=VALUE", help="A Spark setting, as for spark-sql.")
+@click.option("--json", "as_json", is_flag=True, help="With --once: print the refreshes as JSON.")
+def run(once: bool, confs: tuple[str, ...], as_json: bool) -> None:
+    """Runs one Spark application that refreshes while other sessions only report."""
+    session = _session(confs)
+    try:
+        if once:
+            rows = _ask(session, "REFRESH MATERIALIZED VIEWS")
+            _report(rows, as_json)
+            sys.exit(1 if any(row["status"] == "failed" for row in rows) else 0)
+        _serve(session)
+    finally:
+        session.stop()
+
+
+def _serve(session) -> None:
+    """Keeps the engine running until this process is told to end."""
+    stopped = threading.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: stopped.set())
+    _ask(session, "SHOW MATERIALIZED VIEWS")
+    click.echo("headwater: keeping views fresh; Ctrl-C ends it")
+    while not stopped.wait(LOOK):
+        try:
+            # Nobody writes in this application, so nothing else would start the engine again.
+            _ask(session, "SHOW MATERIALIZED VIEWS")
+        except EngineError as error:
+            click.echo(f"headwater: {error}", err=True)
+
+
+def _ask(session, statement: str):
+    from pyspark.errors import PySparkException
+
+    try:
+        return session.sql(statement).collect()
+    except PySparkException as error:
+        raise EngineError(str(error).strip().splitlines()[0]) from error
+
+
+def _session(confs: tuple[str, ...]):
+    from pyspark.sql import SparkSession  # starts nothing yet, but takes a second that `jar` need not wait
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = (
+        SparkSession.builder.appName("headwater run")
+        .config("spark.jars", str(build_jar()))
+        .config("spark.sql.extensions", EXTENSION)
+        .config("spark.headwater.python", sys.executable)
+        .config("spark.sql.catalogImplementation", "hive")
+    )
+    for conf in confs:
+        key, equals, value = conf.partition("=")
+        if not equals:
+            raise click.BadParameter(f"'{conf}' is not KEY=VALUE", param_hint="--conf")
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _report(rows, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps([row.asDict() for row in rows], indent=2, default=str))
+        return
+    for row in rows:
+        words = row["error"] or f"{row['rows']} rows in {row['seconds']:.1f} s"
+        click.echo(f"{row['view']} {row['partition']}: {row['status']}, {words}, because {row['reason']}")
+    click.echo("everything is fresh" if not any(row["error"] for row in rows) else "some views could not be refreshed")

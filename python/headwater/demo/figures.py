@@ -1,0 +1,104 @@
+"""What the demo counts, read from the statements any user has: SHOW REFRESHES and SHOW PARTITIONS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from attrs import frozen
+
+from headwater.demo.life import Step
+from headwater.demo.views import View
+from headwater.model.partition import Slice
+
+HISTORY = "SHOW REFRESHES LIMIT 1000000"
+COLUMNS = (
+    *("run_id", "view", "partition", "mode", "reason", "version"),
+    *("rows", "started_at", "seconds", "status", "error"),
+)
+
+
+class Session(Protocol):
+    """Something that runs a statement and answers with rows of text."""
+
+    def run(self, statement: str) -> list[list[str]]: ...
+
+
+@frozen
+class Refresh:
+    """One row of the history: one refresh of one partition."""
+
+    run: str
+    view: str
+    partition: str
+    mode: str
+    version: str
+
+    @property
+    def ran(self) -> bool:
+        """Whether the query was computed; a skipped refresh found that nothing was to be done."""
+        return self.mode != "skipped"
+
+
+@frozen
+class Snapshot:
+    """The warehouse between two steps: its history so far, and how many partitions its views have."""
+
+    refreshes: frozenset[Refresh]
+    partitions: int
+
+
+@frozen
+class StepFigures:
+    """One line of the demo's table."""
+
+    day: str
+    title: str
+    immediate: int
+    refreshed: int
+    touched: int
+    existing: int
+    seconds: float
+
+
+Naive = Callable[[str, Slice], int]
+"""Counts the refreshes that one change of a source (its name, the slice written) sets off at once."""
+
+
+def snapshot(session: Session, views: Iterable[View]) -> Snapshot:
+    history = frozenset(_refresh(row) for row in session.run(HISTORY) if len(row) == len(COLUMNS))
+    return Snapshot(history, sum(_partitions(session, view) for view in views))
+
+
+def step_figures(day: str, step: Step, before: Snapshot, after: Snapshot, seconds: float, naive: Naive) -> StepFigures:
+    """What one step cost: the difference of the snapshots around it."""
+    ran = [refresh for refresh in after.refreshes - before.refreshes if refresh.ran]
+    return StepFigures(
+        day=day,
+        title=step.title,
+        immediate=immediate_refreshes(step, naive),
+        refreshed=len(ran),
+        touched=len({(refresh.view, refresh.partition) for refresh in ran}),
+        existing=after.partitions,
+        seconds=seconds,
+    )
+
+
+def immediate_refreshes(step: Step, naive: Naive) -> int:
+    """The refreshes that immediate triggering would have run for what the step wrote.
+
+    Immediate triggering refreshes whatever reads a table as soon as that table has a new version:
+    one refresh for each partition and each path the change arrives by. It knows neither pending
+    changes nor the shape of the graph, so it adds up over the writes of a step. Ask it when the
+    step's partitions exist, that is, after the drain.
+    """
+    return sum(naive(write.table, write.changed) for write in step.writes)
+
+
+def _refresh(row: Sequence[str]) -> Refresh:
+    cell = dict(zip(COLUMNS, row, strict=True))
+    return Refresh(cell["run_id"], cell["view"], cell["partition"], cell["mode"], cell["version"])
+
+
+def _partitions(session: Session, view: View) -> int:
+    return len(session.run(f"SHOW PARTITIONS {view.name}")) if view.column else 1

@@ -1,0 +1,174 @@
+"""A plain `spark-sql` process, fed with statements on its standard input.
+
+After every statement the shell command ``!echo`` marks the end of its output. A statement succeeded
+when spark-sql reported its time; otherwise what it wrote to standard error is the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+
+from headwater.model.error import HeadwaterError
+
+PROMPT = "spark-sql ("
+LOG_LINE = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d |\s+at |\s+\.\.\. \d+ more")
+EXTENSION = "io.headwater.spark.HeadwaterExtensions"
+SETTINGS = {
+    # Short statements on few cores: the second compiler and the parallel collector cost more than they
+    # save (loading, filling and comparing at scale 0.1 took 103 s of CPU instead of 185 s). Without the
+    # second compiler the code cache is small by default, and Spark's generated code overruns it.
+    "spark.driver.extraJavaOptions": ("-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"),
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "4",
+}
+
+Rows = list[list[str]]
+
+
+class SparkSqlError(HeadwaterError):
+    """A statement failed, or the process ended or fell silent; the message is what it said."""
+
+
+class SparkSql:
+    """One process; use it in ``with``. ``jar`` turns Headwater on; without it this is stock Spark."""
+
+    def __init__(
+        self, folder: Path, jar: Path | None = None, settings: Mapping[str, str] | None = None, timeout: float = 900
+    ) -> None:
+        self._timeout = timeout
+        self._log = folder / "spark-sql.log"
+        self._marks = count(1)
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command(folder, jar, settings or {}),
+                cwd=folder,
+                env={**os.environ, "SPARK_HOME": str(spark_home()), "PYSPARK_PYTHON": sys.executable},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def __enter__(self) -> SparkSql:
+        """Waits until the process answers."""
+        try:
+            self._answer_to("")
+        except SparkSqlError:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.kill()
+
+    def run(self, statement: str) -> Rows:
+        """Runs one statement to its end; its rows as spark-sql prints them."""
+        said = self._log.stat().st_size
+        lines = self._answer_to(f"{one_line(statement)};\n")
+        answer = self._said_since(said)
+        if "Time taken:" not in answer:
+            raise SparkSqlError(f"{one_line(statement)}\n{without_log(answer)}")
+        return [line.split("\t") for line in lines if not line.startswith(PROMPT)]
+
+    def close(self) -> None:
+        """Ends the input, as a user leaving the shell does, and waits for the process."""
+        self._process.stdin.close()
+        try:
+            code = self._process.wait(timeout=120)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise SparkSqlError(f"spark-sql did not end; see {self._log}") from None
+        if code != 0:
+            raise SparkSqlError(f"spark-sql ended with code {code}; see {self._log}")
+
+    def kill(self) -> None:
+        """Ends the process and everything it started, at once."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def _read(self) -> None:
+        for line in self._process.stdout:
+            self._lines.put(line.decode(errors="replace").rstrip("\n"))
+        self._lines.put(None)
+
+    def _answer_to(self, text: str) -> list[str]:
+        mark = f"headwater-demo-{next(self._marks)}"
+        self._send(f"{text}!echo {mark};\n")
+        return self._until(mark)
+
+    def _send(self, text: str) -> None:
+        try:
+            self._process.stdin.write(text.encode())
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise SparkSqlError(f"spark-sql ended; see {self._log}") from None
+
+    def _until(self, mark: str) -> list[str]:
+        deadline = time.monotonic() + self._timeout
+        lines: list[str] = []
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.kill()
+                raise SparkSqlError(f"no answer within {self._timeout:g} s; see {self._log}") from None
+            if line is None:
+                raise SparkSqlError(f"spark-sql ended before it answered; see {self._log}")
+            if line == mark:
+                return lines
+            lines.append(line)
+
+    def _said_since(self, position: int) -> str:
+        with self._log.open("rb") as log:
+            log.seek(position)
+            return log.read().decode(errors="replace").strip()
+
+
+def command(folder: Path, jar: Path | None, settings: Mapping[str, str]) -> list[str]:
+    """The command line: what a user would type, with the warehouse in ``folder``."""
+    extension = {"spark.sql.extensions": EXTENSION} if jar else {}
+    warehouse = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
+    configured = {**SETTINGS, **warehouse, **extension, **settings}
+    return [
+        str(spark_home() / "bin" / "spark-sql"),
+        "-S",
+        *("--master", "local[2]"),
+        *("--driver-memory", "2g"),
+        *(("--jars", str(jar)) if jar else ()),
+        *(part for key, value in configured.items() for part in ("--conf", f"{key}={value}")),
+    ]
+
+
+def spark_home() -> Path:
+    """Where the Spark that came with PySpark lies."""
+    return Path(find_spec("pyspark").origin).parent
+
+
+def without_log(text: str) -> str:
+    """What spark-sql itself said: no log lines, no stack traces."""
+    return "\n".join(line for line in text.splitlines() if not LOG_LINE.match(line))
+
+
+def one_line(statement: str) -> str:
+    return " ".join(line.strip() for line in statement.strip().splitlines())

@@ -1,0 +1,62 @@
+"""How long things wait. All in milliseconds."""
+
+from __future__ import annotations
+
+import re
+
+from headwater.model.error import StatementError
+from headwater.model.view import Definition
+
+SETTLE = 1_000
+"""After a change, the time in which further changes join its requests."""
+
+PATIENCE = 60_000
+"""A request waits at most this long for inputs that ever newer changes keep renewing."""
+
+ATTEMPTS = 5
+"""Failed runs in a row after which a view no longer holds its readers back."""
+
+
+def back_off(failures: int) -> int:
+    """The pause after the ``failures``-th failure in a row: 5 s, doubled each time, at most 5 min."""
+    return min(5_000 * 2 ** (failures - 1), 300_000)
+
+
+def gives_up(failures: int) -> bool:
+    return failures >= ATTEMPTS
+
+
+def settle(definition: Definition) -> int:
+    """The view's own settling time, or the usual one."""
+    own = _stated(definition, "settle")
+    return SETTLE if own is None else own
+
+
+def patience(definition: Definition) -> int:
+    """How long a request may be overtaken: its view's freshness bound, if that is shorter."""
+    bound = _stated(definition, "freshness")
+    return PATIENCE if bound is None else min(PATIENCE, bound)
+
+
+def _stated(definition: Definition, option: str) -> int | None:
+    """A duration among the view's properties. One that was written into the catalog past Headwater may be
+    malformed; it counts as not stated, so that one view does not stop all others."""
+    try:
+        return duration(definition.option(option))
+    except StatementError:
+        return None
+
+
+UNITS = {"millisecond": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
+
+
+def duration(text: str) -> int:
+    """``'10 minutes'`` in milliseconds.
+
+    Raises:
+        StatementError: not a positive number and a unit.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*", text.lower())
+    if not match or match[2] not in UNITS or float(match[1]) <= 0:
+        raise StatementError(f"'{text}' is not a duration; write a positive number and a unit, such as '10 minutes'")
+    return round(float(match[1]) * UNITS[match[2]])

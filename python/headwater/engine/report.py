@@ -1,0 +1,278 @@
+"""What the state says, as rows for statements and the command line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headwater.engine.choose import blockers, due_at, ready
+from headwater.engine.reasons import of_origin, where
+from headwater.model.dependency import Computed, Dependency, Expression, Same
+from headwater.model.event import Event, Failed, Published, Started
+from headwater.model.partition import WHOLE, Slice, simplified, sort_key
+from headwater.model.state import State, Status, ViewState
+
+Row = list[Any]
+
+REFRESHES = (
+    "run_id",
+    "view",
+    "partition",
+    "mode",
+    "reason",
+    "version",
+    "rows",
+    "started_at",
+    "seconds",
+    "status",
+    "error",
+)
+VIEWS = ("database", "view", "state", "partitions", "behind", "refreshed_at", "reason")
+
+
+def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Row]:
+    """One row for each refreshed partition, newest run first, from events given newest first."""
+    begun: dict[int, Started] = {}
+    ended: list[tuple[Published | Failed | None, int]] = []
+    closed: set[int] = set()
+    for event in events:
+        match event:
+            case Started(version=version):
+                begun[version] = event
+                if version not in closed:
+                    ended.append((None, version))
+            case Published(version=version) | Failed(version=version):
+                ended.append((event, version))
+                closed.add(version)
+    rows: list[Row] = []
+    for event, version in ended:
+        if version in begun:
+            rows += _run_rows(begun[version], event)
+        if limit is not None and len(rows) >= limit:
+            break
+    return rows[:limit]
+
+
+def _run_rows(started: Started, ended: Published | Failed | None) -> list[Row]:
+    def row(each: Slice, rows: int | None, status: str, seconds: float | None, error: str | None) -> Row:
+        return [
+            started.version,
+            started.view,
+            str(each),
+            started.mode,
+            started.reason,
+            started.version,
+            rows,
+            started.at,
+            seconds,
+            status,
+            error,
+        ]
+
+    match ended:
+        case Published(made=made, removed=removed, seconds=seconds):
+            kept = [row(each.slice, each.rows, "published", seconds, None) for each in made]
+            return kept + [row(each, 0, "published", seconds, None) for each in removed]
+        case Failed(error=error, seconds=seconds, cancelled=cancelled):
+            status = "cancelled" if cancelled else "failed"
+            return [row(each, None, status, seconds, error) for each in started.slices]
+        case None:
+            return [row(each, None, "running", None, None) for each in started.slices]
+
+
+def views(state: State, now: int) -> list[Row]:
+    """One row a view, in name order."""
+    return [_view_row(state, name, now) for name in sorted(state.views)]
+
+
+def _view_row(state: State, name: str, now: int) -> Row:
+    view = state.views[name]
+    database, _, short = name.rpartition(".")
+    return [
+        database,
+        short,
+        condition(state, name),
+        len(existing(state, name)),
+        len(behind(state, name)),
+        view.refreshed_at,
+        _reason(state, name, now),
+    ]
+
+
+def condition(state: State, name: str) -> str:
+    """The view's state in a word: ``fresh``, ``behind``, ``running``, ``failing``, or why it is not kept."""
+    view = state.views[name]
+    if view.status is not Status.ACTIVE:
+        return view.status.value
+    if name in state.running:
+        return "running"
+    if view.failures:
+        return "failing"
+    return "behind" if view.pending else "fresh"
+
+
+def existing(state: State, name: str) -> list[Slice]:
+    """The view's partitions as last published."""
+    record = state.tables.get(name)
+    return [each for each, known in record.partitions.items() if known.fingerprint is not None] if record else []
+
+
+def behind(state: State, name: str) -> list[Slice]:
+    """The slices that do not reflect every recorded change yet."""
+    run = state.running.get(name)
+    waiting = dict.fromkeys(state.views[name].pending)
+    if run is not None:
+        waiting |= dict.fromkeys(run.slices)
+    return list(simplified(waiting))
+
+
+def _reason(state: State, name: str, now: int) -> str:
+    view = state.views[name]
+    if view.status is not Status.ACTIVE or view.failures:
+        return view.reason
+    return waits(state, name, now) if view.pending else ""
+
+
+def waits(state: State, name: str, now: int) -> str:
+    """Why a pending view does not run at this moment."""
+    view = state.views[name]
+    if view.status is Status.SUSPENDED:
+        return "suspended; ALTER MATERIALIZED VIEW … RESUME continues it"
+    if view.status is Status.BROKEN:
+        return f"broken: {view.reason}"
+    if view.retry_at > now:
+        return f"tried again in {(view.retry_at - now) / 1000:.0f} s, after: {view.reason}"
+    if any(each.view == name for each in ready(state, now)):
+        return "ready, waits for a free track"
+    holding = [
+        each
+        for each in view.definition.sources
+        if each in state.views and behind(state, each) and state.views[each].status is Status.ACTIVE
+    ]
+    if holding and blockers(state, view):
+        return f"waits for {', '.join(holding)}, so that both changes come in one refresh"
+    oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
+    if oldest is not None and due_at(state, view, oldest) > now:
+        return f"starts in {(due_at(state, view, oldest) - now) / 1000:.1f} s, when further changes had time to join"
+    return "ready"
+
+
+def explain(state: State, name: str, now: int) -> list[str]:
+    """What a refresh of the view would do now, and why, a line each."""
+    view = state.views[name]
+    late = behind(state, name)
+    count = len(existing(state, name))
+    lines = []
+    if not late:
+        lines.append(f"{name}: nothing to do, {count} of {count} partitions are fresh")
+    else:
+        how = "in full" if WHOLE in late else "by partition"
+        of = "everything" if WHOLE in late else f"{len(late)} of {max(count, len(late))} partitions"
+        lines.append(f"{name}: {of} behind, refresh {how}{_estimate(state, name)}")
+        lines += _behind_lines(state, view, name)
+        if view.pending:
+            lines.append(f"  {waits(state, name, now)}")
+    lines += [f"  depends on {line}" for each in view.definition.dependencies for line in _map_lines(each, view)]
+    return lines
+
+
+def _estimate(state: State, name: str) -> str:
+    """What the last run took is the best guess for the next; what runs now says when it began."""
+    run, view = state.running.get(name), state.views[name]
+    if run is not None:
+        return f", running since version {run.version}"
+    return f", about {view.seconds:.1f} s" if view.seconds is not None else ""
+
+
+def _behind_lines(state: State, view: ViewState, name: str) -> list[str]:
+    run = state.running.get(name)
+    needs = {each: set(origins) for each, origins in view.pending.items()}
+    for each, origins in run.needs if run else ():
+        needs.setdefault(each, set()).update(origins)
+    lines = []
+    for each in sorted(needs, key=sort_key)[:20]:
+        told = "; ".join(of_origin(state.origins[v]) for v in sorted(needs[each]) if v in state.origins)
+        lines.append(f"  {'everything' if each == WHOLE else each}: {told}")
+    if len(needs) > 20:
+        lines.append(f"  … and {len(needs) - 20} more")
+    return lines
+
+
+def _map_lines(dependency: Dependency, view: ViewState) -> list[str]:
+    lines = []
+    for occurrence in dependency.occurrences:
+        told = ", ".join(f"{column} = {spelled(expression)}" for column, expression in occurrence.columns)
+        if not view.definition.partitioned_by:
+            said = "as a whole: the view has one partition"
+        elif told:
+            said = f"by {told}" + (f"; {occurrence.reason}" if occurrence.reason else "")
+        else:
+            said = f"as a whole: {occurrence.reason}"
+        lines.append(f"{dependency.source} {said}" + (" (stated)" if dependency.stated else ""))
+    return lines
+
+
+def spelled(expression: Expression) -> str:
+    match expression:
+        case Same(column):
+            return column
+        case Computed(sql=sql):
+            return sql
+
+
+def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
+    """Name, value and note of everything known about a view."""
+    view = state.views[name]
+    definition = view.definition
+    rows: list[Row] = [[c.name, c.type, c.comment or None] for c in definition.columns]
+    rows += [
+        ["", "", ""],
+        ["# view", name, condition(state, name)],
+        ["query", definition.query, None],
+        ["format", definition.format, None],
+        ["partitioned by", ", ".join(definition.partitioned_by) or "()", None],
+        ["partitions", str(len(existing(state, name))), f"{len(behind(state, name))} behind"],
+    ]
+    if not extended:
+        return rows
+    rows += [[key, value, "property"] for key, value in definition.properties]
+    rows += [["location", definition.root, None], ["session", f"{definition.catalog}.{definition.database}", None]]
+    rows += [["", "", ""], ["# reads", "", ""]]
+    for dependency in definition.dependencies:
+        rows += [
+            [dependency.source, line.removeprefix(dependency.source).strip(), None]
+            for line in _map_lines(dependency, view)
+        ]
+    rows += [[each, "ordinary view", None] for each in definition.through]
+    rows += [["", "", ""], ["# partition", "version", "reflects"]]
+    record = state.tables.get(name)
+    for each in sorted(existing(state, name), key=sort_key):
+        known = record.partitions[each]
+        reflects = ", ".join(f"{source} {version}" for source, version in known.inputs)
+        rows.append([str(each), str(known.version), reflects])
+    rows += [["", "", ""], ["# pending", "because", "waits"]]
+    for line in _behind_lines(state, view, name):
+        left, _, right = line.strip().partition(": ")
+        rows.append([left, right, waits(state, name, now) if view.pending else "running"])
+    return rows
+
+
+def reading(state: State, name: str) -> Sequence[str]:
+    """The views that read a view."""
+    return state.readers.get(name, ())
+
+
+__all__ = [
+    "REFRESHES",
+    "VIEWS",
+    "behind",
+    "condition",
+    "describe",
+    "existing",
+    "explain",
+    "reading",
+    "refreshes",
+    "views",
+    "waits",
+    "where",
+]

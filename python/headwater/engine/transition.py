@@ -1,0 +1,285 @@
+"""The engine's only rule of change: state and event to state and actions. Pure.
+
+A request is a slice of a view with the set of origins on whose behalf it is to be recomputed. All
+requests for the same slice are one, with the union of their origins (the merge of [Xu23] §3.5 with
+sets instead of a scalar bound and one origin; see docs/decisions/0003-origin-sets.md).
+
+A change is recorded together with a request for every slice it covers downstream, so a slice never
+runs before those of its inputs that the same change will renew, and a diamond's foot runs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from headwater.algebra import graph
+from headwater.algebra.dependency import forward
+from headwater.engine.coverage import cover, unresolved
+from headwater.engine.policy import back_off, gives_up
+from headwater.model.action import Action, Clean, Launch
+from headwater.model.event import (
+    Altered,
+    Broken,
+    Changed,
+    Declared,
+    Dropped,
+    Evaluated,
+    Event,
+    Failed,
+    Hurried,
+    Published,
+    Renamed,
+    Requested,
+    Restarted,
+    Resumed,
+    Started,
+    Suspended,
+)
+from headwater.model.partition import WHOLE, Region, Slice, simplified
+from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Version, ViewState
+
+
+def transition(state: State, event: Event) -> tuple[State, list[Action]]:
+    """Applies one event. ``state`` is consumed: use only the returned one from here on.
+
+    Events about a view that is not there change nothing: it was dropped while they were under way.
+    """
+    state.highest = max(state.highest, getattr(event, "version", 0))
+    match event:
+        case Changed():
+            _changed(state, event)
+        case Declared():
+            _declared(state, event)
+        case Evaluated(images=images):
+            state.images.update({(sql, inputs): value for sql, inputs, value in images})
+        case Hurried(version=version):
+            state.hurried = max(state.hurried, version)
+        case Restarted():
+            for run in list(state.running.values()):
+                _put_back(state, run)
+        case Dropped(view=view):
+            return state, _dropped(state, view)
+        case Started(view=view) if view in state.views:
+            return state, [_started(state, event)]
+        case _ if event.view in state.views:
+            _of_view(state, state.views[event.view], event)
+    return state, []
+
+
+def _of_view(state: State, view: ViewState, event: Event) -> None:
+    match event:
+        case Published():
+            _published(state, view, event)
+        case Failed():
+            _failed(state, view, event)
+        case Requested(version=version, at=at, slices=slices, why=why):
+            _originate(state, Origin(version, at, event.view, why, slices), include_self=True)
+            view.failures, view.retry_at = 0, 0
+            if view.status is Status.FAILED:
+                view.status, view.reason = Status.ACTIVE, ""
+        case Suspended():
+            _release(view, Status.SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
+        case Resumed():
+            view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, "", 0, 0
+            view.released = view.released and (bool(view.pending) or event.view in state.running)
+        case Broken(reason=reason):
+            _release(view, Status.BROKEN, reason)
+        case Altered(properties=properties):
+            view.definition = evolve(view.definition, properties=properties)
+        case Renamed(to=to, definition=definition):
+            _renamed(state, event.view, to, definition)
+
+
+# --- changes and definitions
+
+
+def _changed(state: State, event: Changed) -> None:
+    if event.table in state.running:
+        return  # its run is about to replace what was seen; what it leaves is seen at the next look
+    record = state.tables.setdefault(event.table, TableRecord())
+    record.schema, record.created = event.schema, event.created
+    for seen in event.partitions:
+        record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
+    record.highest = event.version
+    if not event.baseline:
+        slices = tuple(seen.slice for seen in event.partitions)
+        # A view found changed was written past Headwater: it is repaired, and so is what read it.
+        drifted = event.table in state.views
+        _originate(state, Origin(event.version, event.at, event.table, event.verb, slices), include_self=drifted)
+
+
+def _declared(state: State, event: Declared) -> None:
+    name = event.definition.view
+    known = state.views.get(name)
+    if known is None:
+        state.views[name] = ViewState(event.definition)
+        state.tables.setdefault(name, TableRecord())
+    else:
+        if name in state.running:
+            _put_back(state, state.running[name])  # what it makes is of the old definition
+        known.definition = event.definition
+        if known.status is not Status.SUSPENDED:
+            known.status, known.reason = Status.ACTIVE, ""
+        known.failures, known.retry_at = 0, 0
+        if event.fill and known.pending:
+            # Slices of the old definition may mean nothing in the new one.
+            known.pending = {WHOLE: frozenset().union(*known.pending.values())}
+    _rewire(state)
+    if event.fill:
+        origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True)
+        _originate(state, origin, include_self=True)
+    _join(state, name)
+
+
+def _join(state: State, name: str) -> None:
+    """Requests a view for the changes that its inputs are still to be renewed for.
+
+    They were recorded before the view read those inputs, so they did not cover it.
+    """
+    for dependency in state.views[name].definition.dependencies:
+        source = state.views.get(dependency.source)
+        if source is None or source.released:
+            continue
+        for each, origins in unresolved(state, dependency.source).items():
+            hit = forward(dependency, each, state.images)
+            for view, slices in {name: hit, **cover(state, name, hit)}.items():
+                _request(state.views[view], slices, origins)
+
+
+def _dropped(state: State, view: str) -> list[Action]:
+    if view not in state.views:
+        return []
+    running = state.running.pop(view, None)
+    definition = state.views.pop(view).definition
+    state.tables.pop(view, None)
+    _rewire(state)
+    _forget_origins(state)
+    return [Clean(definition, running.version if running else None)]
+
+
+def _renamed(state: State, old: str, new: str, definition) -> None:
+    if old in state.running:
+        _put_back(state, state.running[old])  # it would be published under the old name
+    view = state.views.pop(old)
+    view.definition = definition
+    state.views[new] = view
+    state.tables[new] = state.tables.pop(old, TableRecord())
+    _rewire(state)
+
+
+def _rewire(state: State) -> None:
+    sources = {name: view.definition.sources for name, view in state.views.items()}
+    state.order, state.readers = graph.order(sources), graph.readers(sources)
+
+
+# --- requests
+
+
+def _originate(state: State, origin: Origin, include_self: bool) -> None:
+    """Records an origin and a request for every slice it covers."""
+    reached = cover(state, origin.table, origin.slices)
+    if include_self:
+        columns = state.views[origin.table].definition.partitioned_by
+        reached = {origin.table: simplified(each.keep(columns) for each in origin.slices), **reached}
+    if not reached:
+        return
+    state.origins[origin.version] = origin
+    for view, slices in reached.items():
+        _request(state.views[view], slices, frozenset((origin.version,)))
+
+
+def _request(view: ViewState, slices: Iterable[Slice], origins: frozenset[Version]) -> None:
+    """Merges requests into what is pending: the union of origins for equal slices.
+
+    A slice that another one covers keeps its own origins: a change is on record for no partition
+    that it does not reach. They run together all the same (see ``engine.choose``).
+    """
+    for each in slices:
+        view.pending[each] = view.pending.get(each, frozenset()) | origins
+
+
+def _put_back(state: State, run: Run) -> None:
+    state.running.pop(run.view, None)
+    if run.view in state.views:
+        for each, origins in run.needs:
+            _request(state.views[run.view], (each,), origins)
+
+
+def _forget_origins(state: State) -> None:
+    """An origin is forgotten when no request carries it any more: all it covered is resolved."""
+    live: set[Version] = set()
+    for view in state.views.values():
+        live.update(*view.pending.values())
+    for run in state.running.values():
+        live.update(*(origins for _, origins in run.needs))
+    for version in [each for each in state.origins if each not in live]:
+        del state.origins[version]
+
+
+# --- runs
+
+
+def _started(state: State, event: Started) -> Action:
+    view = state.views[event.view]
+    needs = tuple((each, frozenset(origins)) for each, origins in event.needs)
+    for each, carried in needs:
+        rest = view.pending.pop(each, frozenset()) - carried
+        if rest:
+            view.pending[each] = rest
+    run = Run(event.version, event.view, event.slices, needs, event.inputs, event.at, event.mode, event.reason)
+    state.running[event.view] = run
+    asked, columns = Region(event.slices), frozenset(view.definition.partitioned_by)
+    existing = tuple(
+        each
+        for each, record in state.tables[event.view].partitions.items()
+        if record.fingerprint is not None and each.columns == columns and asked.covers(each)
+    )
+    return Launch(run, view.definition, existing)
+
+
+def _published(state: State, view: ViewState, event: Published) -> None:
+    run = state.running.get(event.view)
+    if run is None or run.version != event.version:
+        return
+    del state.running[event.view]
+    record = state.tables.setdefault(event.view, TableRecord())
+    for made in event.made:
+        record.partitions[made.slice] = PartitionRecord(event.version, made.fingerprint, made.rows, run.inputs)
+    for gone in event.removed:
+        record.partitions[gone] = PartitionRecord(event.version, None, 0, run.inputs)
+    columns = frozenset(view.definition.partitioned_by)
+    for other in [each for each in record.partitions if each.columns != columns]:
+        del record.partitions[other]  # of a definition that was partitioned otherwise
+    record.highest = event.version
+    view.failures, view.retry_at = 0, 0
+    view.refreshed_at, view.seconds = event.at, event.seconds
+    if view.status is Status.FAILED:
+        view.status, view.reason = Status.ACTIVE, ""
+    if view.released:
+        # What is still pending was not announced to the readers either, so the view stays released
+        # until it has caught up; and a run that was under way when it was released is news as well.
+        view.released = view.status is not Status.ACTIVE or bool(view.pending)
+        origin = Origin(event.version, event.at, event.view, "was refreshed again", run.slices)
+        _originate(state, origin, include_self=False)
+    _forget_origins(state)
+
+
+def _failed(state: State, view: ViewState, event: Failed) -> None:
+    run = state.running.get(event.view)
+    if run is None or run.version != event.version:
+        return
+    _put_back(state, run)
+    if event.cancelled:
+        view.retry_at = event.at + back_off(1)
+        return
+    view.failures += 1
+    view.retry_at = event.at + back_off(view.failures)
+    view.reason = event.error
+    if gives_up(view.failures) and view.status is Status.ACTIVE:
+        _release(view, Status.FAILED, event.error)
+
+
+def _release(view: ViewState, status: Status, reason: str) -> None:
+    view.status, view.reason, view.released = status, reason, True

@@ -1,0 +1,61 @@
+"""How a view depends on a source: the data of a partition map ([Xu23] §2.2).
+
+A view reads a source in one or more *occurrences* (a self-join reads it twice, each branch of a
+union once). For each occurrence, each partition column of the view is either computed from the
+source's partition columns or free.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen
+class Same:
+    """A view column that is a source's partition column, unchanged."""
+
+    column: str
+
+
+@frozen
+class Computed:
+    """A view column computed by a deterministic SQL expression over a source's partition columns.
+
+    ``sql`` names the columns as they are called in the source, quoted with backticks, each cast
+    to its type, and yields the partition value as the catalog would spell it. The core never
+    evaluates it: values come from a memo that the runtime fills. ``under`` identifies the session
+    settings (time zone, ANSI mode) that give the expression its meaning.
+    """
+
+    sql: str
+    inputs: tuple[str, ...]
+    under: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the memo knows the expression by."""
+        return f"{self.under}:{self.sql}" if self.under else self.sql
+
+
+Expression = Same | Computed
+
+
+@frozen
+class Occurrence:
+    """One place where the query reads the source.
+
+    ``columns`` holds the view's partition columns that are known from the source's; the others
+    are free. ``reason`` says, for a person, why some or all are free (empty when none is).
+    """
+
+    columns: tuple[tuple[str, Expression], ...] = ()
+    reason: str = ""
+
+
+@frozen
+class Dependency:
+    """Everything a view takes from one source. ``stated`` is true when a property gave the map."""
+
+    source: str
+    occurrences: tuple[Occurrence, ...] = (Occurrence(),)
+    stated: bool = False

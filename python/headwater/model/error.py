@@ -1,0 +1,55 @@
+"""Errors that a user sees. Each names the object and what to do next."""
+
+from __future__ import annotations
+
+
+class HeadwaterError(Exception):
+    """Base of every error that Headwater raises on purpose; its text is for the user."""
+
+
+class JarError(HeadwaterError):
+    """The shim's jar cannot be built."""
+
+
+class StatementError(HeadwaterError):
+    """A Headwater statement is malformed, or names something that does not exist."""
+
+
+class DefinitionError(HeadwaterError):
+    """A view cannot have this definition. ``code`` is stable, for programs."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class StoreError(HeadwaterError):
+    """The store cannot be opened, or what it holds cannot be read."""
+
+
+class JournalError(StoreError):
+    """An entry of the journal is malformed; ``position`` is its sequence number."""
+
+    def __init__(self, position: int, message: str) -> None:
+        super().__init__(f"journal entry {position}: {message}")
+        self.position = position
+
+
+class LeaseLost(HeadwaterError):
+    """Another engine holds the right to act on this store; what was made is not published."""
+
+
+class DriverGone(LeaseLost):
+    """The Spark application of this engine has ended or is ending; what was pending goes on in the next one."""
+
+
+class AnalysisFailed(HeadwaterError):
+    """Spark cannot analyse a view's query (a table or column is missing, a function unknown)."""
+
+
+class RefreshFailed(HeadwaterError):
+    """The Spark job of a refresh failed; the message is Spark's own."""
+
+
+class RefreshCancelled(HeadwaterError):
+    """A refresh was cancelled, or overtaken by a write to what it read; what it was for stays pending."""

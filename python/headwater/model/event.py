@@ -1,0 +1,203 @@
+"""Everything that can happen to the engine. The journal is a list of these; state is their fold.
+
+Times are milliseconds since the epoch. Versions are allocated by the store, above every version
+given before, and travel in the event, so that replay gives the same state.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from headwater.model.partition import Slice, Value, simplified
+from headwater.model.view import Definition, Pairs
+
+
+@frozen
+class Observed:
+    """A partition as found: ``fingerprint`` differs when its files do; ``None``: it is not there."""
+
+    slice: Slice
+    fingerprint: str | None
+
+
+@frozen
+class Declared:
+    """A view was created or redefined; all its partitions are to be computed.
+
+    ``fill`` is false when the view's data is known to be that of its definition (adoption).
+    """
+
+    at: int
+    version: int
+    definition: Definition
+    why: str
+    fill: bool = True
+
+
+@frozen
+class Dropped:
+    at: int
+    view: str
+
+
+@frozen
+class Renamed:
+    at: int
+    view: str
+    to: str
+    definition: Definition
+
+
+@frozen
+class Altered:
+    """Properties of a view were set; its query is the same."""
+
+    at: int
+    view: str
+    properties: Pairs
+
+
+@frozen
+class Changed:
+    """A table was found to differ from what was recorded.
+
+    ``schema`` and ``created`` identify the table's incarnation; ``baseline`` marks the first look at
+    a table, which is no change for anybody.
+    """
+
+    at: int
+    version: int
+    table: str
+    partitions: tuple[Observed, ...]
+    schema: str
+    created: int
+    verb: str
+    baseline: bool = False
+
+
+@frozen
+class Evaluated:
+    """Values of computed partition columns: (key, inputs) and the result."""
+
+    at: int
+    images: tuple[tuple[str, tuple[Value, ...], Value], ...]
+
+
+@frozen
+class Requested:
+    """Somebody asked to recompute slices of a view, changed or not (``REFRESH … FULL``)."""
+
+    at: int
+    version: int
+    view: str
+    slices: tuple[Slice, ...]
+    why: str
+
+
+@frozen
+class Hurried:
+    """Somebody waits: what is pending now does not wait for further changes to join it."""
+
+    at: int
+    version: int
+
+
+@frozen
+class Started:
+    """A run of one view began. ``inputs`` are the highest versions recorded of each source.
+
+    ``needs`` says for each pending slice on behalf of which of its origins it runs: not always all.
+    """
+
+    at: int
+    version: int
+    view: str
+    needs: tuple[tuple[Slice, tuple[int, ...]], ...]
+    inputs: tuple[tuple[str, int], ...]
+    mode: str
+    reason: str
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """What is computed: the needed slices, without those that others cover."""
+        return simplified(each for each, _ in self.needs)
+
+
+@frozen
+class Made:
+    """One partition of a view as published. ``rows`` is its number of rows."""
+
+    slice: Slice
+    rows: int
+    fingerprint: str
+
+
+@frozen
+class Published:
+    """A run's partitions are what readers see now; ``removed`` ones have become empty."""
+
+    at: int
+    version: int
+    view: str
+    made: tuple[Made, ...]
+    removed: tuple[Slice, ...]
+    seconds: float
+
+
+@frozen
+class Failed:
+    """A run ended without publishing; what it was for is pending again."""
+
+    at: int
+    version: int
+    view: str
+    error: str
+    seconds: float
+    cancelled: bool = False
+
+
+@frozen
+class Suspended:
+    at: int
+    view: str
+
+
+@frozen
+class Resumed:
+    at: int
+    view: str
+
+
+@frozen
+class Broken:
+    """A view's query cannot be analysed any more."""
+
+    at: int
+    view: str
+    reason: str
+
+
+@frozen
+class Restarted:
+    """An engine took over; what was running then is pending again."""
+
+    at: int
+
+
+Event = (
+    Declared
+    | Dropped
+    | Renamed
+    | Altered
+    | Changed
+    | Evaluated
+    | Requested
+    | Hurried
+    | Started
+    | Published
+    | Failed
+    | Suspended
+    | Resumed
+    | Broken
+    | Restarted
+)

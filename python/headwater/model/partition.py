@@ -1,0 +1,144 @@
+"""Slices: one partition of a table, or a family of them.
+
+A slice binds some of a table's partition columns to values. With every column bound it is one
+partition; with none it is the whole table; in between it is a family ("month = 1996-03, any
+region"). An unpartitioned table has the single slice ``()``, which is both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from attrs import field, frozen
+
+Value = str | None
+"""A partition value as the catalog spells it; ``None`` is the null partition."""
+
+
+@frozen(order=False)
+class Slice:
+    """A set of partitions: all those that agree with every bound column.
+
+    ``bound`` is sorted by column name, so equal slices are equal values.
+    """
+
+    bound: tuple[tuple[str, Value], ...] = field(default=(), converter=lambda b: tuple(sorted(b)))
+
+    @classmethod
+    def of(cls, values: Mapping[str, Value] | None = None, **columns: Value) -> Slice:
+        return cls(tuple({**(values or {}), **columns}.items()))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset(column for column, _ in self.bound)
+
+    def value(self, column: str) -> Value:
+        """The value bound to ``column``; ``KeyError`` when the slice leaves it free."""
+        for name, value in self.bound:
+            if name == column:
+                return value
+        raise KeyError(column)
+
+    def covers(self, other: Slice) -> bool:
+        """Whether every partition in ``other`` is in this slice."""
+        return set(self.bound) <= set(other.bound)
+
+    def overlaps(self, other: Slice) -> bool:
+        """Whether some partition may lie in both: they agree on every column both bind."""
+        mine = dict(self.bound)
+        return all(column not in mine or mine[column] == value for column, value in other.bound)
+
+    def keep(self, columns: Iterable[str]) -> Slice:
+        """The smallest slice over only ``columns`` that covers this one."""
+        kept = frozenset(columns)
+        return Slice(tuple(pair for pair in self.bound if pair[0] in kept))
+
+    def __str__(self) -> str:
+        if not self.bound:
+            return "()"
+        return ", ".join(f"{column}={'NULL' if value is None else value}" for column, value in self.bound)
+
+
+WHOLE = Slice()
+"""Every partition of a table (for an unpartitioned table: its only one)."""
+
+
+class Region:
+    """A set of slices with fast overlap tests, grouped by which columns they bind."""
+
+    def __init__(self, slices: Iterable[Slice] = ()) -> None:
+        self._groups: dict[frozenset[str], set[Slice]] = {}
+        for each in slices:
+            self.add(each)
+
+    def add(self, added: Slice) -> None:
+        self._groups.setdefault(added.columns, set()).add(added)
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def __iter__(self) -> Iterator[Slice]:
+        for group in self._groups.values():
+            yield from group
+
+    def covers(self, asked: Slice) -> bool:
+        """Whether one slice of the region covers ``asked`` (never true by union of several)."""
+        return any(columns <= asked.columns and asked.keep(columns) in group for columns, group in self._groups.items())
+
+    def overlaps(self, asked: Slice) -> bool:
+        bound = asked.columns
+        for columns, group in self._groups.items():
+            if columns <= bound:
+                if asked.keep(columns) in group:
+                    return True
+            elif any(each.overlaps(asked) for each in group):
+                return True
+        return False
+
+
+def simplified(slices: Iterable[Slice]) -> tuple[Slice, ...]:
+    """The same partitions with no slice that another one covers, in a stable order."""
+    distinct = set(slices)
+    if WHOLE in distinct:
+        return (WHOLE,)
+    signatures = {each.columns for each in distinct}
+    kept = [
+        each
+        for each in distinct
+        if not any(columns < each.columns and each.keep(columns) in distinct for columns in signatures)
+    ]
+    return tuple(sorted(kept, key=sort_key))
+
+
+def overlapping(slices: Iterable[Slice]) -> list[list[Slice]]:
+    """The slices in groups: two that overlap are in one group, two of different groups never do."""
+    by_columns: dict[frozenset[str], list[Slice]] = {}
+    for each in sorted(set(slices), key=sort_key):
+        by_columns.setdefault(each.columns, []).append(each)
+    group = {each: {each} for alike in by_columns.values() for each in alike}
+    for left, right in combinations(by_columns, 2):
+        # Slices overlap when they agree on the columns that both bind: they meet in one bucket.
+        buckets: dict[Slice, tuple[list[Slice], list[Slice]]] = {}
+        for side, columns in enumerate((left, right)):
+            for each in by_columns[columns]:
+                buckets.setdefault(each.keep(left & right), ([], []))[side].append(each)
+        for ours, theirs in buckets.values():
+            if ours and theirs:
+                _unite(group, (*ours, *theirs))
+    return [sorted(each, key=sort_key) for each in {id(each): each for each in group.values()}.values()]
+
+
+def _unite(group: dict[Slice, set[Slice]], slices: Sequence[Slice]) -> None:
+    largest = max((group[each] for each in slices), key=len)
+    for each in slices:
+        if group[each] is not largest:
+            moved = group[each]
+            largest |= moved
+            for one in moved:
+                group[one] = largest
+
+
+def sort_key(each: Slice) -> tuple:
+    """Orders slices by their values; nulls first."""
+    return tuple((column, value is not None, value or "") for column, value in each.bound)

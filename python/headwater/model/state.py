@@ -1,0 +1,109 @@
+"""What the engine knows: the fold of its journal."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import Factory, define, frozen
+
+from headwater.model.partition import Slice, Value
+from headwater.model.view import Definition
+
+Version = int
+
+
+class Status(Enum):
+    """Whether a view is kept fresh. Only ``ACTIVE`` views run and hold their readers back."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    BROKEN = "broken"
+    FAILED = "failed"
+
+
+@frozen
+class Origin:
+    """A recorded change that starts a dependent backfill. Its identity is its version."""
+
+    version: Version
+    at: int
+    table: str
+    verb: str
+    slices: tuple[Slice, ...]
+    definition: bool = False
+
+
+@frozen
+class PartitionRecord:
+    """The newest version of a partition; ``fingerprint`` is ``None`` when it no longer exists.
+
+    ``inputs`` are the versions of the sources that a view's partition reflects.
+    """
+
+    version: Version
+    fingerprint: str | None
+    rows: int | None = None
+    inputs: tuple[tuple[str, Version], ...] = ()
+
+
+@define
+class TableRecord:
+    """What was last seen of a table. ``highest`` is the highest version of any partition."""
+
+    schema: str = ""
+    created: int = 0
+    highest: Version = 0
+    partitions: dict[Slice, PartitionRecord] = Factory(dict)
+
+
+@frozen
+class Run:
+    """A refresh under way: these slices of a view, on behalf of these origins."""
+
+    version: Version
+    view: str
+    slices: tuple[Slice, ...]
+    needs: tuple[tuple[Slice, frozenset[Version]], ...]
+    inputs: tuple[tuple[str, Version], ...]
+    started_at: int
+    mode: str
+    reason: str
+
+
+@define
+class ViewState:
+    """The condition of one view.
+
+    Attributes:
+        pending: slices to recompute, each with the origins on whose behalf.
+        released: readers were let go past this view while it could not run, so its next
+            publication is a change of its own for them.
+        failures: consecutive failed runs.
+        retry_at: no run before this time.
+        seconds: how long its last run took.
+    """
+
+    definition: Definition
+    status: Status = Status.ACTIVE
+    reason: str = ""
+    pending: dict[Slice, frozenset[Version]] = Factory(dict)
+    released: bool = False
+    failures: int = 0
+    retry_at: int = 0
+    refreshed_at: int | None = None
+    seconds: float | None = None
+
+
+@define
+class State:
+    """Everything; changed only by ``transition``."""
+
+    views: dict[str, ViewState] = Factory(dict)
+    tables: dict[str, TableRecord] = Factory(dict)
+    running: dict[str, Run] = Factory(dict)
+    origins: dict[Version, Origin] = Factory(dict)
+    images: dict[tuple[str, tuple[Value, ...]], Value] = Factory(dict)
+    hurried: Version = 0
+    highest: Version = 0
+    order: dict[str, int] = Factory(dict)
+    readers: dict[str, tuple[str, ...]] = Factory(dict)

@@ -1,0 +1,82 @@
+"""What a view is: its query, its shape, and what it takes from its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from headwater.model.dependency import Dependency
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def pairs(mapping: Mapping[str, str] | Pairs) -> Pairs:
+    """A mapping as a sorted tuple, so that values compare and hash."""
+    items = mapping.items() if isinstance(mapping, Mapping) else mapping
+    return tuple(sorted(tuple(item) for item in items))
+
+
+@frozen
+class Column:
+    """``type`` is Spark's DDL spelling."""
+
+    name: str
+    type: str
+    comment: str = ""
+
+
+@frozen
+class Definition:
+    """A materialized view as declared, with what analysis found.
+
+    Attributes:
+        view: ``database.name`` in the session catalog.
+        query: the text after ``AS``.
+        catalog, database, settings: of the session that declared it; the query means what it meant there.
+        properties: all ``TBLPROPERTIES``.
+        fingerprint: hash of the analysed query; it changes when the query's meaning does.
+        dependencies: one for each source table or view that the query reads.
+        through: ordinary views that the query reads through.
+        declared: the column list of the statement; empty when it had none.
+        root: the directory of its own in which its versions lie.
+    """
+
+    view: str
+    query: str
+    columns: tuple[Column, ...]
+    partitioned_by: tuple[str, ...] = ()
+    format: str = "parquet"
+    comment: str = ""
+    catalog: str = "spark_catalog"
+    database: str = "default"
+    settings: Pairs = field(default=(), converter=pairs)
+    properties: Pairs = field(default=(), converter=pairs)
+    fingerprint: str = ""
+    dependencies: tuple[Dependency, ...] = ()
+    through: tuple[str, ...] = ()
+    root: str = ""
+    declared: tuple[Column, ...] = ()
+
+    def option(self, name: str, default: str = "") -> str:
+        """The value of the view property ``headwater.<name>``."""
+        return dict(self.properties).get(f"headwater.{name}", default)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(each.source for each in self.dependencies)
+
+    @property
+    def statement(self) -> tuple:
+        """What a user wrote; two declarations with equal statements are the same definition."""
+        return (
+            self.query.strip(),
+            self.partitioned_by,
+            self.format,
+            self.comment,
+            self.declared,
+            self.properties,
+            self.catalog,
+            self.database,
+            self.settings,
+        )

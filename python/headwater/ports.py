@@ -1,0 +1,83 @@
+"""What the runtime needs from the world. The core and the runtime know nothing else of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from attrs import frozen
+
+from headwater.model.action import Launch
+from headwater.model.event import Event, Made
+from headwater.model.partition import Slice, Value
+from headwater.model.view import Definition
+
+
+class Clock(Protocol):
+    def now(self) -> int:
+        """Milliseconds since the epoch."""
+
+
+class Entry(Protocol):
+    """A journal entry."""
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def event(self) -> Event: ...
+
+
+class Store(Protocol):
+    """See ``headwater.store.sql``, which also says what each method promises."""
+
+    def append(self, build: Callable[[int], Event], now: int, after: int, epoch: int | None = None) -> Entry: ...
+
+    def read(self, after: int = 0) -> Iterator[Entry]: ...
+
+    def acquire(self, holder: str, now: int, lasting: int) -> int | None: ...
+
+    def release(self, holder: str) -> None: ...
+
+    def discard(self, view: str, paths: Iterable[str], now: int) -> None: ...
+
+    def take_orders(self) -> list[tuple[str, str]]: ...
+
+
+@frozen
+class Written:
+    """What a run computed, before anybody can see it. ``handle`` is the warehouse's own."""
+
+    made: tuple[Made, ...]
+    removed: tuple[Slice, ...]
+    handle: Any = None
+
+
+class Warehouse(Protocol):
+    """Where the tables are. Methods are called from worker threads, several at once."""
+
+    def compute(self, launch: Launch) -> Written:
+        """Computes a run's slices into a place that no reader sees.
+
+        Raises:
+            RefreshFailed: the work failed.
+            RefreshCancelled: somebody cancelled it.
+        """
+
+    def publish(self, launch: Launch, written: Written) -> Sequence[str]:
+        """Makes readers see what was written, whole or not at all; the locations that it replaced.
+
+        Raises:
+            LeaseLost: a higher version is published already.
+        """
+
+    def cancel(self, view: str) -> bool:
+        """Stops the view's running computation; whether there was one."""
+
+    def remove(self, definition: Definition) -> None:
+        """Removes everything of a view that was dropped."""
+
+    def evaluate(
+        self, definition: Definition, sql: str, inputs: Sequence[tuple[Value, ...]], names: Sequence[str]
+    ) -> list[Value]:
+        """The values of a computed partition column for each tuple of input values."""

@@ -1,0 +1,265 @@
+"""The only loop: journal an event, apply it, carry out what follows.
+
+Several threads may record events; one lock orders them. Several engines may share a store; the store
+orders them (see ``headwater.store.sql``), and only the holder of its lease starts and publishes runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.coverage import unknown_images
+from headwater.engine.transition import transition
+from headwater.model.action import Action, Clean, Launch
+from headwater.model.dependency import Computed
+from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled
+from headwater.model.event import Evaluated, Event, Failed, Published, Restarted, Started
+from headwater.model.partition import Slice
+from headwater.model.state import Run, State
+from headwater.model.view import Definition
+from headwater.ports import Clock, Store, Warehouse
+from headwater.store.sql import Stale
+
+log = logging.getLogger("headwater")
+
+LEASE = 15_000
+"""How long (ms) an engine may act without renewing; after it, another takes over."""
+
+
+class Runtime:
+    """One engine on one store.
+
+    Attributes:
+        state: everything known; read it only while holding ``lock``.
+        lock: orders all access; ``changed`` is notified after every event.
+    """
+
+    def __init__(
+        self, store: Store, warehouse: Warehouse, clock: Clock, holder: str, *, tracks: int = 2, acts: bool = True
+    ) -> None:
+        self.store, self.warehouse, self.clock = store, warehouse, clock
+        self.holder, self.tracks, self.acts = holder, tracks, acts
+        self.state, self.seq = State(), 0
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self._epoch: int | None = None
+        self._workers = ThreadPoolExecutor(tracks, "headwater-refresh")
+        self._mine: set[int] = set()
+        self._ended: list[tuple[Run, Published | Failed]] = []
+        self._closed = False
+        self.sync()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this engine holds the lease."""
+        return self._epoch is not None
+
+    def sync(self) -> None:
+        """Applies what other engines appended to the journal."""
+        with self.lock:
+            for entry in self.store.read(self.seq):
+                self.state, _ = transition(self.state, entry.event)
+                self.seq = entry.seq
+            self.changed.notify_all()
+
+    def record(self, build: Callable[[State, int], Event | None]) -> Event | None:
+        """Journals the event that ``build`` makes of the state and a fresh version, then applies it.
+
+        ``build`` may be called again when another engine was faster, and may answer ``None`` when
+        there is nothing (any more) to record.
+        """
+        with self.lock:
+            event, actions = self._append(build, None)
+            self.changed.notify_all()
+        for action in actions:
+            self._carry_out(action)
+        return event
+
+    def change(self, table: str, slices: Iterable[Slice], build: Callable[[State, int], Event | None]) -> Event | None:
+        """Records an event that starts at slices of a table, after evaluating the partition columns
+        that are computed from them, here and downstream."""
+        slices = tuple(slices)
+        with self.lock:
+            while wanted := unknown_images(self.state, table, slices):
+                try:
+                    evaluated = self._evaluate(wanted)
+                except HeadwaterError as error:
+                    # Without an image the column stays free: more is refreshed, nothing is missed.
+                    log.warning("a partition column cannot be computed: %s", error)
+                    break
+                self.record(lambda _state, _version, images=evaluated: Evaluated(self.clock.now(), images))
+            return self.record(build)
+
+    def step(self) -> int | None:
+        """Takes or renews the lease and starts what is ready; when to step again (ms), if known."""
+        if not self.acts:
+            self.sync()
+            return None
+        with self.lock:
+            self._record_ended()
+            self._lead()
+            epoch = self._epoch
+            if epoch is not None:
+                for launch in self._start(epoch):
+                    self._workers.submit(self._refresh, launch, epoch)
+            return wake_at(self.state, self.clock.now())
+
+    def close(self) -> None:
+        """Ends this engine: it starts and publishes nothing any more, and gives the lease back."""
+        with self.lock:
+            self._closed = True
+            if self.leads:
+                self.store.release(self.holder)
+            self._epoch = None
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    # --- inside
+
+    def _append(
+        self, build: Callable[[State, int], Event | None], epoch: int | None
+    ) -> tuple[Event | None, list[Action]]:
+        nothing = _Nothing()
+
+        def checked(version: int) -> Event:
+            event = build(self.state, version)
+            if event is None:
+                raise nothing
+            return event
+
+        while True:
+            self.sync()
+            try:
+                entry = self.store.append(checked, self.clock.now(), self.seq, epoch)
+            except Stale:
+                continue
+            except _Nothing:
+                return None, []
+            self.state, actions = transition(self.state, entry.event)
+            self.seq = entry.seq
+            return entry.event, actions
+
+    def _lead(self) -> None:
+        epoch = None if self._closed else self.store.acquire(self.holder, self.clock.now(), LEASE)
+        if epoch != self._epoch:
+            self._epoch = None  # until the takeover is on record: the runs of the engine before are put back by it
+            if epoch is not None:
+                with contextlib.suppress(LeaseLost):
+                    self._append(lambda _state, _version: Restarted(self.clock.now()), epoch)
+                    self._mine.clear()
+                    self._epoch = epoch
+        self.sync()
+
+    def _start(self, epoch: int) -> list[Launch]:
+        launches: list[Launch] = []
+        for chosen in ready(self.state, self.clock.now()):
+            if len(self._mine) >= self.tracks:
+                break
+
+            def build(state: State, version: int, chosen=chosen) -> Started | None:
+                still = [each for each in ready(state, self.clock.now()) if each.view == chosen.view]
+                return started(state, still[0], version, self.clock.now()) if still else None
+
+            try:
+                event, actions = self._append(build, epoch)
+            except LeaseLost:
+                self._epoch = None
+                break
+            if event is not None:
+                self._mine.add(event.version)
+                launches += actions
+        self.changed.notify_all()
+        return launches
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case Clean(definition, running):
+                if running is not None:
+                    self.warehouse.cancel(definition.view)
+                self.warehouse.remove(definition)
+
+    def _refresh(self, launch: Launch, epoch: int) -> None:
+        run, began = launch.run, self.clock.now()
+        try:
+            event = self._attempt(launch, epoch, began)
+        except RefreshCancelled as error:
+            event = self._failed(launch, began, str(error), cancelled=True)
+        except LeaseLost as error:
+            log.warning("%s was not published: %s", run.view, error)
+            fenced = self._epoch == epoch and not isinstance(error, DriverGone)
+            event = self._failed(launch, began, str(error)) if fenced else None
+        except HeadwaterError as error:
+            event = self._failed(launch, began, str(error))
+        except Exception as error:  # whatever went wrong is this refresh's failure, and is shown as such
+            log.exception("the refresh of %s failed", run.view)
+            event = self._failed(launch, began, f"{type(error).__name__}: {error}")
+        with self.lock:
+            self._mine.discard(run.version)
+            if event is not None:
+                self._ended.append((run, event))
+        try:
+            self.step()
+        except HeadwaterError as error:
+            log.warning("the end of the refresh of %s is recorded at the next step: %s", run.view, error)
+
+    def _record_ended(self) -> None:
+        """Journals how this engine's runs ended; what the store does not take now is kept for the next step."""
+        while self._ended:
+            run, event = self._ended[0]
+            self.record(lambda state, _, run=run, event=event: event if _is_running(state, run) else None)
+            del self._ended[0]
+
+    def _attempt(self, launch: Launch, epoch: int, began: int) -> Published:
+        run = launch.run
+        written = self.warehouse.compute(launch)
+        with self.lock:
+            self._lead()
+            if self._epoch != epoch:
+                raise LeaseLost("another engine took over this store while it was computed")
+            if not _is_running(self.state, run):
+                raise RefreshCancelled(f"{run.view} was dropped, renamed or redefined while it was computed")
+        superseded = self.warehouse.publish(launch, written)
+        now = self.clock.now()
+        try:
+            self.store.discard(run.view, superseded, now)
+        except HeadwaterError as error:
+            log.warning("the superseded files of %s are removed later, as orphans: %s", run.view, error)
+        return Published(now, run.version, run.view, written.made, written.removed, (now - began) / 1000)
+
+    def _failed(self, launch: Launch, began: int, error: str, cancelled: bool = False) -> Failed:
+        now = self.clock.now()
+        return Failed(now, launch.run.version, launch.run.view, error, (now - began) / 1000, cancelled)
+
+    def _evaluate(self, wanted: Iterable[tuple[str, str, tuple]]) -> tuple[tuple[str, tuple, str | None], ...]:
+        together: dict[tuple[str, str], list[tuple]] = {}
+        for view, key, inputs in wanted:
+            together.setdefault((view, key), []).append(inputs)
+        images = []
+        for (view, key), inputs in together.items():
+            definition = self.state.views[view].definition
+            expression = _computed(definition, key)
+            values = self.warehouse.evaluate(definition, expression.sql, inputs, expression.inputs)
+            images += [(key, each, value) for each, value in zip(inputs, values, strict=True)]
+        return tuple(images)
+
+
+class _Nothing(Exception):
+    """There is nothing to record."""
+
+
+def _is_running(state: State, run) -> bool:
+    known = state.running.get(run.view)
+    return known is not None and known.version == run.version
+
+
+def _computed(definition: Definition, key: str) -> Computed:
+    for dependency in definition.dependencies:
+        for occurrence in dependency.occurrences:
+            for _, expression in occurrence.columns:
+                if isinstance(expression, Computed) and expression.key == key:
+                    return expression
+    raise LookupError(f"{definition.view} has no computed column {key}")

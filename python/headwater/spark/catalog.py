@@ -1,0 +1,169 @@
+"""A view's entry in the Spark catalog, which holds the truth about its definition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve
+from pyspark.sql import SparkSession
+
+from headwater.model.view import Column, Definition
+from headwater.spark import sql
+
+MARKER = "headwater.view"
+DEFINITION = "headwater.definition"
+CHUNK = 3000  # Hive's metastore holds at most 4000 characters in a property
+
+
+def create(session: SparkSession, definition: Definition, name: str | None = None) -> None:
+    """Makes the catalog table of a view, empty, rooted in the view's directory.
+
+    Under another ``name`` it is not marked as a view.
+    """
+    columns = ", ".join(_column(column) for column in definition.columns)
+    partitioned = ", ".join(map(sql.identifier, definition.partitioned_by))
+    location = first_location(definition)
+    session.sql(
+        f"CREATE TABLE {sql.quoted(name or definition.view)} ({columns}) USING {definition.format}"
+        + (f" PARTITIONED BY ({partitioned})" if partitioned else "")
+        + f" LOCATION {sql.string(location)}"
+        + (f" COMMENT {sql.string(definition.comment)}" if definition.comment else "")
+        + ("" if name else f" TBLPROPERTIES ({_properties(properties(definition))})")
+    )
+
+
+def first_location(definition: Definition) -> str:
+    """Where the table of a view points before its first publication: an empty directory."""
+    return definition.root if definition.partitioned_by else f"{definition.root}/.v0/data"
+
+
+def store(session: SparkSession, definition: Definition, before: Definition | None = None) -> None:
+    """Writes the definition into the properties of the view's table, in place of the one ``before``."""
+    table = sql.quoted(definition.view)
+    session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties(definition))})")
+    gone = dict(before.properties).keys() - dict(definition.properties).keys() if before else ()
+    if gone:
+        session.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql.string, sorted(gone)))})")
+
+
+def describe(session: SparkSession, definition: Definition) -> None:
+    """Gives the view's table the comments of its definition, where they differ.
+
+    The comments of partition columns cannot be changed; those of columns to come, come with them.
+    """
+    table = sql.quoted(definition.view)
+    if (session.catalog.getTable(table).description or "") != definition.comment:
+        session.sql(f"COMMENT ON TABLE {table} IS {sql.string(definition.comment)}")
+    wanted = {column.name.lower(): column.comment for column in definition.columns}
+    for column in session.catalog.listColumns(table):
+        name = column.name.lower()
+        if name in wanted and not column.isPartition and (column.description or "") != wanted[name]:
+            session.sql(
+                f"ALTER TABLE {table} ALTER COLUMN {sql.identifier(column.name)} COMMENT {sql.string(wanted[name])}"
+            )
+
+
+def shape(definition: Definition) -> dict:
+    """What the table of a definition must be, for the shim to compare: partition columns come last."""
+    by_name = {column.name: column for column in definition.columns}
+    last = set(definition.partitioned_by)
+    ordered = [c for c in definition.columns if c.name not in last] + [by_name[n] for n in definition.partitioned_by]
+    columns = ", ".join(f"{sql.identifier(column.name)} {column.type}" for column in ordered)
+    return {"columns": columns, "partitioned_by": list(definition.partitioned_by), "format": definition.format}
+
+
+def replace(session: SparkSession, definition: Definition) -> str:
+    """Makes an empty table of the definition's shape beside the view's own; its name.
+
+    What was published goes on to be read until the new table is filled and ``swap`` puts it in place.
+    """
+    name = replacement(definition.view)
+    session.sql(f"DROP TABLE IF EXISTS {sql.quoted(name)}")
+    create(session, definition, name)
+    return name
+
+
+def replacement(view: str) -> str:
+    """The name of the table that is to take a view's place."""
+    return f"{view}__headwater"
+
+
+def swap(session: SparkSession, definition: Definition) -> None:
+    """Puts the filled replacement in the place of the view's table, whose files stay.
+
+    For the moment between the two statements there is no such table.
+    """
+    view, filled = sql.quoted(definition.view), sql.quoted(replacement(definition.view))
+    session.sql(f"ALTER TABLE {filled} SET TBLPROPERTIES ({_properties(properties(definition))})")
+    session.sql(f"DROP TABLE {view}")
+    session.sql(f"ALTER TABLE {filled} RENAME TO {view}")
+
+
+def drop(session: SparkSession, definition: Definition) -> None:
+    session.sql(f"DROP TABLE IF EXISTS {sql.quoted(definition.view)}")
+
+
+def properties(definition: Definition) -> dict[str, str]:
+    """The table properties that hold a definition: the user's own, and ours in chunks."""
+    body = json.dumps(
+        {
+            "query": definition.query,
+            "columns": _plain(definition.columns),
+            "declared": _plain(definition.declared),
+            "partitioned_by": definition.partitioned_by,
+            "format": definition.format,
+            "comment": definition.comment,
+            "catalog": definition.catalog,
+            "database": definition.database,
+            "settings": definition.settings,
+            "properties": definition.properties,
+            "root": definition.root,
+        }
+    )
+    chunks = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
+    kept = {f"{DEFINITION}.{n}": chunk for n, chunk in enumerate(chunks)}
+    return {**dict(definition.properties), MARKER: str(len(chunks)), **kept}
+
+
+def read(view: str, found: Mapping[str, str]) -> Definition:
+    """The definition that ``properties`` wrote, without what analysis adds.
+
+    Raises:
+        KeyError, ValueError: the properties are incomplete.
+    """
+    body = json.loads("".join(found[f"{DEFINITION}.{n}"] for n in range(int(found[MARKER]))))
+    return Definition(
+        view=view,
+        query=body["query"],
+        columns=tuple(Column(*each) for each in body["columns"]),
+        declared=tuple(Column(*each) for each in body["declared"]),
+        partitioned_by=tuple(body["partitioned_by"]),
+        format=body["format"],
+        comment=body["comment"],
+        catalog=body["catalog"],
+        database=body["database"],
+        settings=tuple(map(tuple, body["settings"])),
+        properties=tuple(map(tuple, body["properties"])),
+        root=body["root"],
+    )
+
+
+def renamed(session: SparkSession, definition: Definition, to: str) -> Definition:
+    session.sql(f"ALTER TABLE {sql.quoted(definition.view)} RENAME TO {sql.quoted(to)}")
+    moved = evolve(definition, view=to)
+    store(session, moved)
+    return moved
+
+
+def _plain(columns: Sequence[Column]) -> list[list[str]]:
+    return [[column.name, column.type, column.comment] for column in columns]
+
+
+def _column(column: Column) -> str:
+    comment = f" COMMENT {sql.string(column.comment)}" if column.comment else ""
+    return f"{sql.identifier(column.name)} {column.type}{comment}"
+
+
+def _properties(found: Mapping[str, str]) -> str:
+    return ", ".join(f"{sql.string(key)} = {sql.string(value)}" for key, value in found.items())

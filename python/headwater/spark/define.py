@@ -1,0 +1,198 @@
+"""From a statement to a definition: analysis by Spark, derivation and refusal by Headwater."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+from pyspark.errors import PySparkException
+
+from headwater.algebra.derive import Derivation, derive
+from headwater.model.dependency import Computed, Dependency
+from headwater.model.error import AnalysisFailed, DefinitionError
+from headwater.model.view import Column, Definition
+from headwater.spark.fingerprint import digest, fingerprint
+from headwater.spark.options import check_properties, stated
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+
+FORMATS = ("parquet", "orc", "json", "csv")
+
+
+class Analyst:
+    """Analyses view queries in sessions like those that declared them."""
+
+    def __init__(self, shim: Shim, sessions: Sessions) -> None:
+        self._shim, self._sessions = shim, sessions
+
+    def declared(self, message: Mapping[str, Any]) -> Definition:
+        """The definition that a ``create`` message asks for.
+
+        Raises:
+            DefinitionError: a view cannot have this definition.
+            AnalysisFailed: Spark cannot analyse the query outside the user's session.
+        """
+        catalog, *name = message["name"]
+        view = view_name(message)
+        if catalog != "spark_catalog" or len(name) != 2:
+            raise DefinitionError(
+                "CATALOG", f"{catalog}.{view}: views are kept in the session catalog; name it database.view"
+            )
+        if message["temporary"]:
+            raise DefinitionError(
+                "TEMPORARY",
+                f"{view} reads the temporary view {message['temporary'][0]}, which ends with this session; "
+                "make it a table or an ordinary view",
+            )
+        file_format = (message["format"] or "parquet").lower()
+        if file_format not in FORMATS:
+            raise DefinitionError(
+                "FORMAT", f"{view} cannot be stored USING {file_format}; use one of {', '.join(FORMATS)}"
+            )
+        check_properties(view, message["properties"])
+        session = message["session"]
+        definition = Definition(
+            view=view,
+            query=message["query"],
+            columns=(),
+            declared=tuple(_column(each) for each in message["columns"]),
+            partitioned_by=tuple(message["partitioning"]),
+            format=file_format,
+            comment=message["comment"] or "",
+            catalog=session["catalog"],
+            database=session["database"],
+            settings={key: value for key, value in session["settings"].items() if key.startswith("spark.sql.")},
+            properties=message["properties"],
+        )
+        try:
+            return self.analysed(definition)
+        except AnalysisFailed as error:
+            # The user's own session could analyse it, so it knows something that others do not.
+            raise DefinitionError(
+                "TEMPORARY",
+                f"{error} A view is computed in a session of its own, which knows no session variables and temporary "
+                "functions: write the value into the query, or make the function a permanent one",
+            ) from error
+
+    def analysed(self, definition: Definition) -> Definition:
+        """The same definition with columns, fingerprint and dependencies as Spark sees it now.
+
+        Raises:
+            DefinitionError: a view cannot have this query.
+            AnalysisFailed: Spark cannot analyse the query any more.
+        """
+        view = definition.view
+        try:
+            description = self._shim.describe(self._sessions.fresh(definition), definition.query)
+        except PySparkException as error:
+            raise AnalysisFailed(f"{view}: {first_line(error)}") from error
+        except Exception as error:
+            raise AnalysisFailed(f"{view}: {str(error).strip().splitlines()[0][:300]}") from error
+        columns = _columns(definition, description["columns"])
+        partitioned = _partition_columns(view, definition.partitioned_by, columns)
+        derivation = _named(derive(description, partitioned, [column.name for column in columns]))
+        if derivation.problems:
+            problem = derivation.problems[0]
+            raise DefinitionError(problem.code, f"{view} cannot be a materialized view: {problem.sentence}")
+        return evolve(
+            definition,
+            columns=columns,
+            partitioned_by=partitioned,
+            fingerprint=fingerprint(description),
+            dependencies=_with_stated(definition, columns, derivation),
+            through=derivation.views,
+        )
+
+
+def _column(entry: Mapping[str, Any]) -> Column:
+    return Column(entry["name"], entry["type"], entry["comment"] or "")
+
+
+def _columns(definition: Definition, found: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """The query's columns, under the names, types and comments that the statement gave, if it did."""
+    if definition.declared and len(definition.declared) != len(found):
+        raise DefinitionError(
+            "COLUMNS",
+            f"{definition.view} names {len(definition.declared)} columns, but its query has {len(found)}; "
+            "name each one",
+        )
+    columns = definition.declared or tuple(
+        Column(each["name"], each["type"], each.get("comment") or "") for each in found
+    )
+    seen: set[str] = set()
+    for column in columns:
+        if column.name.lower() in seen:
+            raise DefinitionError(
+                "COLUMNS", f"{definition.view} has two columns named {column.name}; give one another name with AS"
+            )
+        seen.add(column.name.lower())
+    return columns
+
+
+def _partition_columns(view: str, wanted: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
+    by_name = {column.name.lower(): column.name for column in columns}
+    for name in wanted:
+        if name.lower() not in by_name:
+            raise DefinitionError(
+                "PARTITIONING",
+                f"{view} is partitioned by {name}, which its query has no column for; "
+                f"it has {', '.join(column.name for column in columns)}",
+            )
+    if wanted and len(wanted) == len(columns):
+        raise DefinitionError("PARTITIONING", f"{view} is partitioned by all its columns; leave at least one out")
+    return tuple(by_name[name.lower()] for name in wanted)
+
+
+def _with_stated(definition: Definition, columns: Sequence[Column], derivation: Derivation) -> tuple[Dependency, ...]:
+    """The derived dependencies, with those maps that properties state in place of derived ones."""
+    overrides = stated(definition, columns, derivation)
+    under = digest(definition.settings)
+    return tuple(_under(overrides.get(each.source, each), under) for each in derivation.dependencies)
+
+
+def _under(dependency: Dependency, under: str) -> Dependency:
+    """The same dependency with the settings under which its expressions are evaluated."""
+    return evolve(
+        dependency,
+        occurrences=tuple(
+            evolve(
+                occurrence,
+                columns=tuple(
+                    (name, evolve(expression, under=under) if isinstance(expression, Computed) else expression)
+                    for name, expression in occurrence.columns
+                ),
+            )
+            for occurrence in dependency.occurrences
+        ),
+    )
+
+
+def _named(derivation: Derivation) -> Derivation:
+    """Tables under the names used everywhere: ``database.name`` in the session catalog."""
+
+    def plain(name: str) -> str:
+        return name.removeprefix("spark_catalog.")
+
+    return evolve(
+        derivation,
+        reads=tuple(evolve(each, source=plain(each.source)) for each in derivation.reads),
+        views=tuple(plain(each) for each in derivation.views),
+        dependencies=tuple(evolve(each, source=plain(each.source)) for each in derivation.dependencies),
+    )
+
+
+def first_line(error: PySparkException) -> str:
+    """The first line of what Spark says that is not empty."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def canonical(name: str, message: Mapping[str, Any]) -> str:
+    """A name as the session catalog keeps it: in lower case, unless the session tells cases apart."""
+    sensitive = message["session"]["settings"].get("spark.sql.caseSensitive", "false").lower() == "true"
+    return name if sensitive else name.lower()
+
+
+def view_name(message: Mapping[str, Any]) -> str:
+    """``database.view`` of a ``create`` message."""
+    return canonical(".".join(message["name"][1:]), message)

@@ -1,0 +1,283 @@
+"""The engine process: one for each Spark application, started by the shim.
+
+It pulls messages from the driver over an authenticated loopback gateway, and ends when the pipe from
+the driver closes, however the driver ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn, TypeVar
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import SparkSession
+
+from headwater.model.error import HeadwaterError, JournalError, StoreError
+from headwater.runtime import Runtime
+from headwater.spark import place
+from headwater.spark.adopt import adopt
+from headwater.spark.attach import attach
+from headwater.spark.define import Analyst
+from headwater.spark.observer import Observer
+from headwater.spark.sessions import Sessions
+from headwater.spark.settings import Settings
+from headwater.spark.shim import Shim
+from headwater.spark.statements import Statements
+from headwater.spark.sweep import Sweeper
+from headwater.spark.warehouse import SparkWarehouse
+from headwater.store.sql import SqlStore
+
+log = logging.getLogger("headwater")
+
+POLL = 500  # ms
+JOIN = 0.5  # s in which further hints join a look
+HEARTBEAT = 1.0  # s between two looks at the lease, the journal and the clock
+STATEMENTS = 64  # that may wait at the same time
+REFUSED = 3  # the exit status with which an engine refuses to start; EngineProcess.scala shows what it said last
+DAMAGED = "move it away: a new one is made and the views are adopted from the catalog"
+
+Result = TypeVar("Result")
+
+
+class SystemClock:
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+class Engine:
+    """Everything of one engine process, wired together."""
+
+    def __init__(self, session: SparkSession) -> None:
+        conf = dict(session.sparkContext.getConf().getAll())
+        settings = Settings.of(conf)
+        self._check = settings.check
+        self.shim = Shim(session)
+        self.sessions = Sessions(session)
+        self._path = place.store_path(session, conf)
+        self._in_memory = place.in_memory(session)
+        self._temporary = self._in_memory and "spark.headwater.store" not in conf
+        self._said_in_memory = False
+        place.claim(self._path, place.catalog_identity(session))
+        self.store = SqlStore(self._path)
+        self.warehouse = SparkWarehouse(session, self.shim, self.sessions)
+        self.runtime = self._runtime(session, settings)
+        analyst = Analyst(self.shim, self.sessions)
+        self.observer = Observer(self.runtime, self.shim, analyst)
+        self.warehouse.reshaped = self.observer.reanalyse
+        self.statements = Statements(self.runtime, self.store, self.observer, analyst, self.sessions, self.shim)
+        self.sweeper = Sweeper(self.runtime, self.store, self.warehouse, self.shim)
+        self.analyst = analyst
+        self._hints: queue.Queue[Mapping[str, Any]] = queue.Queue()
+        self._asked = ThreadPoolExecutor(STATEMENTS, "headwater-statement")
+        self._cancelled: dict[str, int] = {}
+        self._ready = threading.Event()
+
+    def run(self) -> None:
+        """Serves until the driver is gone."""
+        for work in (self._watch, self._observe):
+            threading.Thread(target=work, daemon=True, name=f"headwater-{work.__name__}").start()
+        while True:
+            message = self.shim.poll(POLL)
+            if message is None:
+                continue
+            match message["type"]:
+                case "hint":
+                    self._hints.put(message)
+                case "abandoned":
+                    self.statements.waiting.abandon(message["id"])
+                case _:
+                    self._asked.submit(self._answer, message)
+
+    def leave(self) -> None:
+        """Gives the lease back, as far as that is still possible."""
+        self.store.release(self.runtime.holder)
+        if self._temporary:
+            place.remove(self._path)
+
+    def _runtime(self, session: SparkSession, settings: Settings) -> Runtime:
+        """The state as the journal tells it. What an engine of this application, or one on this machine
+        that is gone, left running is stopped, and its lease is not waited for."""
+        application = session.sparkContext.applicationId
+        me = f"{socket.gethostname()}:{os.getpid()}:{application}"
+        try:
+            runtime = Runtime(
+                self.store, self.warehouse, SystemClock(), me, tracks=settings.tracks, acts=settings.role == "auto"
+            )
+        except JournalError as error:
+            raise StoreError(f"the store {self.store.path} is damaged ({error}); {DAMAGED}") from error
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise StoreError(
+                f"the store {self.store.path} is damaged (its journal does not fit together: "
+                f"{type(error).__name__} {error}); {DAMAGED}"
+            ) from error
+        holder, until = self.store.holder()
+        if until > runtime.clock.now() and _is_gone(holder, application):
+            self.store.release(holder)
+        for view in runtime.state.running:
+            self.warehouse.cancel(view)
+        return runtime
+
+    def _answer(self, message: Mapping[str, Any]) -> None:
+        try:
+            self._ready.wait()
+            Settings.of(message["session"]["settings"])
+            answer: Mapping[str, Any] = {"rows": self.statements.answer(message)}
+            if self._in_memory and message["type"] == "create":
+                self._say_in_memory()
+        except HeadwaterError as error:
+            answer = {"error": str(error)}
+        except Exception as error:  # the user's statement must get an answer, whatever went wrong
+            log.exception("a statement failed")
+            answer = {"error": f"Headwater failed at this statement ({type(error).__name__}: {error})".splitlines()[0]}
+        self._guarded(lambda: self.shim.reply(message["id"], answer))
+
+    def _say_in_memory(self) -> None:
+        if not self._said_in_memory:
+            self._said_in_memory = True
+            log.warning("this application's catalog is in memory, so its views end with it")
+
+    def _watch(self) -> None:
+        """The heartbeat: lease, journal, time, orders from the command line."""
+        while True:
+            wake = self._guarded(self.runtime.step)
+            self._guarded(self._cancel)
+            pause = HEARTBEAT if wake is None else (wake - self.runtime.clock.now()) / 1000
+            time.sleep(min(max(pause, 0.02), HEARTBEAT))
+
+    def _cancel(self) -> None:
+        """Carries out orders to cancel. A run between two Spark jobs has none to cancel, so it is tried
+        until the run has ended."""
+        if not self.runtime.leads:
+            return
+        with self.runtime.lock:
+            running = {view: run.version for view, run in self.runtime.state.running.items()}
+        for kind, view in self.store.take_orders():
+            if kind == "cancel" and view in running:
+                self._cancelled[view] = running[view]
+        self._cancelled = {view: run for view, run in self._cancelled.items() if running.get(view) == run}
+        for view in self._cancelled:
+            self.warehouse.cancel(view)
+
+    def _observe(self) -> None:
+        """Looks where hints point, and at everything at the start and every so often."""
+        self._guarded(lambda: adopt(self.runtime, self.shim, self.analyst, self.observer))
+        self._ready.set()
+        self._guarded(self.observer.check)
+        checked = time.monotonic()
+        while True:
+            hints = self._take_hints()
+            if hints:
+                self._guarded(lambda hints=hints: self.observer.hinted(hints))
+                self._guarded(self.runtime.step)
+            if time.monotonic() - checked > self._check:
+                self._guarded(self.observer.check)
+                self._guarded(self.sweeper.sweep)
+                checked = time.monotonic()
+
+    def _take_hints(self) -> list[Mapping[str, Any]]:
+        try:
+            hints = [self._hints.get(timeout=HEARTBEAT)]
+        except queue.Empty:
+            return []
+        # Looking at once would cost a user's series of small writes a third more; one look serves them all.
+        time.sleep(JOIN)
+        while not self._hints.empty():
+            hints.append(self._hints.get())
+        return hints
+
+    def _guarded(self, work: Callable[[], Result]) -> Result | None:
+        """Background work must go on after a failure; what failed is found again by the next check."""
+        try:
+            return work()
+        except HeadwaterError as error:
+            log.warning("%s", str(error).strip().splitlines()[0])
+        except Exception as error:
+            if _is_lost(error):
+                _end(self)
+            log.exception("background work failed; it is tried again")
+        return None
+
+
+def _is_gone(holder: str, application: str) -> bool:
+    """Whether a holder of the lease is an engine on this machine that has ended. An application has one
+    engine at a time, so another engine of this one is gone in any case."""
+    try:
+        host, pid, of = holder.rsplit(":", 2)
+        if host != socket.gethostname():
+            return False
+        if of != application:
+            os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (ValueError, OSError):
+        return False
+    return of == application
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether an error says that there is no driver to talk to any more."""
+    return isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
+
+
+_ending = threading.Lock()
+
+
+def _end(engine: Engine | None, status: int = 0) -> NoReturn:
+    """Ends this process, whatever its threads do. The lease is given back first, if that goes quickly,
+    so that the next engine need not wait until it runs out."""
+    with _ending:
+        if engine is not None:
+            leaving = threading.Thread(target=_leave, args=(engine,), daemon=True)
+            leaving.start()
+            leaving.join(2)
+        os._exit(status)
+
+
+def _leave(engine: Engine) -> None:
+    with contextlib.suppress(HeadwaterError):
+        engine.leave()
+
+
+def _end_with_driver(engines: list[Engine]) -> None:
+    """Ends this process when the driver's end of the pipe closes, even after ``kill -9``."""
+
+    def wait() -> None:
+        while sys.stdin.buffer.read(1):
+            pass
+        _end(engines[0] if engines else None)
+
+    threading.Thread(target=wait, daemon=True, name="headwater-pipe").start()
+
+
+def main() -> None:
+    engines: list[Engine] = []
+    # Ctrl-C in the terminal is for the driver; this process ends with it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: _end(engines[0] if engines else None))
+    _end_with_driver(engines)
+    logging.basicConfig(level=logging.WARNING, format="headwater: %(message)s", stream=sys.stderr)
+    try:
+        engines.append(Engine(attach()))
+        engines[0].run()
+    except HeadwaterError as error:
+        print(f"headwater: {str(error).strip()}", file=sys.stderr)
+        _end(None, REFUSED)
+    except Exception as error:
+        if not _is_lost(error):
+            log.exception("the engine failed")
+            _end(engines[0] if engines else None, 1)
+    _end(engines[0] if engines else None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Builds the shim's jar for the installed Spark, with the Scala compiler that PySpark carries.
+
+The jar is cached under ``$XDG_CACHE_HOME/headwater`` (``~/.cache/headwater``), by Spark's version
+and a hash of the sources, so it is compiled once for each Spark and each Headwater.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pyspark
+
+from headwater.model.error import JarError
+
+
+def build_jar() -> Path:
+    """The path of the shim's jar, compiled now if the cache does not have it.
+
+    Raises:
+        JarError: there is no Java, the cache cannot be written, or the sources do not compile.
+    """
+    sources = sorted(_source_root().rglob("*.scala"))
+    target = _cache() / f"headwater-spark-{pyspark.__version__}-{_digest(sources)}.jar"
+    if target.exists():
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            classes = Path(scratch, "classes")
+            classes.mkdir()
+            _compile(sources, classes)
+            _pack(classes, Path(scratch, "shim.jar")).rename(target)
+    except OSError as error:
+        raise JarError(
+            f"cannot write the jar to {target.parent} ({error.strerror}); "
+            "set XDG_CACHE_HOME to a directory you can write"
+        ) from error
+    return target
+
+
+def _source_root() -> Path:
+    package = Path(__file__).resolve().parents[1]
+    packed = package / "shim_sources"
+    return packed if packed.is_dir() else package.parents[1] / "jvm-shim/src/main/scala"
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headwater"
+
+
+def _digest(sources: list[Path]) -> str:
+    digest = hashlib.sha256(sys.executable.encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which(str(Path(home, "bin", "java"))) if home else shutil.which("java")
+    if java is None:
+        raise JarError("no Java found; install a JDK 17 and put it on PATH, or set JAVA_HOME")
+    return java
+
+
+def _compile(sources: list[Path], classes: Path) -> None:
+    jars = Path(pyspark.__file__).parent / "jars"
+    command = [_java(), "-cp", f"{jars}/*", "scala.tools.nsc.Main", "-usejavacp", "-nowarn", "-d", str(classes)]
+    compiled = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
+    if compiled.returncode != 0:
+        words = (compiled.stdout + compiled.stderr).strip()
+        raise JarError(f"the shim does not compile against Spark {pyspark.__version__}:\n{words}")
+
+
+def _pack(classes: Path, jar: Path) -> Path:
+    with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\nImplementation-Title: headwater\n")
+        archive.writestr("headwater.properties", f"python={sys.executable}\n")
+        for file in sorted(classes.rglob("*")):
+            if file.is_file():
+                archive.write(file, file.relative_to(classes).as_posix())
+    return jar

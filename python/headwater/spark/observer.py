@@ -1,0 +1,266 @@
+"""Finds out what changed: hints and checks in, recorded changes out.
+
+A hint only says where to look. What changed is decided by comparing the table's own state with the
+one last recorded, so lost events, partial ones and writes by other programs are all alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import define, field
+from pyspark.errors import PySparkException
+
+from headwater.ledger.compare import differences, revisited, summary
+from headwater.model.error import AnalysisFailed, DefinitionError
+from headwater.model.event import Broken, Changed, Declared, Dropped, Event, Observed
+from headwater.model.partition import Slice
+from headwater.model.state import State, Status, TableRecord
+from headwater.model.view import Definition
+from headwater.runtime import Runtime
+from headwater.spark import catalog
+from headwater.spark.define import Analyst
+from headwater.spark.shim import Shim
+
+log = logging.getLogger("headwater")
+
+
+@define
+class Hint:
+    """Where to look: tables (with the partitions that were named, or ``None`` for all)."""
+
+    tables: dict[str, list[dict[str, str]] | None] = field(factory=dict)
+    command: str = ""
+
+    def add(self, table: str, partitions: list[dict[str, str]] | None) -> None:
+        known = self.tables.get(table, [])
+        self.tables[table] = None if not partitions or known is None else [*known, *partitions]
+
+
+class Observer:
+    """Compares tables with the record, for one engine."""
+
+    def __init__(self, runtime: Runtime, shim: Shim, analyst: Analyst) -> None:
+        self._runtime, self._shim, self._analyst = runtime, shim, analyst
+        self._looking = threading.RLock()
+        self._locations: dict[str, str] = {}
+        self._scattered: set[str] = set()  # tables with a partition outside their own directory
+
+    def hinted(self, messages: Iterable[Mapping[str, Any]]) -> None:
+        """Looks where the driver's hints point, if any view could care."""
+        by_command: dict[str, Hint] = {}
+        for message in messages:
+            command = message["command"]
+            hint = by_command.setdefault(command, Hint(command=command))
+            for table, partitions in self._targets(message):
+                hint.add(table, partitions)
+        for hint in by_command.values():
+            if hint.tables:
+                self.look(hint)
+
+    def check(self) -> None:
+        """Looks at everything that a view reads, and at the views themselves."""
+        self.look(Hint({table: None for table in self.watched()}))
+        self._retry_broken()
+
+    def watched(self) -> list[str]:
+        with self._runtime.lock:
+            state = self._runtime.state
+            through = {each for view in state.views.values() for each in view.definition.through}
+            return sorted({*state.readers, *state.views, *through})
+
+    def look(self, hint: Hint) -> None:
+        """Observes tables and records how they differ.
+
+        One look at a time: who asked for a check then knows that every earlier one is recorded.
+        """
+        with self._looking:
+            self._look(hint)
+
+    def _look(self, hint: Hint) -> None:
+        asked = [
+            {"path": table.removeprefix("path:")}
+            if table.startswith("path:")
+            else {"table": table, "partitions": partitions}
+            for table, partitions in hint.tables.items()
+        ]
+        shaken: set[str] = set()
+        for fact in self._shim.observe(asked):
+            table = fact.get("table") or f"path:{fact['path']}"
+            if fact.get("location"):
+                self._locations[table] = fact["location"]
+            if self._record(table, fact, hint.command):
+                shaken.add(table)
+        for table in shaken:
+            self.reanalyse(table)
+
+    def baseline(self, definition: Definition) -> None:
+        """Takes the first look at the tables that a view about to be declared reads."""
+        with self._runtime.lock:
+            unknown = [t for t in (*definition.sources, *definition.through) if t not in self._runtime.state.tables]
+        if unknown:
+            self.look(Hint({table: None for table in unknown}))
+
+    # --- inside
+
+    def _targets(self, message: Mapping[str, Any]) -> list[tuple[str, list[dict[str, str]] | None]]:
+        watched = self.watched()
+        by_name = {table.lower(): table for table in watched}
+        targets: list[tuple[str, list[dict[str, str]] | None]] = []
+        for name in (message.get("table"), message.get("renamed")):
+            if name and name.lower() in by_name:
+                targets.append((by_name[name.lower()], message.get("partitions") or None))
+        if message.get("database"):
+            prefix = message["database"].lower() + "."
+            targets += [(table, None) for table in watched if table.lower().startswith(prefix)]
+        if message.get("path"):
+            targets += [(table, None) for table in watched if self._touches(table, message["path"])]
+        return targets
+
+    def _touches(self, table: str, path: str) -> bool:
+        """Whether a write to ``path`` may change what is read from ``table``. A partition may lie
+        anywhere, so the files of a table with a partition elsewhere count too."""
+        location = table.removeprefix("path:") if table.startswith("path:") else self._locations.get(table)
+        if location is None:
+            return True
+        mine, written = _plain(location), _plain(path)
+        return mine.startswith(written) or written.startswith(mine) or "*" in mine or table in self._scattered
+
+    def _record(self, table: str, fact: Mapping[str, Any], command: str) -> bool:
+        """Records a difference; whether the table's columns, incarnation or existence changed."""
+        runtime = self._runtime
+        if table in runtime.state.views:
+            return self._record_view(table, fact, command)
+        if not fact["exists"]:
+            return self._record_missing(table, command)
+        self._note_scattered(table, fact)
+        schema = hashlib.sha256(fact["schema"].encode()).hexdigest()[:16]
+        found = {Slice.of(each["values"]): each["fingerprint"] for each in fact["partitions"]}
+        asked = [Slice.of(values) for values in fact.get("asked", ())] or None
+        empty = {Slice.of(each["values"]) for each in fact["partitions"] if not each["files"]}
+        named = asked or (empty if command.startswith(("INSERT", "TRUNCATE")) else ())
+
+        def differing(record: TableRecord | None) -> tuple[Observed, ...]:
+            return differences(record, found, asked) + revisited(record, found, empty, named)
+
+        with runtime.lock:
+            before = runtime.state.tables.get(table)
+            shaken = before is not None and (before.schema, before.created) != (schema, fact["created"])
+            changed = differing(before)
+            if not changed and not shaken and before is not None:
+                return False
+
+            def build(state: State, version: int) -> Event | None:
+                record = state.tables.get(table)
+                changed = differing(record)
+                verb = summary(changed, record, command) if changed else f"has other columns ({command})"
+                return Changed(
+                    runtime.clock.now(), version, table, changed, schema, fact["created"], verb, record is None
+                )
+
+            runtime.change(table, [each.slice for each in changed], build)
+        return shaken
+
+    def _note_scattered(self, table: str, fact: Mapping[str, Any]) -> None:
+        root = _plain(fact.get("location") or "")
+        if any(not _plain(each.get("location") or root).startswith(root) for each in fact["partitions"]):
+            self._scattered.add(table)
+
+    def _record_missing(self, table: str, command: str) -> bool:
+        runtime = self._runtime
+        with runtime.lock:
+            record = runtime.state.tables.get(table)
+            if record is not None and record.created == 0:
+                return False
+            runtime.record(
+                lambda _, version: Changed(runtime.clock.now(), version, table, (), "", 0, f"is gone ({command})")
+            )
+        return True
+
+    def _record_view(self, view: str, fact: Mapping[str, Any], command: str) -> bool:
+        """A view found gone was dropped past Headwater; one with other files was written past it."""
+        runtime = self._runtime
+        with runtime.lock:
+            state = runtime.state
+            if view not in state.views or view in state.running:
+                return False
+            if not fact["exists"]:
+                seen = self._shim.observe([{"table": view}, {"table": catalog.replacement(view)}])
+                # A swap that was cut off left the replacement; the refresh that is pending makes the view anew.
+                if not any(each["exists"] for each in seen):
+                    readers = state.readers.get(view, ())
+                    runtime.record(lambda _s, _v: Dropped(runtime.clock.now(), view))
+                    log.warning("%s was dropped (%s)", view, command or "by another program")
+                    for reader in readers:
+                        self._reanalyse_view(reader, view)
+                return False
+            if catalog.MARKER not in fact["properties"]:
+                return False
+            self._record_drift(view, command)
+        return False
+
+    def _record_drift(self, view: str, command: str) -> None:
+        runtime = self._runtime
+        [fact] = self._shim.observe([{"table": view}])
+        record = runtime.state.tables[view]
+        if record.highest == 0 or not fact["exists"]:
+            return
+        found = {Slice.of(each["values"]): each["fingerprint"] for each in fact["partitions"]}
+        drifted = differences(record, found)
+        if drifted:
+            verb = f"was written past Headwater ({command or 'by another program'})"
+            runtime.change(
+                view,
+                [each.slice for each in drifted],
+                lambda _, version: Changed(
+                    runtime.clock.now(), version, view, drifted, record.schema, record.created, verb
+                ),
+            )
+
+    def reanalyse(self, table: str) -> None:
+        """Analyses again the views that read a table whose columns or existence changed."""
+        with self._runtime.lock:
+            state = self._runtime.state
+            reading = [
+                name
+                for name, view in state.views.items()
+                if table in view.definition.sources or table in view.definition.through
+            ]
+        for view in reading:
+            self._reanalyse_view(view, table)
+
+    def _retry_broken(self) -> None:
+        with self._runtime.lock:
+            broken = [name for name, view in self._runtime.state.views.items() if view.status is Status.BROKEN]
+        for view in broken:
+            self._reanalyse_view(view, "")
+
+    def _reanalyse_view(self, name: str, because: str) -> None:
+        runtime = self._runtime
+        with runtime.lock:
+            view = runtime.state.views.get(name)
+        if view is None:
+            return
+        try:
+            fresh = self._analyst.analysed(view.definition)
+        except (AnalysisFailed, DefinitionError, PySparkException) as error:
+            reason = str(error).strip().splitlines()[0]
+            if view.status is not Status.BROKEN or view.reason != reason:
+                runtime.record(lambda _s, _v: Broken(runtime.clock.now(), name, reason))
+                log.warning("%s is broken: %s", name, reason)
+            return
+        if view.status is Status.BROKEN or fresh.fingerprint != view.definition.fingerprint:
+            recovered = view.status is Status.BROKEN
+            why = "can be computed again" if recovered else f"means something else since {because} changed"
+            self.baseline(fresh)
+            runtime.change(name, [Slice()], lambda _, version: Declared(runtime.clock.now(), version, fresh, why))
+
+
+def _plain(path: str) -> str:
+    """A path without scheme and authority, ending in one slash."""
+    without = path.split("://", 1)[-1] if "://" in path else path.split(":", 1)[-1]
+    return "/" + without.strip("/") + "/"

@@ -1,0 +1,145 @@
+"""View properties and session settings: which there are, and what they may be."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+
+import sqlglot
+from sqlglot.tokens import TokenType
+
+from headwater.algebra.derive import Derivation
+from headwater.engine.policy import duration
+from headwater.model.dependency import Computed, Dependency, Occurrence, Same
+from headwater.model.error import DefinitionError, StatementError
+from headwater.model.view import Column, Definition
+
+DEPENDENCY = "dependency."
+
+
+def _one_of(*words: str) -> Callable[[str], object]:
+    def check(value: str) -> None:
+        if value.lower() not in words:
+            raise StatementError(f"'{value}' is not one of {', '.join(words)}")
+
+    return check
+
+
+PROPERTIES: Mapping[str, Callable[[str], object]] = {
+    "freshness": duration,
+    "fill": _one_of("now", "later"),
+    "retain": duration,
+    "settle": duration,
+}
+"""The view properties ``headwater.<name>``, each with a check of its value."""
+
+SETTINGS = ("store", "role", "wait", "wait.timeout", "tracks", "python", "check.interval", "internal")
+"""The session settings ``spark.headwater.<name>``."""
+
+
+def check_properties(view: str, properties: Mapping[str, str]) -> None:
+    """Refuses unknown properties under ``headwater.`` and values that they cannot have.
+
+    Raises:
+        DefinitionError: with the nearest known name.
+    """
+    for key, value in properties.items():
+        if not key.startswith("headwater."):
+            continue
+        name = key.removeprefix("headwater.")
+        if name.startswith(DEPENDENCY):
+            continue
+        if name not in PROPERTIES:
+            raise DefinitionError(
+                "PROPERTY", f"{view}: there is no property '{key}'{_nearest(name, PROPERTIES, 'headwater.')}"
+            )
+        try:
+            PROPERTIES[name](value)
+        except StatementError as error:
+            raise DefinitionError("PROPERTY", f"{view}: property '{key}': {error}") from error
+
+
+def check_settings(settings: Mapping[str, str]) -> list[str]:
+    """A sentence for each unknown setting under ``spark.headwater.``."""
+    names = [key.removeprefix("spark.headwater.") for key in settings if key.startswith("spark.headwater.")]
+    return [
+        f"there is no setting 'spark.headwater.{name}'{_nearest(name, SETTINGS, 'spark.headwater.')}"
+        for name in names
+        if name not in SETTINGS
+    ]
+
+
+def stated(definition: Definition, columns: Sequence[Column], derivation: Derivation) -> dict[str, Dependency]:
+    """The dependencies that ``'headwater.dependency.<table>'`` properties state.
+
+    The value is ``all``, or assignments ``view column = SQL expression over the source's partition
+    columns``, separated by semicolons; a view column without one is free.
+
+    Raises:
+        DefinitionError: the property names a table that the query does not read, a column that does
+            not exist, or is not an assignment.
+    """
+    found = {}
+    for key, value in definition.properties:
+        if key.startswith(f"headwater.{DEPENDENCY}"):
+            table = key.removeprefix(f"headwater.{DEPENDENCY}")
+            source = _source(definition, table, derivation)
+            found[source] = _assignments(definition, key, value, source, columns, derivation)
+    return found
+
+
+def _source(definition: Definition, table: str, derivation: Derivation) -> str:
+    for source in (each.source for each in derivation.dependencies):
+        if table.lower() in (source.lower(), source.split(".", 1)[-1].lower()):
+            return source
+    known = ", ".join(each.source for each in derivation.dependencies)
+    raise DefinitionError(
+        "PROPERTY", f"{definition.view} states a dependency on {table}, which it does not read; it reads {known}"
+    )
+
+
+def _assignments(
+    definition: Definition, key: str, value: str, source: str, columns: Sequence[Column], derivation: Derivation
+) -> Dependency:
+    if value.strip().lower() == "all":
+        return Dependency(source, (Occurrence((), "the property says all"),), stated=True)
+    types = {column.name.lower(): column for column in columns}
+    partition = {name.lower() for name in definition.partitioned_by}
+    available = next(dict(read.partition_columns) for read in derivation.reads if read.source == source)
+    bound = []
+    for part in filter(None, (each.strip() for each in value.split(";"))):
+        name, equals, expression = part.partition("=")
+        column = types.get(name.strip().lower())
+        if not equals or column is None or column.name.lower() not in partition:
+            raise DefinitionError(
+                "PROPERTY", f"{definition.view}: '{key}' is not 'all' or 'partition column = expression; …': {part}"
+            )
+        bound.append((column.name, _expression(expression.strip(), column, available)))
+    return Dependency(source, (Occurrence(tuple(bound)),), stated=True)
+
+
+def _expression(text: str, column: Column, available: Mapping[str, str]) -> Same | Computed:
+    """A stated SQL expression, each source column in it cast to its type, spelled as the catalog does."""
+    by_name = {name.lower(): name for name in available}
+    used: set[str] = set()
+    pieces, last = [], 0
+    for token in sqlglot.tokenize(text, read="spark"):
+        name = by_name.get(token.text.lower())
+        if token.token_type in (TokenType.VAR, TokenType.IDENTIFIER) and name:
+            used.add(name)
+            pieces += [text[last : token.start], f"CAST(`{name}` AS {available[name]})"]
+            last = token.end + 1
+    body = "".join(pieces) + text[last:]
+    alone = next((name for name in used if body == f"CAST(`{name}` AS {available[name]})"), None)
+    if alone and available[alone].lower() == column.type.lower():
+        return Same(alone)
+    return Computed(f"CAST(CAST({body} AS {column.type}) AS STRING)", tuple(sorted(used)))
+
+
+def _nearest(name: str, known, prefix: str) -> str:
+    close = difflib.get_close_matches(name, list(known), 1, 0.5)
+    return (
+        f"; did you mean '{prefix}{close[0]}'?"
+        if close
+        else f"; there are {', '.join(prefix + each for each in known)}"
+    )

@@ -1,0 +1,110 @@
+"""Where the store is, and whose catalog it is for."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from pyspark.sql import SparkSession
+
+from headwater.model.error import StoreError
+from headwater.store.place import default_store
+
+IN_MEMORY = "in-memory"
+DAY = 86_400
+
+
+def in_memory(session: SparkSession) -> bool:
+    """Whether the session catalog, and with it every view, ends with the application."""
+    return session.conf.get("spark.sql.catalogImplementation") == IN_MEMORY
+
+
+def store_path(session: SparkSession, conf: Mapping[str, str]) -> Path:
+    """The file named by ``spark.headwater.store``, or one beside a local warehouse.
+
+    An in-memory catalog has a store of its own, which is of no use to anybody after the application.
+
+    Raises:
+        StoreError: the warehouse is not on a local disk and the setting is missing.
+    """
+    named = conf.get("spark.headwater.store")
+    if named:
+        return Path(unquote(urlparse(named).path) if named.startswith("file:") else named).absolute()
+    warehouse = session.conf.get("spark.sql.warehouse.dir")
+    parsed = urlparse(warehouse)
+    if parsed.scheme not in ("", "file"):
+        raise StoreError(
+            f"the warehouse {warehouse} is not on a local disk; set spark.headwater.store to a local file for the store"
+        )
+    usual = default_store(Path(unquote(parsed.path)))
+    if not in_memory(session):
+        return usual
+    _remove_old(usual.parent)
+    return usual.with_name(f"{IN_MEMORY}-{session.sparkContext.applicationId}.db")
+
+
+def claim(path: Path, catalog: str) -> None:
+    """Notes beside a store whose views it holds. With another catalog all of them would seem dropped.
+
+    Raises:
+        StoreError: it holds the views of another catalog, or its directory cannot be written.
+    """
+    note = path.with_name(path.name + ".catalog")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            note.unlink(missing_ok=True)
+        try:
+            with open(os.open(note, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+                file.write(catalog)
+            return
+        except FileExistsError:
+            found = note.read_text()
+    except OSError as error:
+        raise StoreError(
+            f"the store {path} cannot be opened ({error.strerror}); set spark.headwater.store to a file you can write"
+        ) from error
+    if found != catalog:
+        raise StoreError(
+            f"the store {path} holds the views of the catalog {found}, and this session's is {catalog}; "
+            f"set spark.headwater.store to another file, or, if it is the same catalog under a new name, remove {note}"
+        )
+
+
+def catalog_identity(session: SparkSession) -> str:
+    """What tells this session's catalog from another: the address of its metastore."""
+    if in_memory(session):
+        return IN_MEMORY
+    hadoop = session.sparkContext._jsc.hadoopConfiguration()
+    uris = hadoop.get("hive.metastore.uris")
+    if uris and uris.strip():
+        return uris.strip()
+    url = hadoop.get("javax.jdo.option.ConnectionURL") or "jdbc:derby:;databaseName=metastore_db;create=true"
+    if not url.startswith("jdbc:derby:"):
+        return url.split("?", 1)[0]
+    return f"derby:{_derby(url, session)}"
+
+
+def _derby(url: str, session: SparkSession) -> str:
+    """The directory of an embedded Derby database, which is relative to the driver's working directory."""
+    options = dict(part.partition("=")[::2] for part in url.removeprefix("jdbc:derby:").split(";"))
+    name = options.get("databaseName") or url.removeprefix("jdbc:derby:").split(";")[0]
+    system = session._jvm.java.lang.System
+    home = system.getProperty("derby.system.home") or system.getProperty("user.dir")
+    return os.path.normpath(os.path.join(home, name))
+
+
+def _remove_old(directory: Path) -> None:
+    """Removes the stores of in-memory catalogs whose applications ended without doing so."""
+    for old in directory.glob(f"{IN_MEMORY}-*"):
+        if old.stat().st_mtime < time.time() - DAY:
+            old.unlink(missing_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Removes a store and what lies beside it."""
+    for each in path.parent.glob(path.name + "*"):
+        each.unlink(missing_ok=True)

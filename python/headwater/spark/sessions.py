@@ -1,0 +1,57 @@
+"""Sessions in which refreshes run: the settings and current database of the view's declaration."""
+
+from __future__ import annotations
+
+import threading
+
+from pyspark.sql import SparkSession
+
+from headwater.model.view import Definition, Pairs
+
+FIXED = {
+    "spark.headwater.internal": "true",
+    "spark.headwater.wait": "false",
+    # Partition directories are read back as the strings the catalog uses.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+}
+
+
+class Sessions:
+    """Makes a session for each distinct set of captured settings, and keeps it."""
+
+    def __init__(self, base: SparkSession) -> None:
+        self._base = base
+        self._lock = threading.Lock()
+        self._made: dict[tuple, SparkSession] = {}
+
+    def of(self, definition: Definition) -> SparkSession:
+        return self.captured(definition.catalog, definition.database, definition.settings)
+
+    def captured(self, catalog: str, database: str, settings: Pairs) -> SparkSession:
+        """The session that means what a session with these settings meant.
+
+        Raises pyspark's ``AnalysisException`` when the catalog or database is gone.
+        """
+        key = (catalog, database, settings)
+        with self._lock:
+            session = self._made.get(key)
+            if session is None:
+                session = self._made[key] = self._make(catalog, database, settings)
+            return session
+
+    def fresh(self, definition: Definition) -> SparkSession:
+        """A session that has cached nothing: it sees the tables as they are in the catalog now."""
+        return self._make(definition.catalog, definition.database, definition.settings)
+
+    def _make(self, catalog: str, database: str, settings: Pairs) -> SparkSession:
+        session = self._base.newSession()
+        for name, value in settings:
+            if name.startswith("spark.sql."):
+                session.conf.set(name, value)
+        for name, value in FIXED.items():
+            session.conf.set(name, value)
+        session.catalog.setCurrentCatalog(catalog)
+        if database:
+            session.catalog.setCurrentDatabase(database)
+        return session

@@ -1,0 +1,58 @@
+"""The settings of an application that its engine is started with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from headwater.engine.policy import duration
+from headwater.model.error import StatementError
+from headwater.spark.options import check_settings
+
+ROLES = ("auto", "report", "off")
+PREFIX = "spark.headwater."
+
+
+@frozen
+class Settings:
+    """
+    Attributes:
+        role: ``auto`` reports and refreshes; ``report`` leaves refreshing to another engine on the store.
+        tracks: how many refreshes run side by side.
+        check: seconds between two looks at everything.
+    """
+
+    role: str
+    tracks: int
+    check: float
+
+    @classmethod
+    def of(cls, conf: Mapping[str, str]) -> Settings:
+        """What ``spark.headwater.*`` says.
+
+        Raises:
+            StatementError: a setting is unknown (with the nearest known one) or has a value it cannot have.
+        """
+        problems = check_settings(conf)
+        if problems:
+            raise StatementError("; ".join(problems))
+        given = {key.removeprefix(PREFIX): value.strip() for key, value in conf.items() if key.startswith(PREFIX)}
+        role = given.get("role", "auto").lower()
+        if role not in ROLES:
+            raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
+        return cls(role, _number(given.get("tracks", "2")), _seconds(given.get("check.interval", "1 minute")))
+
+
+def _number(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise StatementError(f"{PREFIX}tracks is '{text}'; it is a whole number from 1 on")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    """A duration; a plain number is seconds."""
+    try:
+        return duration(f"{text} seconds" if text.replace(".", "", 1).isdigit() else text) / 1000
+    except StatementError as error:
+        raise StatementError(f"{PREFIX}check.interval: {error}") from error

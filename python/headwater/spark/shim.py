@@ -1,0 +1,54 @@
+"""The shim's functions, as Python functions. JSON in, JSON out (docs/protocol.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+
+class Shim:
+    """Calls into the driver's JVM; ``session`` arguments are the sessions they act in."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._package = session._jvm.io.headwater.spark
+
+    def poll(self, millis: int) -> dict[str, Any] | None:
+        """The next message from the driver; ``None`` when none came in time."""
+        text = self._package.Bridge.poll(millis)
+        return json.loads(text) if text else None
+
+    def reply(self, message_id: int, answer: Mapping[str, Any]) -> None:
+        self._package.Bridge.reply(message_id, json.dumps(answer))
+
+    def observe(self, asked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The state of tables, partitions or paths."""
+        return json.loads(self._package.Tables.observe(self._session._jsparkSession, json.dumps(asked)))
+
+    def views(self) -> list[dict[str, Any]]:
+        """The materialized views that the catalog holds."""
+        return json.loads(self._package.Tables.views(self._session._jsparkSession))
+
+    def publish(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return json.loads(self._package.Publication.publish(self._session._jsparkSession, json.dumps(request)))
+
+    def written(self, root: str, columns: int, file_format: str) -> list[dict[str, Any]]:
+        """The partition directories below ``root``, ``columns`` levels deep."""
+        return json.loads(self._package.Files.written(self._session._jsparkSession, root, columns, file_format))
+
+    def names(self, root: str) -> list[str]:
+        return json.loads(self._package.Files.names(self._session._jsparkSession, root))
+
+    def make(self, path: str) -> None:
+        """Makes a directory, and those above it."""
+        self._package.Files.make(self._session._jsparkSession, path)
+
+    def delete(self, root: str, paths: Sequence[str]) -> None:
+        self._package.Files.delete(self._session._jsparkSession, root, json.dumps(list(paths)))
+
+    def describe(self, session: SparkSession, query: str) -> dict[str, Any]:
+        """The analysed plan of a query; raises what Spark's analysis raises."""
+        return json.loads(self._package.PlanJson.describe(session._jsparkSession, query))

@@ -1,0 +1,378 @@
+"""Carries out Headwater's statements. Each runs in a thread of its own and may wait."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from headwater.algebra import graph
+from headwater.engine import report
+from headwater.engine.policy import duration
+from headwater.engine.settled import upstream
+from headwater.model.error import DefinitionError, StatementError
+from headwater.model.event import Altered, Declared, Dropped, Event, Renamed, Requested, Resumed, Suspended
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Status
+from headwater.model.view import Definition, pairs
+from headwater.runtime import Runtime
+from headwater.spark import catalog, sql, syntax
+from headwater.spark.define import Analyst, canonical, first_line, view_name
+from headwater.spark.observer import Observer
+from headwater.spark.options import check_properties, check_settings
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+from headwater.spark.waiting import Waiting
+from headwater.store.sql import SqlStore
+
+Answer = list[list[Any]]
+
+
+class Statements:
+    """What a user can say to one engine."""
+
+    def __init__(
+        self, runtime: Runtime, store: SqlStore, observer: Observer, analyst: Analyst, sessions: Sessions, shim: Shim
+    ) -> None:
+        self._runtime, self._store, self._observer = runtime, store, observer
+        self._analyst, self._sessions, self._shim = analyst, sessions, shim
+        self.waiting = Waiting(runtime, store)
+
+    def answer(self, message: Mapping[str, Any]) -> Answer:
+        """The rows that a ``create``, ``statement`` or ``wait`` message asks for.
+
+        Raises:
+            HeadwaterError: the statement is refused, in words for the user.
+        """
+        for problem in check_settings(message["session"]["settings"]):
+            raise StatementError(problem)
+        try:
+            match message["type"]:
+                case "create":
+                    return self._create(message)
+                case "wait":
+                    return self._wait_for_hints(message)
+                case _:
+                    return self._say(syntax.parse(message["kind"], message["text"]), message)
+        except PySparkException as error:
+            raise StatementError(first_line(error)) from error
+
+    # --- statements
+
+    def _say(self, statement: syntax.Statement, message: Mapping[str, Any]) -> Answer:
+        match statement:
+            case syntax.Drain():
+                return self._drain(message)
+            case syntax.Refresh():
+                return self._refresh(statement, message)
+            case syntax.ShowViews(database, pattern):
+                return self._show_views(database, pattern)
+            case syntax.ShowRefreshes(name, limit):
+                view = self._known(name, message) if name else None
+                entries = self._store.history(view, None if limit is None else 3 * limit + 20)
+                return report.refreshes((entry.event for entry in entries), limit)
+            case syntax.Describe(name, extended):
+                view = self._known(name, message)
+                with self._runtime.lock:
+                    return report.describe(self._runtime.state, view, extended, self._now())
+            case syntax.Explain(name):
+                view = self._known(name, message)
+                self._observer.check()
+                with self._runtime.lock:
+                    return [[line] for line in report.explain(self._runtime.state, view, self._now())]
+            case syntax.Drop():
+                return self._drop(statement, message)
+            case _:
+                return self._alter(statement, message)
+
+    def _create(self, message: Mapping[str, Any]) -> Answer:
+        view, replace = view_name(message), message["or_replace"]
+        if replace and message["if_not_exists"]:
+            raise StatementError("CREATE OR REPLACE and IF NOT EXISTS exclude each other; use one of them")
+        with self._runtime.lock:
+            known = self._runtime.state.views.get(view)
+        if known is not None and message["if_not_exists"]:
+            return [[f"{view} exists already; nothing was done"]]
+        if known is not None and not replace:
+            raise DefinitionError(
+                "EXISTS", f"the materialized view {view} exists already; use CREATE OR REPLACE to redefine it"
+            )
+        definition = self._analyst.declared(message)
+        session = self._sessions.of(definition)
+        if known is None and session.catalog.tableExists(sql.quoted(view)):
+            raise DefinitionError(
+                "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
+            )
+        definition = self._rooted(definition, known.definition if known else None)
+        self._refuse_cycle(definition)
+        if known is None:
+            return self._declare(definition, message)
+        if _same(known.definition, definition):
+            return [[f"{view} has this definition already; nothing was done"]]
+        return self._redeclare(definition, known.definition, message)
+
+    def _declare(self, definition: Definition, message: Mapping[str, Any]) -> Answer:
+        self._observer.baseline(definition)
+        self._shim.make(catalog.first_location(definition))
+        catalog.create(self._sessions.of(definition), definition)
+        return self._fill(definition, "created", message)
+
+    def _redeclare(self, definition: Definition, before: Definition, message: Mapping[str, Any]) -> Answer:
+        session, view = self._sessions.of(definition), definition.view
+        self._observer.baseline(definition)
+        catalog.store(session, definition, before)
+        catalog.describe(session, definition)
+        if _same_data(before, definition):
+            self._record(lambda version: Declared(self._now(), version, definition, "was redescribed", fill=False))
+            return [[f"{view} is redefined and keeps its data: its query means the same"]]
+        return self._fill(definition, "replaced", message)
+
+    def _fill(self, definition: Definition, done: str, message: Mapping[str, Any]) -> Answer:
+        view, why = definition.view, "was created" if done == "created" else "was redefined"
+        since = self._runtime.seq
+        event = self._runtime.change(view, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
+        if definition.option("fill", "now") == "later":
+            return [[f"{view} is declared; it is filled in the background"]]
+        self.waiting.hurry()
+        rows = self.waiting.until_fresh(lambda state: upstream(state, view), event.version, message, since, only=view)
+        self._raise_failure(view, rows)
+        made = [row for row in rows if row[9] == "published"]
+        total = sum(row[6] or 0 for row in made)
+        with self._runtime.lock:
+            state = self._runtime.state
+            # A query over empty tables is filled, and has no partition to show for it.
+            held = not rows and view in state.views and report.behind(state, view)
+            because = report.waits(state, view, self._now()) if held else ""
+        if held:
+            return [[f"{view} {done}, but not filled yet: {because}"]]
+        return [[f"{view} {done}: {len(made)} partition{'s' if len(made) != 1 else ''}, {total} rows"]]
+
+    def _drain(self, message: Mapping[str, Any]) -> Answer:
+        since = self._runtime.seq
+        self._observer.check()
+        return self.waiting.until_fresh(lambda state: set(state.views), self.waiting.hurry(), message, since)
+
+    def _refresh(self, statement: syntax.Refresh, message: Mapping[str, Any]) -> Answer:
+        view, since = self._known(statement.name, message), self._runtime.seq
+        self._observer.check()
+        with self._runtime.lock:
+            known = self._runtime.state.views[view]
+            if known.status is Status.SUSPENDED:
+                raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
+            if known.status is Status.BROKEN:
+                raise StatementError(f"{view} is broken: {known.reason}")
+        asked = self._asked(known.definition, statement.partition)
+        full = statement.full or known.status is Status.FAILED or known.failures > 0
+        if full:
+            slices = [asked] if statement.full else list(known.pending) or [asked]
+            self._runtime.change(
+                view,
+                slices,
+                lambda _, version: Requested(
+                    self._now(), version, view, tuple(slices), "was to be refreshed, by REFRESH MATERIALIZED VIEW"
+                ),
+            )
+        version = self.waiting.hurry()
+        rows = self.waiting.until_fresh(lambda state: upstream(state, view), version, message, since, only=view)
+        self._raise_failure(view, rows)
+        return rows
+
+    def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
+        by_name = {name.lower(): name for name in definition.partitioned_by}
+        for name, _ in partition:
+            if name.lower() not in by_name:
+                columns = ", ".join(definition.partitioned_by) or "nothing"
+                raise StatementError(
+                    f"{definition.view} has no partition column {name}; it is partitioned by {columns}"
+                )
+        types = {column.name: column.type for column in definition.columns}
+        bound = {}
+        for name, value in partition:
+            own = by_name[name.lower()]
+            expression = f"CAST(TRY_CAST({sql.identifier(own)} AS {types[own]}) AS STRING)"
+            [canonical] = self._runtime.warehouse.evaluate(definition, expression, [(value,)], [own])
+            if canonical is None and value is not None:
+                raise StatementError(
+                    f"'{value}' is not a value of {definition.view}'s partition column {own} ({types[own]})"
+                )
+            bound[own] = canonical
+        return Slice.of(bound)
+
+    def _show_views(self, database: str | None, pattern: str | None) -> Answer:
+        with self._runtime.lock:
+            rows = report.views(self._runtime.state, self._now())
+        wanted = re.compile("|".join(fnmatch.translate(each.strip().lower()) for each in (pattern or "*").split("|")))
+        return [
+            row
+            for row in rows
+            if (database is None or row[0].lower() == database.lower()) and wanted.fullmatch(row[1].lower())
+        ]
+
+    def _drop(self, statement: syntax.Drop, message: Mapping[str, Any]) -> Answer:
+        view = self._find(statement.name, message)
+        if view is None:
+            if statement.if_exists:
+                return [["there is no such materialized view; nothing was done"]]
+            raise StatementError(self._unknown(statement.name))
+        with self._runtime.lock:
+            state = self._runtime.state
+            readers = report.reading(state, view)
+            if readers:
+                raise StatementError(
+                    f"{view} is read by {', '.join(readers)}; drop {'it' if len(readers) == 1 else 'them'} first"
+                )
+            definition = state.views[view].definition
+            self._runtime.record(lambda _s, _v: Dropped(self._now(), view))
+            catalog.drop(self._catalog_session(), definition)
+        return [[f"{view} dropped"]]
+
+    def _alter(self, statement: syntax.Statement, message: Mapping[str, Any]) -> Answer:
+        view = self._known(statement.name, message)
+        with self._runtime.lock:
+            definition = self._runtime.state.views[view].definition
+        match statement:
+            case syntax.Suspend():
+                self._runtime.record(lambda _s, _v: Suspended(self._now(), view))
+                return [[f"{view} is suspended; what changes meanwhile stays pending"]]
+            case syntax.Resume():
+                self._runtime.record(lambda _s, _v: Resumed(self._now(), view))
+                self._runtime.step()
+                return [[f"{view} is resumed"]]
+            case syntax.SetProperties(_, changed):
+                return self._set_properties(definition, dict(changed))
+            case syntax.Rename(_, to):
+                return self._rename(definition, to, message)
+        raise AssertionError(f"not a statement: {statement}")
+
+    def _set_properties(self, definition: Definition, changed: Mapping[str, str]) -> Answer:
+        check_properties(definition.view, changed)
+        properties = {**dict(definition.properties), **changed}
+        altered = self._analyst.analysed(evolve(definition, properties=properties))
+        catalog.store(self._catalog_session(), altered, definition)
+        if altered.dependencies != definition.dependencies:
+            self._runtime.change(
+                definition.view,
+                [WHOLE],
+                lambda _, version: Declared(self._now(), version, altered, "depends on its sources in another way"),
+            )
+        else:
+            self._runtime.record(lambda _s, _v: Altered(self._now(), definition.view, pairs(properties)))
+        return [[f"{definition.view}: {', '.join(f'{key} = {value}' for key, value in changed.items())}"]]
+
+    def _rename(self, definition: Definition, to: syntax.Name, message: Mapping[str, Any]) -> Answer:
+        target = self._qualified(to, message)
+        with self._runtime.lock:
+            readers = report.reading(self._runtime.state, definition.view)
+            if readers:
+                raise StatementError(
+                    f"{definition.view} is read by {', '.join(readers)} under this name; drop or redefine them first"
+                )
+            if definition.view in self._runtime.state.running:
+                raise StatementError(f"{definition.view} is being refreshed; rename it when the refresh has ended")
+            session = self._catalog_session()
+            if session.catalog.tableExists(sql.quoted(target)):
+                raise StatementError(f"{target} exists already; choose another name")
+            renamed = catalog.renamed(session, definition, target)
+            self._runtime.record(lambda _s, _v: Renamed(self._now(), definition.view, target, renamed))
+        return [[f"{definition.view} is now {target}"]]
+
+    def _wait_for_hints(self, message: Mapping[str, Any]) -> Answer:
+        since = self._runtime.seq
+        self._observer.hinted(message["hints"])
+        limit = duration(message["session"]["settings"].get("spark.headwater.wait.timeout", "1 hour"))
+        self.waiting.until_fresh(
+            lambda state: set(state.views), self.waiting.hurry(), message, since, timeout=limit / 1000
+        )
+        return []
+
+    def _raise_failure(self, view: str, rows: Answer) -> None:
+        with self._runtime.lock:
+            known = self._runtime.state.views.get(view)
+        if known is not None and known.failures and not any(row[9] == "published" for row in rows):
+            raise StatementError(
+                f"{view} could not be refreshed: {known.reason}. It is tried again; SHOW REFRESHES FOR {view} "
+                f"tells more, and DROP MATERIALIZED VIEW {view} gives it up"
+            )
+
+    # --- names
+
+    def _known(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
+        view = self._find(name, message)
+        if view is None:
+            raise StatementError(self._unknown(name))
+        return view
+
+    def _find(self, name: syntax.Name, message: Mapping[str, Any]) -> str | None:
+        qualified = self._qualified(name, message).lower()
+        with self._runtime.lock:
+            return next((each for each in self._runtime.state.views if each.lower() == qualified), None)
+
+    def _qualified(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
+        parts = name[1:] if len(name) == 3 and name[0].lower() == "spark_catalog" else name
+        full = (message["session"]["database"], *parts) if len(parts) == 1 else parts
+        return canonical(".".join(full), message)
+
+    def _unknown(self, name: syntax.Name) -> str:
+        with self._runtime.lock:
+            known = sorted(self._runtime.state.views)
+        listed = f"there are {', '.join(known[:10])}" if known else "there is none yet"
+        return f"there is no materialized view {'.'.join(name)}; {listed}"
+
+    # --- definitions
+
+    def _rooted(self, definition: Definition, before: Definition | None) -> Definition:
+        if before is not None:
+            return evolve(definition, root=before.root)
+        database, _, name = definition.view.rpartition(".")
+        base = self._sessions.of(definition).catalog.getDatabase(database).locationUri
+        with self._runtime.lock:
+            taken = {view.definition.root for view in self._runtime.state.views.values()}
+        wanted = root = f"{base.rstrip('/')}/{name}"
+        number = 2
+        while root in taken:  # by a view that had this name before it was renamed
+            root, number = f"{wanted}_{number}", number + 1
+        return evolve(definition, root=root)
+
+    def _refuse_cycle(self, definition: Definition) -> None:
+        with self._runtime.lock:
+            sources = {name: view.definition.sources for name, view in self._runtime.state.views.items()}
+        cycle = graph.cycle({**sources, definition.view: definition.sources})
+        if cycle:
+            raise DefinitionError("CYCLE", f"{definition.view} would read itself: {' reads '.join(reversed(cycle))}")
+
+    def _catalog_session(self) -> SparkSession:
+        """A session for what concerns a view's table only: it depends on no database that may be gone."""
+        return self._sessions.captured("spark_catalog", "default", ())
+
+    def _record(self, build: Callable[[int], Event]) -> Event | None:
+        return self._runtime.record(lambda _, version: build(version))
+
+    def _now(self) -> int:
+        return self._runtime.clock.now()
+
+
+def _same(known: Definition, asked: Definition) -> bool:
+    """Whether a declaration says nothing new: it may differ in blanks, comments and the case of words."""
+
+    def written(definition: Definition) -> tuple:
+        return evolve(definition, query=syntax.canonical(definition.query)).statement
+
+    return known.fingerprint == asked.fingerprint and written(known) == written(asked)
+
+
+def _same_data(known: Definition, asked: Definition) -> bool:
+    """Whether two definitions give the same files: they differ in comments and properties at most."""
+
+    def data(definition: Definition) -> tuple:
+        columns = [(column.name, column.type) for column in definition.columns]
+        return (
+            columns, definition.partitioned_by, definition.format, definition.settings, definition.fingerprint,
+            definition.dependencies,
+        )  # fmt: skip
+
+    return data(known) == data(asked)

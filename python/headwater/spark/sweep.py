@@ -1,0 +1,69 @@
+"""Removes what no reader can need any more: superseded versions after retention, and orphans."""
+
+from __future__ import annotations
+
+from headwater.engine.policy import duration
+from headwater.model.view import Definition
+from headwater.runtime import Runtime
+from headwater.spark.shim import Shim
+from headwater.spark.warehouse import SparkWarehouse
+from headwater.store.sql import SqlStore
+
+RETAIN = "1 hour"
+
+
+class Sweeper:
+    """Old versions stay readable for ``headwater.retain`` (an hour by default) after they were replaced."""
+
+    def __init__(self, runtime: Runtime, store: SqlStore, warehouse: SparkWarehouse, shim: Shim) -> None:
+        self._runtime, self._store, self._warehouse, self._shim = runtime, store, warehouse, shim
+
+    def sweep(self) -> None:
+        """Removes superseded locations whose retention is over, and notes orphans for later."""
+        if not self._runtime.leads:
+            return
+        now = self._runtime.clock.now()
+        with self._runtime.lock:
+            definitions = [view.definition for view in self._runtime.state.views.values()]
+        for definition in definitions:
+            due = self._store.discarded(definition.view, now - duration(definition.option("retain", RETAIN)))
+            orphans = self._orphans(definition, now)
+            used = self._used(definition) if due or orphans else None
+            if used is None:
+                continue
+            unused = [path for path in due if not any(_within(each, path) for each in used)]
+            if unused:
+                self._warehouse.sweep(definition, unused)
+            self._store.removed(due)
+            self._store.discard(
+                definition.view, [path for path in orphans if not any(_within(each, path) for each in used)], now
+            )
+
+    def _used(self, definition: Definition) -> list[str] | None:
+        """Where the catalog points for the view now; ``None`` when it has no such table. The record may
+        be behind it: after a crash between publishing and recording, or before a view adopted from the
+        catalog could be refreshed."""
+        [fact] = self._shim.observe([{"table": definition.view}])
+        if not fact["exists"]:
+            return None
+        return [each["location"] for each in fact["partitions"] if each["location"]]
+
+    def _orphans(self, definition: Definition, now: int) -> list[str]:
+        """Version directories that are neither published nor being written nor noted: a crash left them."""
+        noted = {path.rstrip("/").removesuffix("/data") for path in self._store.discarded(definition.view, now + 1)}
+        with self._runtime.lock:
+            state = self._runtime.state
+            record, run = state.tables.get(definition.view), state.running.get(definition.view)
+            live = {known.version for known in record.partitions.values()} if record else set()
+            if run is not None:
+                live.add(run.version)
+            newest = state.highest
+        found = [name for name in self._shim.names(definition.root) if name.startswith(".v") and name[2:].isdigit()]
+        paths = [f"{definition.root}/{name}" for name in found if int(name[2:]) not in live and int(name[2:]) < newest]
+        return [path for path in paths if path not in noted]
+
+
+def _within(path: str, root: str) -> bool:
+    """Whether a path is ``root`` or below it, whatever the spelling of the scheme."""
+    inner, outer = (each.split("://", 1)[-1].split(":", 1)[-1].strip("/") + "/" for each in (path, root))
+    return inner.startswith(outer)

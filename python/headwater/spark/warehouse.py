@@ -1,0 +1,219 @@
+"""Computes and publishes refreshes with Spark: the warehouse port over file tables."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from attrs import frozen
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.model.action import Launch
+from headwater.model.error import DriverGone, LeaseLost, RefreshCancelled, RefreshFailed
+from headwater.model.event import Made
+from headwater.model.partition import WHOLE, Slice, Value
+from headwater.model.state import Run
+from headwater.model.view import Definition
+from headwater.ports import Written
+from headwater.spark import catalog, sql
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+
+log = logging.getLogger("headwater")
+
+POOL = "headwater"
+UNWRITABLE = {
+    "No space left on device": "free space there",
+    "Disk quota exceeded": "free space there",
+    "Read-only file system": "make its directory writable",
+    "Permission denied": "make its directory writable",
+    "Mkdirs failed": "make its directory writable",
+}
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+@frozen
+class Files:
+    """What a run wrote: a publication request for the shim."""
+
+    request: dict
+
+
+class SparkWarehouse:
+    """The views of one Spark application. Every version of a view lies in a hidden directory
+    ``.v<version>`` of the view's root; publishing moves the catalog's pointers to it.
+
+    Attributes:
+        reshaped: called when a view was published with other columns, before its readers can run.
+    """
+
+    def __init__(self, base: SparkSession, shim: Shim, sessions: Sessions) -> None:
+        self._base, self._shim, self._sessions = base, shim, sessions
+        self.reshaped: Callable[[str], None] = lambda view: None
+
+    def compute(self, launch: Launch) -> Written:
+        run, definition = launch.run, launch.definition
+        session = self._sessions.of(definition)
+        context = session.sparkContext
+        context.setJobGroup(group(run), f"refresh {run.view}: {run.reason}", interruptOnCancel=True)
+        context.setLocalProperty("spark.scheduler.pool", POOL)
+        try:
+            if not session.catalog.tableExists(sql.quoted(definition.view)):
+                catalog.create(session, definition)
+            frame = self._frame(session, definition, run.slices)
+            return self._write(session, launch, frame)
+        except (PySparkException, Py4JError) as error:
+            raise _translated(run, error) from error
+
+    def publish(self, launch: Launch, written: Written) -> Sequence[str]:
+        try:
+            answer = self._publish(launch, written.handle.request)
+        except (PySparkException, Py4JError) as error:
+            raise _translated(launch.run, error) from error
+        if "fenced" in answer:
+            raise LeaseLost(f"version {answer['fenced']} of {launch.run.view} is already published")
+        kept = {part["location"] for part in written.handle.request.get("partitions", ())}
+        root = launch.definition.root
+        return [path for path in answer["superseded"] if path not in kept and not _same_path(path, root)]
+
+    def cancel(self, view: str) -> bool:
+        context = self._base.sparkContext
+        context._jsc.sc().cancelJobGroup(f"headwater {view}")
+        return True
+
+    def remove(self, definition: Definition) -> None:
+        self._shim.delete(_parent(definition.root), [definition.root])
+
+    def sweep(self, definition: Definition, paths: Sequence[str]) -> None:
+        """Deletes superseded locations of a view."""
+        self._shim.delete(definition.root, paths)
+
+    def evaluate(
+        self, definition: Definition, expression: str, inputs: Sequence[tuple[Value, ...]], names: Sequence[str]
+    ) -> list[Value]:
+        session = self._sessions.of(definition)
+        rows = ", ".join(f"({', '.join([str(n), *map(sql.string, each)])})" for n, each in enumerate(inputs))
+        columns = ", ".join(["`headwater row`", *(sql.identifier(name) for name in names)])
+        try:
+            found = session.sql(f"SELECT `headwater row`, {expression} FROM VALUES {rows} AS t({columns})").collect()
+        except (PySparkException, Py4JError) as error:
+            raise RefreshFailed(f"{expression} cannot be evaluated: {_words(error)}") from error
+        values = {row[0]: row[1] for row in found}
+        # Spark writes the empty string as the null partition.
+        return [values[n] or None for n in range(len(inputs))]
+
+    # --- inside
+
+    def _publish(self, launch: Launch, request: dict) -> dict:
+        definition = launch.definition
+        if WHOLE not in launch.run.slices:  # a redefinition always renews everything
+            return self._shim.publish(request)
+        answer = self._shim.publish({**request, "shape": catalog.shape(definition)})
+        if not answer.get("misfit"):
+            return answer
+        session = self._sessions.of(definition)
+        answer = self._shim.publish({**request, "table": catalog.replace(session, definition), "removed": []})
+        catalog.swap(session, definition)
+        self.reshaped(launch.run.view)
+        return answer
+
+    def _frame(self, session: SparkSession, definition: Definition, slices: Sequence[Slice]) -> DataFrame:
+        for source in (*definition.sources, *definition.through):
+            if source.startswith("path:"):
+                session.catalog.refreshByPath(source.removeprefix("path:"))
+            else:
+                session.catalog.refreshTable(sql.quoted(source))
+        names = [column.name for column in definition.columns]
+        frame = session.sql(definition.query).toDF(*names)
+        frame = frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))
+        if WHOLE not in slices:
+            types = {column.name: column.type for column in definition.columns}
+            frame = frame.where(sql.predicate(slices, types))
+        return frame
+
+    def _write(self, session: SparkSession, launch: Launch, frame: DataFrame) -> Written:
+        run, definition = launch.run, launch.definition
+        columns = definition.partitioned_by
+        # Spark takes a directory whose own name is hidden for one to ignore, hence the level below.
+        place = f"{definition.root}/.v{run.version}/data"
+        if columns:
+            frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
+        writer = frame.write.format(definition.format).mode("overwrite")
+        (writer.partitionBy(*columns) if columns else writer).save(place)
+        return self._written(session, launch, place)
+
+    def _written(self, session: SparkSession, launch: Launch, place: str) -> Written:
+        run, definition = launch.run, launch.definition
+        columns = definition.partitioned_by
+        files = {
+            Slice.of({column: each["values"][column] for column in columns}): each
+            for each in self._shim.written(place, len(columns), definition.format)
+        }
+        if any(each["rows"] is None for each in files.values()):
+            counts = self._count(session, definition, place)
+            files = {each: {**file, "rows": counts.get(each, 0)} for each, file in files.items()}
+        made = tuple(Made(each, file["rows"], file["fingerprint"]) for each, file in files.items())
+        removed = tuple(each for each in launch.existing if each not in files)
+        request: dict[str, Any] = {"table": run.view, "version": run.version}
+        parts = [
+            {"spec": _spec(each), "location": file["location"], "rows": file["rows"], "bytes": file["bytes"]}
+            for each, file in files.items()
+        ]
+        if columns:
+            request |= {"partitions": parts, "removed": [_spec(each) for each in removed]}
+        else:
+            request |= {key: parts[0][key] for key in ("location", "rows", "bytes")}
+        return Written(made, removed, Files(request))
+
+    def _count(self, session: SparkSession, definition: Definition, place: str) -> dict[Slice, int]:
+        """Rows of each partition just written, for formats whose files do not tell."""
+        columns = definition.partitioned_by
+        schema = ", ".join(f"{sql.identifier(c.name)} {c.type}" for c in definition.columns if c.name not in columns)
+        kept = ", ".join(f"{sql.identifier(c)} STRING" for c in columns)
+        frame = session.read.format(definition.format).schema(", ".join(filter(None, (schema, kept)))).load(place)
+        found = frame.groupBy(*[sql.identifier(column) for column in columns]).count().collect()
+        return {Slice(tuple(zip(columns, row[:-1], strict=True))): row[-1] for row in found}
+
+
+def group(run: Run) -> str:
+    """The job group of a run's Spark jobs; ``cancelJobGroup`` of it cancels the refresh."""
+    return f"headwater {run.view}"
+
+
+def _spec(each: Slice) -> dict[str, str]:
+    return {column: NULL_PARTITION if value is None else value for column, value in each.bound}
+
+
+def _parent(path: str) -> str:
+    return path.rstrip("/").rsplit("/", 1)[0]
+
+
+def _same_path(left: str, right: str) -> bool:
+    return left.split(":", 1)[-1].strip("/") == right.split(":", 1)[-1].strip("/")
+
+
+def _words(error: Exception) -> str:
+    """The first line of Spark's own message."""
+    java = getattr(error, "java_exception", None)
+    text = (java.toString() if java is not None else str(error)) or type(error).__name__
+    return text.strip().splitlines()[0][:500]
+
+
+def _translated(run: Run, error: Exception) -> RefreshFailed | RefreshCancelled | DriverGone:
+    text = str(error)
+    unreachable = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
+    if unreachable or any(mark in text for mark in ("SparkContext was shut down", "stopped SparkContext")):
+        return DriverGone("this application has ended")
+    if "cancelled" in text.lower() and "job" in text.lower():
+        return RefreshCancelled(f"the refresh of {run.view} was cancelled; what it was for stays pending")
+    if "FILE_NOT_EXIST" in text:
+        # No fault of the view's: its change is recorded, or will be, and the work is wanted all the more.
+        return RefreshCancelled(f"a source of {run.view} was overwritten while it was read; it is computed again")
+    for mark, remedy in UNWRITABLE.items():
+        if mark in text:
+            return RefreshFailed(f"{run.view} cannot be written: {mark.lower()}; {remedy}, the refresh is tried again")
+    return RefreshFailed(f"{run.view}: {_words(error)}")

@@ -1,0 +1,55 @@
+"""Events to JSON and back. The shape is part of the store's schema: change it with a migration."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from cattrs.preconf.json import JsonConverter, make_converter
+from cattrs.strategies import configure_tagged_union
+
+from headwater.model.dependency import Expression
+from headwater.model.event import Event
+from headwater.model.partition import Slice
+
+
+def _converter() -> JsonConverter:
+    converter = make_converter(omit_if_default=True)
+    converter.register_unstructure_hook(Slice, lambda each: dict(each.bound))
+    converter.register_structure_hook(Slice, lambda values, _: Slice.of(values))
+    converter.register_structure_hook(str | None, lambda value, _: value)
+    for union in (Expression, Event):
+        configure_tagged_union(union, converter, tag_name="kind")
+    return converter
+
+
+_CONVERTER = _converter()
+
+
+def kind(event: Event) -> str:
+    return type(event).__name__
+
+
+def encode(event: Event) -> str:
+    return json.dumps(_CONVERTER.unstructure(event, unstructure_as=Event), separators=(",", ":"))
+
+
+def decode(text: str) -> Event:
+    """The event that ``encode`` wrote.
+
+    Raises:
+        ValueError: the text is not JSON, or not of an event's shape; the message says where.
+    """
+    try:
+        body: Any = json.loads(text)
+        return _CONVERTER.structure(body, Event)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error})") from error
+    except Exception as error:  # cattrs wraps whatever a field's hook raised in its own groups
+        raise ValueError(f"not an event: {_first_cause(error)}") from error
+
+
+def _first_cause(error: BaseException) -> str:
+    while getattr(error, "exceptions", None):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,83 @@
+"""The store's tables, and the steps that bring an older store to this version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from headwater.model.error import StoreError
+
+metadata = sa.MetaData()
+
+meta = sa.Table(
+    "meta",
+    metadata,
+    sa.Column("schema_version", sa.Integer, nullable=False),
+    sa.Column("highest", sa.BigInteger, nullable=False, comment="the highest version ever given"),
+)
+
+journal = sa.Table(
+    "journal",
+    metadata,
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("kind", sa.String, nullable=False),
+    sa.Column("subject", sa.String, nullable=False, comment="the table or view it is about"),
+    sa.Column("version", sa.BigInteger, comment="the version that the event gives or ends"),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Index("journal_subject", "subject", "kind", "seq"),
+    sa.Index("journal_version", "version"),
+)
+
+lease = sa.Table(
+    "lease",
+    metadata,
+    sa.Column("holder", sa.String, nullable=False),
+    sa.Column("until", sa.BigInteger, nullable=False),
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+)
+
+garbage = sa.Table(
+    "garbage",
+    metadata,
+    sa.Column("path", sa.String, primary_key=True),
+    sa.Column("view", sa.String, nullable=False),
+    sa.Column("since", sa.BigInteger, nullable=False),
+)
+
+command = sa.Table(
+    "command",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("kind", sa.String, nullable=False),
+    sa.Column("subject", sa.String, nullable=False),
+)
+
+
+def _create(connection: sa.Connection) -> None:
+    metadata.create_all(connection)
+    connection.execute(sa.insert(meta).values(schema_version=0, highest=0))
+    connection.execute(sa.insert(lease).values(holder="", until=0, epoch=0))
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create,)
+"""Step n brings a store of schema version n to n + 1."""
+
+
+def migrate(connection: sa.Connection, path: Path) -> None:
+    """Brings the store to the newest schema, in the caller's transaction.
+
+    Raises:
+        StoreError: the store was written by a newer Headwater.
+    """
+    known = sa.inspect(connection).has_table("meta")
+    version = connection.scalar(sa.select(meta.c.schema_version)) if known else 0
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"the store {path} has schema {version}, newer than this Headwater's {len(MIGRATIONS)}; upgrade Headwater"
+        )
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    connection.execute(sa.update(meta).values(schema_version=len(MIGRATIONS)))

@@ -1,0 +1,210 @@
+"""The store: the journal, the lease and what is to be removed, in a relational database.
+
+Any engine may append to the journal, one entry at a time, and only onto the journal's end as it last
+read it: an append onto a journal that has grown raises ``Stale``, and the caller reads on and decides
+again. So all engines on a store see one history and no change is recorded twice. Only the holder of
+the lease may start and publish runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+from attrs import frozen
+
+from headwater.model.error import JournalError, LeaseLost, StoreError
+from headwater.model.event import Event
+from headwater.store import codec
+from headwater.store.schema import command, garbage, journal, lease, meta, migrate
+
+ENDED = ("Published", "Failed")
+
+
+class Stale(Exception):
+    """The journal has grown since it was last read."""
+
+
+@frozen
+class Entry:
+    """A journal entry: its place in the total order, and what happened."""
+
+    seq: int
+    event: Event
+
+
+class SqlStore:
+    """Opens (and creates) the store at ``path``, a SQLite file.
+
+    Raises:
+        StoreError: the file cannot be created or opened, or is not a store.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        _create_private(self.path)
+        self._engine = sa.create_engine(f"sqlite:///{self.path}", connect_args={"timeout": 30})
+        sa.event.listen(self._engine, "connect", _configure)
+        sa.event.listen(self._engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        with self._begin() as connection:
+            migrate(connection, self.path)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    # --- journal
+
+    def append(self, build: Callable[[int], Event], now: int, after: int, epoch: int | None = None) -> Entry:
+        """Appends the event that ``build`` makes of a fresh version, durably, before it returns.
+
+        The version is ``now`` or, if that was given before, one above the highest given.
+
+        Raises:
+            Stale: the journal's last entry is not ``after``.
+            LeaseLost: ``epoch`` is given and is not that of the lease now.
+        """
+        with self._begin() as connection:
+            last = connection.scalar(sa.select(sa.func.max(journal.c.seq))) or 0
+            if last != after:
+                raise Stale
+            if epoch is not None and connection.scalar(sa.select(lease.c.epoch)) != epoch:
+                raise LeaseLost("another engine took over this store")
+            version = max(now, (connection.scalar(sa.select(meta.c.highest)) or 0) + 1)
+            event = build(version)
+            connection.execute(sa.update(meta).values(highest=version))
+            connection.execute(
+                sa.insert(journal).values(
+                    seq=last + 1,
+                    at=now,
+                    kind=codec.kind(event),
+                    version=getattr(event, "version", None),
+                    subject=_subject(event),
+                    body=codec.encode(event),
+                )
+            )
+        return Entry(last + 1, event)
+
+    def read(self, after: int = 0) -> Iterator[Entry]:
+        """The journal's entries above ``after``, in order.
+
+        Raises:
+            JournalError: an entry is malformed; it says which.
+        """
+        with self._begin() as connection:
+            rows = connection.execute(
+                sa.select(journal.c.seq, journal.c.body).where(journal.c.seq > after).order_by(journal.c.seq)
+            ).all()
+        for seq, body in rows:
+            yield _entry(seq, body)
+
+    def history(self, view: str | None = None, limit: int | None = None, ended_after: int | None = None) -> list[Entry]:
+        """The newest ``Started``, ``Published`` and ``Failed`` entries, newest first.
+
+        With ``ended_after``, only those of runs that ended after that entry.
+        """
+        query = sa.select(journal.c.seq, journal.c.body).where(journal.c.kind.in_(("Started", *ENDED)))
+        if ended_after is not None:
+            ended = sa.select(journal.c.version).where(journal.c.kind.in_(ENDED), journal.c.seq > ended_after)
+            query = query.where(journal.c.version.in_(ended))
+        if view is not None:
+            query = query.where(journal.c.subject == view)
+        with self._begin() as connection:
+            rows = connection.execute(query.order_by(journal.c.seq.desc()).limit(limit)).all()
+        return [_entry(seq, body) for seq, body in rows]
+
+    # --- lease
+
+    def acquire(self, holder: str, now: int, lasting: int) -> int | None:
+        """Takes or renews the lease for ``lasting`` ms; its epoch, or ``None`` if another holds it."""
+        with self._begin() as connection:
+            row = connection.execute(sa.select(lease)).one()
+            if row.holder == holder and row.epoch:
+                connection.execute(sa.update(lease).values(until=now + lasting))
+                return row.epoch
+            if row.until > now:
+                return None
+            connection.execute(sa.update(lease).values(holder=holder, until=now + lasting, epoch=row.epoch + 1))
+            return row.epoch + 1
+
+    def release(self, holder: str) -> None:
+        with self._begin() as connection:
+            connection.execute(sa.update(lease).where(lease.c.holder == holder).values(until=0, holder=""))
+
+    def holder(self) -> tuple[str, int]:
+        """Who holds the lease, and until when."""
+        with self._begin() as connection:
+            row = connection.execute(sa.select(lease)).one()
+        return row.holder, row.until
+
+    # --- directories to remove, and orders from the command line
+
+    def discard(self, view: str, paths: Iterable[str], now: int) -> None:
+        """Notes that these paths are superseded since ``now``."""
+        rows = [{"path": path, "view": view, "since": now} for path in paths]
+        if rows:
+            with self._begin() as connection:
+                connection.execute(sa.insert(garbage).prefix_with("OR IGNORE"), rows)
+
+    def discarded(self, view: str, before: int) -> list[str]:
+        """The paths of a view that were superseded before a time."""
+        with self._begin() as connection:
+            query = sa.select(garbage.c.path).where(garbage.c.view == view, garbage.c.since < before)
+            return list(connection.scalars(query))
+
+    def removed(self, paths: Iterable[str]) -> None:
+        with self._begin() as connection:
+            connection.execute(sa.delete(garbage).where(garbage.c.path.in_(list(paths))))
+
+    def order(self, kind: str, subject: str) -> None:
+        """Leaves an order for the engine that acts on this store."""
+        with self._begin() as connection:
+            connection.execute(sa.insert(command).values(kind=kind, subject=subject))
+
+    def take_orders(self) -> list[tuple[str, str]]:
+        with self._begin() as connection:
+            rows = connection.execute(sa.select(command.c.id, command.c.kind, command.c.subject)).all()
+            if rows:
+                connection.execute(sa.delete(command).where(command.c.id <= rows[-1].id))
+        return [(row.kind, row.subject) for row in rows]
+
+    @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except sa.exc.DatabaseError as error:
+            raise StoreError(
+                f"the store {self.path} cannot be used ({error.orig}); if it is damaged, move it away: "
+                "a new one is made and the views are adopted from the catalog"
+            ) from error
+
+
+def _entry(seq: int, body: str) -> Entry:
+    try:
+        return Entry(seq, codec.decode(body))
+    except ValueError as error:
+        raise JournalError(seq, str(error)) from error
+
+
+def _subject(event: Event) -> str:
+    definition = getattr(event, "definition", None)
+    return getattr(event, "view", None) or getattr(event, "table", None) or (definition.view if definition else "")
+
+
+def _create_private(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(
+            f"the store {path} cannot be opened ({error.strerror}); set spark.headwater.store to a file you can write"
+        ) from error
+
+
+def _configure(connection, _record) -> None:
+    connection.isolation_level = None  # SQLAlchemy begins transactions itself, see "begin" above
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=30000"):
+        connection.execute(f"PRAGMA {pragma}")

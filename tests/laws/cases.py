@@ -1,0 +1,73 @@
+"""Small graphs written by hand, and short ways to let something happen to them."""
+
+from __future__ import annotations
+
+from reference import Machine, World, disordered, repeated, wrong
+
+from headwater.engine.choose import ready
+from headwater.model.dependency import Dependency, Occurrence, Same
+from headwater.model.partition import Slice
+from headwater.model.state import Status
+from headwater.model.view import Definition
+
+A1, A2, B2 = Slice.of(a="1"), Slice.of(a="2"), Slice.of(b="2")
+
+
+def view(name: str, by: str, *sources: str | tuple[str, str], fingerprint: str = "1", **properties: str) -> Definition:
+    """A view partitioned by the letters of ``by``; a source is a name, or a name and the letters taken
+    over from it (all, if it is only a name), each group after a comma an occurrence of its own."""
+    dependencies = []
+    for source in sources:
+        table, kept = (source, by) if isinstance(source, str) else source
+        occurrences = tuple(Occurrence(tuple((each, Same(each)) for each in group)) for group in kept.split(","))
+        dependencies.append(Dependency(table, occurrences))
+    return Definition(
+        name,
+        "query",
+        (),
+        tuple(by),
+        dependencies=tuple(dependencies),
+        fingerprint=fingerprint,
+        properties={f"headwater.{key}": value for key, value in properties.items()},
+    )
+
+
+def machine(bases: dict[str, str], *views: Definition) -> Machine:
+    made = Machine(World({name: tuple(by) for name, by in bases.items()}))
+    for name, by in bases.items():
+        for value in ("1", "2"):
+            made.world.write(name, Slice.of({each: value for each in by}), 1)
+    for each in views:
+        made.declare(each)
+    made.drain()
+    assert not wrong(made)
+    return made
+
+
+def change(made: Machine, table: str, partition: Slice, content: int = 3) -> None:
+    made.world.write(table, partition, content)
+    made.look(table)
+
+
+def end(made: Machine, name: str) -> None:
+    made.finish(made.flights[name])
+
+
+def start(made: Machine, name: str) -> bool:
+    names = [each.view for each in ready(made.state, made.now)]
+    return name in names and made.start(names.index(name))
+
+
+def fail_for_good(made: Machine, name: str) -> None:
+    while made.state.views[name].status is not Status.FAILED:
+        made.now += 300_000
+        assert start(made, name)
+        made.fail(made.flights[name])
+
+
+def sound(made: Machine) -> None:
+    """Drains, and holds the record against the laws."""
+    made.drain()
+    made.settle()
+    assert not wrong(made) and not repeated(made) and not disordered(made)
+    assert not made.state.origins

@@ -1,0 +1,495 @@
+"""A warehouse that is slow and obvious, and a machine that runs the engine's core on it.
+
+``World`` is the warehouse port over dicts. What a query yields is not simulated by the maps that the
+engine uses but by what it truly reads: every partition's content decides where its rows go, so the
+true dependency is often narrower than the map, and it moves when content changes. ``recomputed`` is
+the truth that every law of convergence is held against.
+
+``Machine`` drives ``transition`` and ``ready`` without threads, on a virtual clock, one small step at
+a time: sources of a run are read one by one, publication and its journal entry are separate steps,
+and a crash can fall between any two of them. It keeps everything that ever happened; the functions
+below it state the laws over that record, by their definition.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+
+from attrs import Factory, define, field, frozen
+
+from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.coverage import unknown_images
+from headwater.engine.transition import transition
+from headwater.ledger.compare import differences, revisited
+from headwater.model.action import Action, Clean, Launch
+from headwater.model.dependency import Computed, Expression, Same
+from headwater.model.error import LeaseLost, RefreshFailed
+from headwater.model.event import (
+    Changed,
+    Declared,
+    Dropped,
+    Evaluated,
+    Event,
+    Failed,
+    Made,
+    Published,
+    Renamed,
+    Restarted,
+    Started,
+)
+from headwater.model.partition import WHOLE, Slice, Value
+from headwater.model.state import State, Status
+from headwater.model.view import Definition
+from headwater.ports import Written
+from headwater.store import codec
+
+Content = dict[Slice, int]
+Tables = Mapping[str, Content]
+
+SPREAD: tuple[tuple[Value, ...], ...] = (("0",), ("1",), ("0", "1"), (None,), ("2",))
+"""Values of a free column that a source partition's content can send rows to."""
+
+IMAGES: dict[str, Callable[..., Value]] = {
+    "half": lambda value: None if value is None else str(int(value) // 2),
+    "flag": lambda value: "0" if value in (None, "0") else "1",
+    "sum": lambda left, right: str(int(left or 0) + int(right or 0)),
+    "none": lambda value: None,
+}
+
+
+def computed(function: str, *inputs: str) -> Computed:
+    return Computed(f"{function}({', '.join(f'`{each}`' for each in inputs)})", inputs)
+
+
+def image(sql: str, inputs: Sequence[Value]) -> Value:
+    return IMAGES[sql.split("(", 1)[0]](*inputs)
+
+
+# --- what a query yields
+
+
+def recomputed(definition: Definition, tables: Tables) -> Content:
+    """The view's partitions as its query over these tables yields them."""
+    found: dict[Slice, list] = {} if definition.partitioned_by else {WHOLE: []}
+    for dependency in definition.dependencies:
+        for place, occurrence in enumerate(dependency.occurrences):
+            known = dict(occurrence.columns)
+            for source, content in tables.get(dependency.source, {}).items():
+                if (content + place) % 7 == 0:
+                    continue  # a filter keeps nothing of it
+                for target in _targets(definition.partitioned_by, known, source, content):
+                    found.setdefault(target, []).append((dependency.source, place, str(source), content))
+    return {each: zlib.crc32(repr((definition.fingerprint, sorted(rows))).encode()) for each, rows in found.items()}
+
+
+def _targets(columns: Sequence[str], known: Mapping[str, Expression], source: Slice, content: int) -> list[Slice]:
+    targets = [WHOLE]
+    for position, column in enumerate(columns):
+        match known.get(column):
+            case Same(name):
+                values: tuple[Value, ...] = (source.value(name),)
+            case Computed(sql, inputs):
+                values = (image(sql, [source.value(each) for each in inputs]),)
+            case None:
+                values = SPREAD[(content >> position) % len(SPREAD)]
+        targets = [Slice((*each.bound, (column, value))) for each in targets for value in values]
+    return targets
+
+
+def restricted(content: Content, slices: Iterable[Slice]) -> Content:
+    asked = tuple(slices)
+    return {each: value for each, value in content.items() if any(one.covers(each) for one in asked)}
+
+
+# --- the warehouse
+
+
+@frozen
+class Publication:
+    view: str
+    version: int
+    before: Content
+    after: Content
+
+
+class World:
+    """Base tables and views as readers see them. ``stamps`` are the files' fingerprints."""
+
+    def __init__(self, bases: Mapping[str, Sequence[str]]) -> None:
+        self.columns = {name: tuple(columns) for name, columns in bases.items()}
+        self.content: dict[str, Content] = {name: {} for name in bases}
+        self.stamps: dict[str, dict[Slice, str]] = {name: {} for name in bases}
+        self.newest: dict[str, int] = {}
+        self.publications: list[Publication] = []
+        self.evaluates = True
+        self.writes = 0
+        self.lock = threading.RLock()
+        self.pause: Callable[[str, Launch], None] = lambda step, launch: None
+
+    def __deepcopy__(self, memo) -> World:
+        copy = World(self.columns)
+        copy.content, copy.stamps = deepcopy(self.content, memo), deepcopy(self.stamps, memo)
+        copy.newest, copy.writes, copy.evaluates = dict(self.newest), self.writes, self.evaluates
+        return copy
+
+    def write(self, table: str, partition: Slice, value: int | None) -> None:
+        """Writes a partition, or deletes it."""
+        with self.lock:
+            self.writes += 1
+            if value is None:
+                self.content[table].pop(partition, None)
+                self.stamps[table].pop(partition, None)
+            else:
+                self.content[table][partition] = value
+                self.stamps[table][partition] = f"w{self.writes}"
+
+    def found(self, table: str) -> dict[Slice, str]:
+        with self.lock:
+            return dict(self.stamps.get(table, {}))
+
+    def read(self, table: str) -> Content:
+        with self.lock:
+            return dict(self.content.get(table, {}))
+
+    def written(self, launch: Launch, tables: Tables) -> Written:
+        """What a run makes of sources as it read them."""
+        content = restricted(recomputed(launch.definition, tables), launch.run.slices)
+        made = tuple(Made(each, 1, f"v{launch.run.version}") for each in content)
+        removed = tuple(each for each in launch.existing if each not in content)
+        return Written(made, removed, content)
+
+    # the port
+
+    def compute(self, launch: Launch) -> Written:
+        self.pause("compute", launch)
+        tables = {}
+        for source in launch.definition.sources:
+            tables[source] = self.read(source)
+            self.pause("read", launch)
+        return self.written(launch, tables)
+
+    def publish(self, launch: Launch, written: Written) -> Sequence[str]:
+        self.pause("publish", launch)
+        with self.lock:
+            view, version = launch.run.view, launch.run.version
+            if self.newest.get(view, 0) > version:
+                raise LeaseLost(f"version {self.newest[view]} of {view} is already published")
+            before = self.content.get(view, {})
+            columns = set(launch.definition.partitioned_by)
+            gone = {*written.removed, *(each for each in before if each.columns != columns)}
+            after = {each: value for each, value in before.items() if each not in gone} | written.handle
+            stamps = {each: stamp for each, stamp in self.stamps.get(view, {}).items() if each not in gone}
+            self.newest[view] = version
+            self.content[view] = after
+            self.stamps[view] = stamps | {each: f"v{version}" for each in written.handle}
+            self.publications.append(Publication(view, version, before, after))
+            return [f"{view}/{stamp}" for stamp in set(self.stamps[view].values()) - {f"v{version}"}]
+
+    def cancel(self, view: str) -> bool:
+        return False
+
+    def remove(self, definition: Definition) -> None:
+        with self.lock:
+            for each in (self.content, self.stamps, self.newest):
+                each.pop(definition.view, None)
+
+    def evaluate(
+        self, definition: Definition, sql: str, inputs: Sequence[tuple[Value, ...]], names: Sequence[str]
+    ) -> list[Value]:
+        if not self.evaluates:
+            raise RefreshFailed(f"{sql} cannot be evaluated now")
+        return [image(sql, each) for each in inputs]
+
+
+# --- the machine
+
+
+@define
+class Flight:
+    """A run under way: what it has read so far, what it wrote, and whether readers see it."""
+
+    launch: Launch
+    read: dict[str, Content] = Factory(dict)
+    written: Written | None = None
+    visible: bool = False
+
+
+@frozen
+class Recorded:
+    """A publication as journaled: what one partition's new version is made of, and for whom."""
+
+    view: str
+    partition: Slice
+    version: int
+    inputs: tuple[tuple[str, int], ...]
+    origins: frozenset[int]
+
+
+@define
+class Machine:
+    """The engine's core on a world, with a clock of its own."""
+
+    world: World
+    now: int = 1_000_000
+    state: State = field(factory=State)
+    journal: list[Event] = Factory(list)
+    flights: dict[str, Flight] = Factory(dict)
+    given: int = 0
+    record_book: list[Recorded] = Factory(list)
+    watch: Callable[[Machine, str], None] = lambda machine, step: None
+
+    # recording
+
+    def record(self, build: Callable[[int], Event]) -> Event:
+        version = max(self.now, self.given + 1)
+        event = codec.decode(codec.encode(build(version)))
+        self.given = version
+        self._note(event)
+        self.journal.append(event)
+        self.state, actions = transition(self.state, event)
+        for action in actions:
+            self._carry_out(action)
+        self.watch(self, f"recorded {codec.kind(event)}")
+        return event
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, Published):
+            run = self.state.running.get(event.view)
+            if run is not None and run.version == event.version:
+                for each in (*(made.slice for made in event.made), *event.removed):
+                    origins = frozenset().union(*(some for one, some in run.needs if one.covers(each)))
+                    self.record_book.append(Recorded(event.view, each, event.version, run.inputs, origins))
+
+    def _carry_out(self, action: Action) -> None:
+        match action:
+            case Launch(run=run):
+                self.flights[run.view] = Flight(action)
+            case Clean(definition=definition):
+                self.flights.pop(definition.view, None)
+                self.world.remove(definition)
+
+    def _images(self, table: str, slices: Iterable[Slice]) -> None:
+        slices = tuple(slices)
+        while wanted := unknown_images(self.state, table, slices):
+            if not self.world.evaluates:
+                return
+            images = tuple((sql, inputs, image(sql, inputs)) for _, sql, inputs in sorted(wanted, key=repr))
+            self.record(lambda _, images=images: Evaluated(self.now, images))
+
+    def declare(self, definition: Definition, why: str = "was declared") -> None:
+        for source in definition.sources:
+            if source not in self.state.tables:
+                self.look(source, baseline=True)
+        self.world.content.setdefault(definition.view, {})
+        self.world.stamps.setdefault(definition.view, {})
+        self._images(definition.view, (WHOLE,))
+        self.record(lambda version: Declared(self.now, version, definition, why))
+
+    def drop(self, view: str) -> None:
+        self.record(lambda _: Dropped(self.now, view))
+
+    def look(self, table: str, baseline: bool = False, named: tuple[Slice, ...] = ()) -> None:
+        """Compares a table with the record and records the difference, as the observer does.
+
+        ``named`` are the partitions that a statement is known to have written.
+        """
+        record = self.state.tables.get(table)
+        if table in self.state.views and (table in self.state.running or record is None or record.highest == 0):
+            return
+        found = self.world.found(table)
+        changed = differences(record, found) + revisited(record, found, (), named)
+        if changed or (baseline and record is None):
+            self._images(table, [each.slice for each in changed])
+            self.record(
+                lambda version: Changed(self.now, version, table, changed, "", 1, "was written", record is None)
+            )
+
+    def unseen(self, table: str) -> bool:
+        """Whether what readers of a table see is not what is recorded of it."""
+        return bool(differences(self.state.tables.get(table), self.world.found(table)))
+
+    # runs
+
+    def start(self, which: int = 0) -> bool:
+        choice = ready(self.state, self.now)
+        if not choice:
+            return False
+        chosen = choice[which % len(choice)]
+        self.record(lambda version: started(self.state, chosen, version, self.now))
+        return True
+
+    def flight(self, which: int) -> Flight | None:
+        """One of the runs under way that still counts; one that does not is forgotten."""
+        for view, each in list(self.flights.items()):
+            run = self.state.running.get(view)
+            if run is None or run.version != each.launch.run.version:
+                del self.flights[view]
+        flying = [self.flights[view] for view in sorted(self.flights)]
+        return flying[which % len(flying)] if flying else None
+
+    def advance(self, flight: Flight) -> None:
+        """One step of a run: reads one source, writes, shows readers, or journals."""
+        launch = flight.launch
+        unread = [each for each in launch.definition.sources if each not in flight.read]
+        if unread:
+            flight.read[unread[0]] = self.world.read(unread[0])
+        elif flight.written is None:
+            flight.written = self.world.written(launch, flight.read)
+            self.watch(self, "wrote")
+        elif not flight.visible:
+            self.world.publish(launch, flight.written)
+            flight.visible = True
+            self.watch(self, "published")
+        else:
+            del self.flights[launch.run.view]
+            done = flight.written
+            self.record(
+                lambda _: Published(self.now, launch.run.version, launch.run.view, done.made, done.removed, 0.1)
+            )
+
+    def finish(self, flight: Flight) -> None:
+        while self.flights.get(flight.launch.run.view) is flight:
+            self.advance(flight)
+
+    def fail(self, flight: Flight, cancelled: bool = False) -> None:
+        if flight.visible:
+            return self.finish(flight)
+        run = flight.launch.run
+        del self.flights[run.view]
+        self.record(lambda _: Failed(self.now, run.version, run.view, "no luck", 0.1, cancelled))
+        return None
+
+    def crash(self) -> None:
+        """Everything but the world and the journal is lost; another engine takes over."""
+        self.flights.clear()
+        self.state = replayed(self.journal)
+        self.record(lambda _: Restarted(self.now))
+
+    def drain(self, pick: Sequence[int] = (0,)) -> None:
+        """Runs until nothing is pending, or what is pending belongs to views that are not kept."""
+        for turn in range(5_000):
+            choice = pick[turn % len(pick)]
+            flight = self.flight(choice)
+            if flight is not None and (choice % 3 or not ready(self.state, self.now)):
+                self.advance(flight)
+            elif not self.start(choice):
+                wake = wake_at(self.state, self.now)
+                if wake is None:
+                    return
+                assert wake > self.now, "woken for the past"
+                self.now = wake
+        raise AssertionError("it never drains")
+
+    def settle(self) -> None:
+        """Looks at everything until nothing new is found and nothing is pending."""
+        for _ in range(20):
+            for table in sorted(self.world.content):
+                self.look(table)
+            self.drain()
+            if not any(self.unseen(table) for table in self.world.content):
+                return
+        raise AssertionError("changes never end")
+
+
+def replayed(journal: Iterable[Event]) -> State:
+    state = State()
+    for event in journal:
+        state, _ = transition(state, event)
+    return state
+
+
+# --- the laws, by definition
+
+
+def lost(machine: Machine) -> list[str]:
+    """Law 4: partitions that differ from their query over what readers see, and that nobody will renew.
+
+    What the engine could not know yet does not count: sources whose last write is not recorded.
+    """
+    found = []
+    for name, view in machine.state.views.items():
+        if machine.unseen(name) or any(machine.unseen(source) for source in view.definition.sources):
+            continue
+        truth, seen = recomputed(view.definition, machine.world.content), machine.world.content.get(name, {})
+        run = machine.state.running.get(name)
+        awaited = [*view.pending, *(run.slices if run else ())]
+        found += [
+            f"{name} {each}"
+            for each in {*truth, *seen}
+            if truth.get(each) != seen.get(each) and not any(one.overlaps(each) for one in awaited)
+        ]
+    return found
+
+
+def wrong(machine: Machine) -> list[str]:
+    """Law 5: active views that are not what their query over the current tables yields."""
+    return [
+        name
+        for name, view in machine.state.views.items()
+        if view.status is Status.ACTIVE
+        and machine.world.content.get(name, {}) != recomputed(view.definition, machine.world.content)
+    ]
+
+
+def disordered(machine: Machine) -> list[Recorded]:
+    """Law 1: versions of a partition that are not above the one before."""
+    newest: dict[tuple[str, Slice], int] = {}
+    found = []
+    for each in machine.record_book:
+        key = (each.view, each.partition)
+        if each.version <= newest.get(key, 0):
+            found.append(each)
+        newest[key] = each.version
+    return found
+
+
+def backward(machine: Machine) -> list[tuple[Recorded, str]]:
+    """Law 2: versions made of an older input than the version before."""
+    newest: dict[tuple[str, Slice], dict[str, int]] = {}
+    found = []
+    for each in machine.record_book:
+        known = newest.setdefault((each.view, each.partition), {})
+        for source, version in each.inputs:
+            if version < known.get(source, 0):
+                found.append((each, source))
+            known[source] = version
+    return found
+
+
+def repeated(machine: Machine) -> list[tuple[str, Slice, int]]:
+    """Law 3: partitions published more than once on behalf of one origin.
+
+    A definition starts anew: a view that was redefined, and everything downstream of it, is another
+    job from then on, and a run that began before is one of the old job.
+    """
+    generation: Counter[str] = Counter()
+    began: dict[int, int] = {}
+    state = State()
+    for event in machine.journal:
+        state, _ = transition(state, event)
+        if isinstance(event, Declared):
+            generation.update(_downstream(state, event.definition.view))
+        elif isinstance(event, Renamed):
+            generation[event.to] = max(generation[event.to], generation[event.view]) + 1
+        elif isinstance(event, Started):
+            began[event.version] = generation[event.view]
+    counts = Counter(
+        (each.view, each.partition, origin, began[each.version])
+        for each in machine.record_book
+        for origin in each.origins
+    )
+    return [key[:3] for key, count in counts.items() if count > 1]
+
+
+def _downstream(state: State, view: str) -> set[str]:
+    found, frontier = {view}, [view]
+    while frontier:
+        for reader in state.readers.get(frontier.pop(), ()):
+            if reader not in found:
+                found.add(reader)
+                frontier.append(reader)
+    return found

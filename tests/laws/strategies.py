@@ -1,0 +1,293 @@
+"""Hypothesis strategies: graphs of views, base tables, partition maps, and scripts of what happens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from attrs import evolve, frozen
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from reference import Machine, World, computed
+
+from headwater.model.dependency import Dependency, Expression, Occurrence, Same
+from headwater.model.event import Altered, Broken, Hurried, Renamed, Requested, Resumed, Suspended
+from headwater.model.partition import Slice, Value
+from headwater.model.state import Status
+from headwater.model.view import Definition
+
+HARDER = int(os.environ.get("HEADWATER_EXAMPLES", "1"))
+VALUES: tuple[Value, ...] = ("0", "1", "2", None)
+SHAPES: tuple[tuple[str, ...], ...] = ((), ("a",), ("b",), ("a", "b"))
+
+values = st.sampled_from(VALUES)
+slices = st.dictionaries(st.sampled_from(("a", "b", "c")), values, max_size=3).map(Slice.of)
+shapes = st.sampled_from(SHAPES)
+
+
+def examples(count: int) -> settings:
+    """Settings of a law's test; ``HEADWATER_EXAMPLES=20`` looks twenty times as hard
+    (and leaves what it finds as found)."""
+    return settings(
+        max_examples=count * HARDER,
+        phases=[each for each in Phase if HARDER == 1 or each is not Phase.shrink],
+        deadline=None,
+        derandomize=HARDER == 1,  # a suite that others rely on finds the same each time; looking harder does not
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+def partitions(columns: Sequence[str]) -> st.SearchStrategy[Slice]:
+    """One partition of a table with these partition columns."""
+    return st.tuples(*[values] * len(columns)).map(lambda each: Slice(tuple(zip(columns, each, strict=True))))
+
+
+@st.composite
+def expressions(draw: st.DrawFn, available: Sequence[str]) -> Expression | None:
+    """How a view's column comes from a source: the same, computed, or (``None``) free."""
+    kind = draw(st.sampled_from(("same", "same", "computed", "free"))) if available else "free"
+    if kind == "free":
+        return None
+    column = draw(st.sampled_from(tuple(available)))
+    if kind == "same":
+        return Same(column)
+    if len(available) == 2 and draw(st.booleans()):
+        return computed("sum", *available)
+    return computed(draw(st.sampled_from(("half", "flag", "none"))), column)
+
+
+@st.composite
+def occurrences(draw: st.DrawFn, columns: Sequence[str], available: Sequence[str]) -> Occurrence:
+    drawn = [(column, draw(expressions(available))) for column in columns]
+    return Occurrence(tuple((column, each) for column, each in drawn if each is not None))
+
+
+@st.composite
+def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[str, tuple[str, ...]]) -> Definition:
+    """A view over one to three of the tables above it."""
+    sources = draw(st.lists(st.sampled_from(sorted(above)), min_size=1, max_size=3, unique=True))
+    return Definition(
+        view=name,
+        query=f"the query of {name}",
+        columns=(),
+        partitioned_by=tuple(columns),
+        fingerprint=str(draw(st.integers(0, 99))),
+        dependencies=tuple(
+            Dependency(
+                source, tuple(draw(st.lists(occurrences(columns, above[source]), min_size=1, max_size=2, unique=True)))
+            )
+            for source in sources
+        ),
+    )
+
+
+@frozen
+class Graph:
+    """Base tables with their partition columns; views in an order in which each reads only tables above
+    it; other definitions that the views may be given later."""
+
+    bases: dict[str, tuple[str, ...]]
+    views: tuple[Definition, ...]
+    others: tuple[Definition, ...] = ()
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        return self.bases.get(table) or next((v.partitioned_by for v in self.views if v.view == table), ())
+
+
+@st.composite
+def graphs(draw: st.DrawFn, most: int = 7, redefined: bool = True) -> Graph:
+    bases = {f"base.t{n}": draw(shapes) for n in range(draw(st.integers(1, 3)))}
+    above = dict(bases)
+    views, others = [], []
+    for n in range(draw(st.integers(min(3, most), most))):
+        name, columns = f"mart.v{n}", draw(shapes)
+        views.append(draw(definitions(name, columns, above)))
+        if redefined and draw(st.integers(0, 3)) == 0:
+            others.append(draw(definitions(name, columns, above)))
+        above[name] = columns
+    if redefined:
+        # A view that nobody reads may change its partition columns too.
+        read = {source for each in (*views, *others) for source in each.sources}
+        last = views[-1].view
+        if last not in read:
+            before = {name: columns for name, columns in above.items() if name != last}
+            others.append(draw(definitions(last, draw(shapes), before)))
+    return Graph(bases, tuple(views), tuple(others))
+
+
+# --- what happens: (kind, two numbers that pick things)
+
+HAPPENINGS = {
+    "nothing": 1,
+    "write": 8,
+    "write unseen": 2,
+    "delete": 2,
+    "look": 2,
+    "start": 10,
+    "advance": 12,
+    "finish": 6,
+    "fail": 2,
+    "cancel": 1,
+    "time": 8,
+    "redefine": 2,
+    "drop or create": 1,
+    "suspend": 1,
+    "resume": 2,
+    "break": 1,
+    "full": 1,
+    "hurry": 1,
+    "rename": 1,
+    "alter": 1,
+    "drift": 1,
+    "images": 1,
+    "crash": 2,
+}
+PAUSES = (10, 400, 1_000, 5_000, 30_000, 61_000, 300_000)
+
+Step = tuple[str, int, int]
+
+
+def scripts(size: int = 40, without: Sequence[str] = ()) -> st.SearchStrategy[list[Step]]:
+    """Scripts long enough to be interesting: Hypothesis would draw five steps on average; a failing one
+    shrinks to steps that do nothing."""
+    weighted = [kind for kind, weight in HAPPENINGS.items() if kind not in without for _ in range(weight)]
+    step = st.tuples(st.sampled_from(weighted), st.integers(0, 1000), st.integers(0, 1000))
+    return st.lists(step, min_size=size, max_size=2 * size)
+
+
+def machine(graph: Graph, contents: Sequence[int] = (3, 5, 8), filled: bool = True) -> Machine:
+    """A machine on which the graph is declared (and filled)."""
+    made = Machine(World(graph.bases))
+    for n, (table, columns) in enumerate(graph.bases.items()):
+        for m, content in enumerate(contents if columns else contents[:1]):
+            made.world.write(table, _partition(columns, n + m * 5), content + n)
+    for definition in graph.views:
+        made.declare(definition)
+    if filled:
+        made.drain()
+    return made
+
+
+def play(made: Machine, graph: Graph, script: Sequence[Step]) -> None:
+    for step in script:
+        happen(made, graph, *step)
+
+
+def _partition(columns: Sequence[str], which: int) -> Slice:
+    bound = []
+    for column in columns:
+        which, value = divmod(which, len(VALUES))
+        bound.append((column, VALUES[value]))
+    return Slice(tuple(bound))
+
+
+def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None:
+    """Carries out one step of a script; one that is impossible now does nothing."""
+    bases = sorted(graph.bases)
+    table = bases[which % len(bases)]
+    views = sorted(made.state.views)
+    view = views[which % len(views)] if views else ""
+    suspended = [name for name in views if made.state.views[name].status is Status.SUSPENDED]
+    match kind:
+        case "nothing":
+            pass
+        case "write" | "write unseen":
+            made.world.write(table, _partition(graph.bases[table], which // 3), how)
+            if kind == "write":
+                made.look(table)
+        case "delete":
+            present = sorted(made.world.content[table], key=str)
+            if present:
+                deleted = present[how % len(present)]
+                made.world.write(table, deleted, None)
+                made.look(table, named=(deleted,))
+        case "look":
+            tables = sorted(made.world.content)
+            made.look(tables[which % len(tables)])
+        case "start":
+            made.start(which)
+        case "advance" | "finish" | "fail" | "cancel":
+            flight = made.flight(which)
+            if flight is not None:
+                if kind == "advance":
+                    made.advance(flight)
+                elif kind == "finish":
+                    made.finish(flight)
+                else:
+                    made.fail(flight, kind == "cancel")
+        case "time":
+            made.now += PAUSES[which % len(PAUSES)]
+        case "images":
+            made.world.evaluates = not made.world.evaluates
+        case "crash":
+            made.crash()
+        case "hurry":
+            made.record(lambda version: Hurried(made.now, version))
+        case "resume":
+            if suspended:
+                made.record(lambda _: Resumed(made.now, suspended[which % len(suspended)]))
+        case "redefine":
+            possible = [each for each in graph.others if each.view in views and set(each.sources) <= _tables(made)]
+            if possible:
+                made.declare(possible[which % len(possible)], "was redefined")
+        case "drop or create":
+            _drop_or_create(made, graph, which)
+        case _ if view:
+            _to_view(made, kind, view, how)
+
+
+def _tables(made: Machine) -> set[str]:
+    return {*made.world.columns, *made.state.views}
+
+
+def _drop_or_create(made: Machine, graph: Graph, which: int) -> None:
+    gone = [each for each in graph.views if each.view not in made.state.views and set(each.sources) <= _tables(made)]
+    unread = [name for name in sorted(made.state.views) if not made.state.readers.get(name)]
+    if gone and which % 2:
+        made.declare(gone[which % len(gone)], "was created again")
+    elif unread:
+        made.drop(unread[which % len(unread)])
+
+
+def _to_view(made: Machine, kind: str, view: str, how: int) -> None:
+    state = made.state.views[view]
+    match kind:
+        case "suspend":
+            made.record(lambda _: Suspended(made.now, view))
+        case "break":
+            if how % 2 or state.status is Status.BROKEN:
+                made.declare(state.definition, "can be computed again")
+            else:
+                made.record(lambda _: Broken(made.now, view, "a column is gone"))
+        case "full":
+            columns = state.definition.partitioned_by
+            asked = _partition(columns, how // 3).keep(columns[: how % 3])
+            made.record(lambda version: Requested(made.now, version, view, (asked,), "was asked for"))
+        case "alter":
+            properties = {"headwater.freshness": ("2 seconds", "10 minutes")[how % 2]}
+            made.record(lambda _: Altered(made.now, view, tuple(properties.items())))
+        case "rename":
+            if not made.state.readers.get(view) and not view.endswith("r") and view + "r" not in made.state.views:
+                rename(made, view, view + "r")
+        case "drift":
+            if made.world.content.get(view) and view not in made.state.running:
+                partition = sorted(made.world.content[view], key=str)[how % len(made.world.content[view])]
+                made.world.write(view, partition, how)
+
+
+def rename(made: Machine, view: str, to: str) -> None:
+    made.flights.pop(view, None)  # what it makes cannot be published under the old name
+    for each in (made.world.content, made.world.stamps, made.world.newest):
+        if view in each:
+            each[to] = each.pop(view)
+    definition = evolve(made.state.views[view].definition, view=to)
+    made.record(lambda _: Renamed(made.now, view, to, definition))
+
+
+def kept(made: Machine) -> None:
+    """Mends everything: what is suspended, broken or failing is kept fresh again."""
+    made.world.evaluates = True
+    for view in sorted(made.state.views):
+        if made.state.views[view].status is Status.BROKEN:
+            made.declare(made.state.views[view].definition, "can be computed again")
+        made.record(lambda _, view=view: Resumed(made.now, view))

@@ -1,0 +1,58 @@
+"""Law 6, Whole or not at all: every partition of a view is published whole."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from reference import recomputed, restricted
+from strategies import examples, graphs, machine, play, scripts
+
+
+@examples(80)
+@given(graph=graphs(), script=scripts(50, without=("drift",)))
+def test_a_reader_sees_each_partition_old_or_new_and_nothing_between(graph, script):
+    """A reader between any two steps sees what the last publication of a view left, and nothing of a run
+    that has not published."""
+    made = machine(graph)
+    views = {definition.view for definition in graph.views}
+    shown = {view: dict(content) for view, content in made.world.content.items()}
+    publications = len(made.world.publications)
+
+    def watch(each, step):
+        nonlocal publications
+        new = each.world.publications[publications:]
+        publications = len(each.world.publications)
+        for view in views & set(each.world.content):
+            mine = [one for one in new if one.view == view]
+            if not mine:
+                if view in shown and step != "recorded Declared":
+                    assert each.world.content[view] == shown[view], step
+            else:
+                assert len(mine) == 1 and each.world.content[view] == mine[0].after
+        shown.update({view: dict(content) for view, content in each.world.content.items()})
+
+    made.watch = watch
+    play(made, graph, script)
+
+
+@examples(80)
+@given(graph=graphs(), script=scripts(50))
+def test_what_a_run_publishes_is_its_query_over_the_sources_it_read(graph, script):
+    """All partitions of a run appear together, each the whole result of the query, and no other changes."""
+    made = machine(graph)
+
+    def watch(each, step):
+        if step != "published":
+            return
+        last = each.world.publications[-1]
+        flight = each.flights[last.view]
+        definition, slices = flight.launch.definition, flight.launch.run.slices
+        truth = restricted(recomputed(definition, flight.read), slices)
+        columns = set(definition.partitioned_by)
+        assert restricted(last.after, slices) == truth
+        others = {p: c for p, c in last.before.items() if not any(one.covers(p) for one in slices)}
+        assert {p: c for p, c in last.after.items() if p not in truth} == {
+            p: c for p, c in others.items() if p.columns == columns
+        }
+
+    made.watch = watch
+    play(made, graph, script)

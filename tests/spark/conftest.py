@@ -1,0 +1,76 @@
+"""Spark for tests. One JVM and one warehouse serve the whole run; each test has a database of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from support import Journal
+
+from headwater.spark.jar import build_jar
+
+CONF = {
+    "spark.master": "local[2]",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.catalogImplementation": "hive",
+    "spark.sql.extensions": "io.headwater.spark.HeadwaterExtensions",
+    "spark.headwater.python": sys.executable,
+    "spark.driver.memory": "2g",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+@pytest.fixture(scope="session")
+def application(tmp_path_factory) -> Iterator[SparkSession]:
+    """The Spark application of this test run, with Headwater on."""
+    home = tmp_path_factory.mktemp("application")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName("headwater tests")
+    for key, value in CONF.items():
+        builder = builder.config(key, value)
+    session = (
+        builder.config("spark.jars", str(build_jar()))
+        .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:;databaseName={home}/metastore;create=true")
+        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+    shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture
+def spark(application: SparkSession) -> Iterator[SparkSession]:
+    """A session of its own, in an empty database of its own that goes with the test."""
+    session = application.newSession()
+    database = f"d{uuid.uuid4().hex[:8]}"
+    session.sql(f"CREATE DATABASE {database}")
+    session.sql(f"USE {database}")
+    yield session
+    session.sql(f"DROP DATABASE IF EXISTS {database} CASCADE")
+
+
+@pytest.fixture
+def plain_spark(application: SparkSession) -> SparkSession:
+    """The application's own session, for tests of parts that need no views."""
+    return application
+
+
+@pytest.fixture
+def warehouse(application: SparkSession) -> Path:
+    return Path(application.conf.get("spark.sql.warehouse.dir").removeprefix("file:"))
+
+
+@pytest.fixture
+def journal(spark: SparkSession, warehouse: Path) -> Journal:
+    """What the engine records during the test."""
+    return Journal(warehouse)

@@ -1,0 +1,80 @@
+"""What tests of the running system share: reading the journal and comparing views with their queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headwater.model.event import Changed, Event, Published
+from headwater.store.place import default_store
+from headwater.store.sql import SqlStore
+
+
+class Journal:
+    """The journal of the engine under test, from the moment this was made or last marked."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self._path = default_store(warehouse)
+        self._seq = 0
+
+    def mark(self) -> None:
+        """Forgets everything so far."""
+        self.events()
+
+    def events(self) -> list[Event]:
+        """What was recorded since the last call."""
+        if not self._path.exists():
+            return []
+        store = SqlStore(self._path)
+        try:
+            entries = list(store.read(self._seq))
+        finally:
+            store.close()
+        if entries:
+            self._seq = entries[-1].seq
+        return [entry.event for entry in entries]
+
+    def changed_and_refreshed(self, table: str) -> tuple[set[str], list[tuple[str, str]]]:
+        """The partitions of ``table`` recorded as changed, and the (view, partition)s published."""
+        events = self.events()
+        changed = {
+            str(each.slice)
+            for event in events
+            if isinstance(event, Changed) and event.table == table and not event.baseline
+            for each in event.partitions
+        }
+        published = [
+            (event.view.split(".")[1], str(each))
+            for event in events
+            if isinstance(event, Published)
+            for each in (*(made.slice for made in event.made), *event.removed)
+        ]
+        return changed, sorted(published)
+
+
+def database(session: SparkSession) -> str:
+    return session.catalog.currentDatabase()
+
+
+def drain(session: SparkSession) -> list:
+    """Refreshes everything and returns the refreshed partitions."""
+    return session.sql("REFRESH MATERIALIZED VIEWS").collect()
+
+
+def bag(session: SparkSession, query: str, columns: list[str]) -> Counter:
+    return Counter(tuple(row) for row in session.sql(query).select(*columns).collect())
+
+
+def assert_equals_query(session: SparkSession, view: str, query: str) -> None:
+    """The view holds exactly the rows of its query, each as often.
+
+    A new session asks, which has cached no listing of files.
+    """
+    current = database(session)
+    session = session.newSession()
+    session.sql(f"USE {current}")
+    columns = session.sql(query).columns
+    held = bag(session, f"SELECT * FROM {view}", columns)
+    assert held == bag(session, query, columns)

@@ -1,0 +1,240 @@
+"""Every derivation rule against recomputation.
+
+Each case is a query. Its sources are changed in one partition at a time (appended to, replaced,
+dropped, created); the query is computed before and after. *Sound*: each view partition whose bag
+of rows changed lies in a slice of ``forward()``. *Exact*: where the case states slices, they are
+all that ``forward()`` answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from derive_cases import BASE, CASES, CHANGES, SCHEMAS, STATED, Case, Change
+
+from headwater.algebra.dependency import Computed, Dependency, forward, missing
+from headwater.algebra.derive import Derivation, derive
+from headwater.model.partition import Slice, Value
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden/plans").glob("*.json"))
+
+
+class Lab:
+    """Partitioned Parquet tables in ``base``; for each change a database that shows them changed."""
+
+    def __init__(self, spark) -> None:
+        self.spark = spark
+        spark.sql("CREATE DATABASE base")
+        for name, (schema, by) in SCHEMAS.items():
+            spark.sql(f"CREATE TABLE base.{name} ({schema}) USING parquet PARTITIONED BY ({', '.join(by)})")
+            spark.sql(f"INSERT INTO base.{name} {_values(name, BASE[name])}")
+        self._monthly("base")
+        for change in CHANGES:
+            database = f"after_{change.name}"
+            spark.sql(f"CREATE DATABASE {database}")
+            for name in SCHEMAS:
+                rows = _values(name, _replaced(change)) if name == change.table else f"SELECT * FROM base.{name}"
+                spark.sql(f"CREATE VIEW {database}.{name} AS {rows}")
+            self._monthly(database)
+
+    def _monthly(self, database: str) -> None:
+        query = f"SELECT date_trunc('MONTH', o_date) AS m, * FROM {database}.orders WHERE o_id > 0"
+        self.spark.sql(f"CREATE VIEW {database}.monthly AS {query}")
+
+    def partitions(self, database: str, case: Case) -> dict[Slice, Counter]:
+        """The result's rows by partition, spelled as the catalog would."""
+        self.spark.sql(f"USE {database}")
+        spelled = ", ".join(f"CAST(`{each}` AS STRING)" for each in case.by)
+        result: dict[Slice, Counter] = defaultdict(Counter)
+        for row in self.spark.sql(f"SELECT struct(*), struct({spelled}) FROM ({case.sql})").collect():
+            values = [each or None for each in row[1]]
+            result[Slice.of(dict(zip(case.by, values, strict=True)))][str(row[0])] += 1
+        return dict(result)
+
+    def derive(self, case: Case) -> Derivation:
+        self.spark.sql("USE base")
+        shim = self.spark._jvm.io.headwater.spark.PlanJson
+        description = json.loads(shim.describe(self.spark._jsparkSession, case.sql))
+        return derive(description, case.by, [each["name"] for each in description["columns"]])
+
+    def forward(self, derivation: Derivation, change: Change) -> tuple[Slice, ...]:
+        for dependency in derivation.dependencies:
+            if dependency.source == f"spark_catalog.base.{change.table}":
+                return forward(dependency, change.slice, self._images(dependency, change.slice))
+        return ()
+
+    def _images(self, dependency: Dependency, changed: Slice) -> dict:
+        inputs = {
+            each.sql: each.inputs
+            for occurrence in dependency.occurrences
+            for _, each in occurrence.columns
+            if isinstance(each, Computed)
+        }
+        return {
+            (sql, values): self._evaluated(sql, dict(zip(inputs[sql], values, strict=True)))
+            for sql, values in missing(dependency, changed, {})
+        }
+
+    def _evaluated(self, sql: str, values: dict[str, Value]) -> Value:
+        """The expression's value, as the runtime computes it: over strings, in SQL."""
+        cells = ["1", *("NULL" if each is None else f"'{each}'" for each in values.values())]
+        names = ["it", *(f"`{each}`" for each in values)]
+        return self.spark.sql(f"SELECT {sql} FROM VALUES ({', '.join(cells)}) t({', '.join(names)})").first()[0]
+
+
+def _values(table: str, rows: list[tuple]) -> str:
+    """A query for the rows, with the table's types."""
+    columns = [each.split() for each in SCHEMAS[table][0].split(", ")]
+    cells = [", ".join("NULL" if each is None else f"'{each}'" for each in row) for row in rows]
+    tuples = ", ".join(f"({row})" for row in cells)
+    names = ", ".join(name for name, _ in columns)
+    casts = ", ".join(f"CAST({name} AS {type}) AS {name}" for name, type in columns)
+    return f"SELECT {casts} FROM VALUES {tuples} AS t({names})"
+
+
+def _replaced(change: Change) -> list[tuple]:
+    schema, by = SCHEMAS[change.table]
+    names = [each.split()[0] for each in schema.split(", ")]
+
+    def inside(row: tuple) -> bool:
+        values = dict(zip(names, row, strict=True))
+        return all((None if values[c] is None else str(values[c])) == change.slice.value(c) for c in by)
+
+    return [*(row for row in BASE[change.table] if not inside(row)), *change.rows]
+
+
+SMALL = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Compiling and re-planning cost more than these rows."""
+
+
+@pytest.fixture(scope="module")
+def lab(application):
+    """In a session of its own, so that its settings and current database touch no other test."""
+    spark = application.newSession()
+    for name, value in SMALL.items():
+        spark.conf.set(name, value)
+    yield Lab(spark)
+    spark.sql("USE default")
+    for database in (*(f"after_{each.name}" for each in CHANGES), "base"):
+        spark.sql(f"DROP DATABASE {database} CASCADE")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_derived_partitions_hold_every_change(lab: Lab, case: Case) -> None:
+    derivation = lab.derive(case)
+    read = {each.source.rsplit(".", 1)[-1] for each in derivation.reads}
+    before = lab.partitions("base", case)
+    touched = 0
+    for change in CHANGES:
+        if change.table not in read:
+            continue
+        after = lab.partitions(f"after_{change.name}", case)
+        changed = {each for each in before.keys() | after.keys() if before.get(each) != after.get(each)}
+        reached = lab.forward(derivation, change)
+        for each in changed:
+            assert any(slice.covers(each) for slice in reached), f"{change.name}: {each} not in {reached}"
+        touched += len(changed)
+    assert touched, "no change reached the view: the case shows nothing"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_query_is_described_alike_each_time(lab: Lab, case: Case) -> None:
+    lab.spark.sql("USE base")
+    describe = lab.spark._jvm.io.headwater.spark.PlanJson.describe
+    assert describe(lab.spark._jsparkSession, case.sql) == describe(lab.spark._jsparkSession, case.sql)
+
+
+@pytest.mark.parametrize("case", [each for each in CASES if each.exact], ids=lambda case: case.name)
+def test_derived_partitions_are_no_more_than_stated(lab: Lab, case: Case) -> None:
+    derivation = lab.derive(case)
+    for source, slices in case.exact.items():
+        change = next(each for each in CHANGES if each.name == STATED[source])
+        assert set(lab.forward(derivation, change)) == set(slices), derivation.dependencies
+
+
+@pytest.mark.parametrize("case", [each for each in CASES if each.reason], ids=lambda case: case.name)
+def test_reasons_name_the_column_and_the_operator(lab: Lab, case: Case) -> None:
+    reasons = [o.reason for each in lab.derive(case).dependencies for o in each.occurrences]
+    assert any(case.reason in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT rand() AS r FROM orders", "nondeterministic"),
+        ("SELECT uuid() AS r FROM orders", "nondeterministic"),
+        ("SELECT o_id FROM orders WHERE o_date > current_date()", "nondeterministic"),
+        ("SELECT current_timestamp() AS t, o_id FROM orders", "nondeterministic"),
+        ("SELECT o_id, now() - INTERVAL 1 DAY AS t FROM orders", "nondeterministic"),
+        ("SELECT unix_timestamp() AS t, o_id FROM orders", "nondeterministic"),
+        ("SELECT current_user() AS u, o_id FROM orders", "nondeterministic"),
+        ("SELECT o_id FROM orders WHERE o_date > CAST('today' AS date)", "nondeterministic"),
+        ("SELECT collect_list(o_id) AS l FROM orders", "nondeterministic"),
+        ("SELECT first(o_id) AS l FROM orders", "nondeterministic"),
+        ("SELECT mode(o_id) AS l FROM orders", "nondeterministic"),
+        ("SELECT listagg(o_region) AS l FROM orders", "nondeterministic"),
+        ("SELECT o_id, first(o_date) OVER (PARTITION BY o_region) AS f FROM orders", "nondeterministic"),
+        ("SELECT any_value(o_id) AS l FROM orders", "nondeterministic"),
+        ("SELECT input_file_name() AS f FROM orders", "nondeterministic"),
+        ("SELECT monotonically_increasing_id() AS f FROM orders", "nondeterministic"),
+        ("SELECT _metadata.file_path AS f FROM orders", "file_metadata"),
+        ("SELECT o_id FROM orders LIMIT 3", "unordered_limit"),
+        ("SELECT o_id FROM (SELECT * FROM orders ORDER BY o_id) WHERE o_id > 1 LIMIT 3", "unordered_limit"),
+        ("SELECT o_id FROM orders SORT BY o_id LIMIT 3", "unordered_limit"),
+        ("SELECT o_id FROM orders OFFSET 3", "unordered_limit"),
+        ("SELECT o_id FROM orders TABLESAMPLE (10 PERCENT)", "sample"),
+        ("SELECT * FROM passing", "temporary_view"),
+        ("SELECT o_id FROM STREAM orders", "stream"),
+    ],
+)
+def test_queries_that_their_sources_do_not_determine_are_refused(lab: Lab, sql: str, code: str) -> None:
+    lab.spark.sql("CREATE OR REPLACE TEMPORARY VIEW passing AS SELECT 1 AS x")
+    assert code in {each.code for each in lab.derive(Case("", sql, "")).problems}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT o_id FROM orders ORDER BY o_amount LIMIT 3",
+        "SELECT o_id + 1 AS i FROM orders ORDER BY o_amount LIMIT 3 OFFSET 1",
+        "SELECT sort_array(collect_list(o_id)) AS l FROM orders",
+        "SELECT size(sort_array(collect_set(o_id))) AS l FROM orders",
+        "SELECT o_id FROM orders WHERE o_date > date'2024-01-01' + INTERVAL 1 DAY",
+        "SELECT o_id FROM monthly",
+        "SELECT o_id, first(o_date) OVER (PARTITION BY o_region ORDER BY o_id) AS f FROM orders",
+        "SELECT listagg(o_region) WITHIN GROUP (ORDER BY o_region) AS l FROM orders",
+    ],
+)
+def test_determined_queries_are_accepted(lab: Lab, sql: str) -> None:
+    assert lab.derive(Case("", sql, "")).problems == ()
+
+
+def test_views_and_paths_are_told_apart(lab: Lab) -> None:
+    where = lab.spark.sql("DESCRIBE FORMATTED base.lines").filter("col_name = 'Location'").first()[1]
+    found = lab.derive(Case("", f"SELECT 1 AS x FROM monthly, parquet.`{where}`, base.lines", ""))
+    assert found.views == ("spark_catalog.base.monthly",)
+    by_name = {each.source: each for each in found.reads}
+    assert by_name["spark_catalog.base.orders"].partition_columns == (("o_date", "DATE"), ("o_region", "STRING"))
+    assert by_name["spark_catalog.base.lines"].kind == "file"
+    assert any(name.startswith("file:/") and name.endswith("/lines") for name in by_name)
+
+
+def test_a_command_is_not_a_query(lab: Lab) -> None:
+    with pytest.raises(Exception, match="not a query"):
+        lab.derive(Case("", "SHOW TABLES", ""))
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
+def test_golden_plans_are_what_spark_says(lab: Lab, golden: Path) -> None:
+    kept = json.loads(golden.read_text())
+    lab.spark.sql("USE base")
+    shim = lab.spark._jvm.io.headwater.spark.PlanJson
+    assert json.loads(shim.describe(lab.spark._jsparkSession, kept["sql"])) == kept["description"]

@@ -1,0 +1,113 @@
+"""Writes that Headwater is not told of, and writes while a refresh reads: all are found, and the views converge."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import pytest
+from processes import SALES, SLOW, SPIN, Home, Session, until
+
+from headwater.model.event import Changed, Started
+from headwater.model.partition import Slice
+
+MARCH = Slice.of({"month": "2024-03"})
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Home:
+    """``sales`` and its views, made by one program and then written to by one without Headwater."""
+    home = Home(tmp_path_factory.mktemp("outside"))
+    with home.session() as session:
+        for statement in (*SALES, SLOW):
+            session.run(statement)
+    with home.session(plain=True) as session:
+        session.run("INSERT INTO sales VALUES (3, 70, 1, '2024-03')")
+    assert not changes(home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def session(home: Home):
+    """A program that looks at everything every two seconds."""
+    with home.session({"spark.headwater.check.interval": "2"}) as session:
+        yield session
+
+
+def changes(home: Home) -> list[Changed]:
+    """What was recorded of ``sales``, without the first look at it."""
+    return [
+        each
+        for each in home.events()
+        if isinstance(each, Changed) and each.table == "default.sales" and not each.baseline
+    ]
+
+
+def touched(event: Changed) -> set[str]:
+    return {str(each.slice) for each in event.partitions}
+
+
+def copy_a_file(home: Home, month: str, name: str) -> None:
+    """What a program without Spark does: one more file in a partition's directory."""
+    directory = home.warehouse / "sales" / f"month={month}"
+    source = next(directory.glob("*.parquet"))
+    shutil.copy(source, directory / f"{name}.parquet")
+
+
+def test_a_write_by_another_program_is_found_at_the_start(home: Home, session: Session) -> None:
+    until(lambda: session.one("SELECT total FROM everything") == "100", "the other program's row")
+    [found] = changes(home)
+    assert touched(found) == {"month=2024-03"}
+
+
+def test_a_file_copied_by_hand_is_found_by_a_drain(home: Home, session: Session) -> None:
+    session.run("REFRESH MATERIALIZED VIEWS")
+    before = len(changes(home))
+    copy_a_file(home, "2024-03", "by-hand")
+    session.run("REFRESH MATERIALIZED VIEWS")
+    assert session.one("SELECT total FROM everything") == "170"
+    found = changes(home)[before:]
+    assert [touched(each) for each in found] == [{"month=2024-03"}]
+
+
+def test_a_file_copied_by_hand_is_found_by_the_periodic_check(home: Home, session: Session) -> None:
+    """The same finds a write whose announcement was lost."""
+    copy_a_file(home, "2024-03", "by-hand-again")
+    until(lambda: session.one("SELECT total FROM everything") == "240", "the copied row", 30)
+
+
+def test_a_removed_file_is_found_too(home: Home, session: Session) -> None:
+    for name in ("by-hand", "by-hand-again"):
+        (home.warehouse / "sales" / "month=2024-03" / f"{name}.parquet").unlink()
+    until(lambda: session.one("SELECT total FROM everything") == "100", "the removed rows", 30)
+    assert session.run("SELECT total FROM monthly WHERE month = '2024-03'") == [["70"]]
+
+
+def test_a_write_while_a_refresh_reads_leaves_a_request(home: Home, session: Session) -> None:
+    session.run("REFRESH MATERIALIZED VIEWS")
+    session.run(f"INSERT INTO sales VALUES (5, 10, {SPIN}, '2024-03')")
+    until(lambda: "default.slow" in home.state().running, "refresh of slow")
+    run = home.state().running["default.slow"]
+    first = changes(home)[-1].version
+    time.sleep(0.5)
+    session.run("INSERT INTO sales VALUES (6, 10, 1, '2024-03')")
+    until(lambda: changes(home)[-1].version > first, "record of the second write", 20)
+    state = home.state()
+    assert state.running["default.slow"].version == run.version, "the refresh still reads"
+    assert dict(run.inputs)["default.sales"] == first, "what it reads is at most what was recorded when it began"
+    assert state.views["default.slow"].pending, "a request remains"
+    session.run("REFRESH MATERIALIZED VIEWS")
+    assert session.one("SELECT newest FROM slow") == "6"
+    assert session.one("SELECT total FROM everything") == "120"
+    runs = [each for each in home.events() if isinstance(each, Started) and each.view == "default.slow"]
+    assert dict(runs[-1].inputs)["default.sales"] > first
+
+
+def test_a_write_into_a_view_past_headwater_is_repaired(home: Home, session: Session) -> None:
+    session.run("REFRESH MATERIALIZED VIEWS")
+    files = sorted((home.warehouse / "monthly").rglob("month=2024-01/*.parquet"))
+    shutil.copy(files[-1], files[-1].with_name("by-hand.parquet"))
+    session.run("REFRESH MATERIALIZED VIEWS")
+    assert session.run("SELECT total FROM monthly WHERE month = '2024-01'") == [["10"]]
+    reasons = [row for row in session.run("SHOW REFRESHES FOR monthly LIMIT 1") if "past Headwater" in "\t".join(row)]
+    assert reasons

@@ -1,0 +1,182 @@
+"""However a program ends, its last write reaches the views; the engine ends with it, and never in its way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import pytest
+from processes import SALES, SLOW, SPIN, Home, engine_of, is_alive, until
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Home:
+    """``sales`` and its views, with ``slow`` among them. Every test leaves the views fresh, or to be found behind."""
+    home = Home(tmp_path_factory.mktemp("life"))
+    code, said = home.script(*SALES, SLOW, "INSERT INTO sales VALUES (3, 30, 1, '2024-03')")
+    assert code == 0, said
+    assert "\tat io.headwater" not in said, said
+    return home
+
+
+def add(amount: int, spin: int = 1) -> str:
+    return f"INSERT INTO sales VALUES ({amount}, {amount}, {spin}, '2024-03')"
+
+
+def is_running(home: Home, view: str) -> bool:
+    return view in home.state().running
+
+
+def test_a_write_at_the_end_of_a_script_is_refreshed_by_the_next_session(home: Home) -> None:
+    """… which says nothing and asks for nothing."""
+    assert home.state().tables["default.everything"].highest > 0
+    with home.session() as session:
+        until(lambda: session.one("SELECT total FROM everything") == "60", "refresh in the next session")
+        engine = session.await_engine()
+    until(lambda: not is_alive(engine), "end of the engine", 5)
+
+
+def test_after_the_driver_is_killed_the_engine_ends_and_nothing_is_lost(home: Home) -> None:
+    session = home.session().__enter__()
+    session.run("SHOW MATERIALIZED VIEWS")
+    engine = session.await_engine()
+    session.run(add(40))
+    session.kill_driver()
+    until(lambda: not is_alive(engine), "end of the engine", 3)
+    with home.session() as session:
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one("SELECT total FROM everything") == "100"
+        # The driver is killed in the middle of a refresh.
+        engine = session.await_engine()
+        session.run(add(50, SPIN))
+        until(lambda: is_running(home, "default.slow"), "refresh of slow")
+        time.sleep(1)
+        session.kill_driver()
+        until(lambda: not is_alive(engine), "end of the engine", 3)
+        session._process.stdin.close()
+        session.close = lambda: None
+    began = time.monotonic()
+    with home.session() as session:
+        session.run(fast(50, 150))
+        ready = time.monotonic()
+        rows = session.run("REFRESH MATERIALIZED VIEWS")
+        assert time.monotonic() - ready < 12, "the next engine waited for a lease nobody holds"
+        assert session.one("SELECT newest FROM slow") == "50", rows
+        assert session.one("SELECT total FROM everything") == "150"
+        assert not [row for row in session.run("SHOW REFRESHES") if "failed" in row]
+    assert began
+
+
+def test_after_the_engine_is_killed_the_next_statement_starts_another(home: Home) -> None:
+    with home.session() as session:
+        session.run("REFRESH MATERIALIZED VIEWS")
+        first = session.await_engine()
+        session.run(add(60, SPIN))
+        until(lambda: is_running(home, "default.slow"), "refresh of slow")
+        os.kill(first, signal.SIGKILL)
+        until(lambda: not is_alive(first), "end of the engine", 5)
+        began = time.monotonic()
+        shown = session.run("SHOW MATERIALIZED VIEWS")
+        assert time.monotonic() - began < 8
+        assert [row[1] for row in shown] == ["everything", "monthly", "slow"]
+        assert session.await_engine() != first
+        assert "ended with status 137" in session.said
+        session.run(fast(60, 210))
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one("SELECT newest FROM slow") == "60"
+        assert session.one("SELECT total FROM everything") == "210"
+        # A statement that waits when the engine is killed is carried on by the next one.
+        second = session.await_engine()
+        session.run(add(70, SPIN))
+        until(lambda: is_running(home, "default.slow"), "refresh of slow")
+        refreshed = session.begin("REFRESH MATERIALIZED VIEWS")
+        time.sleep(1)
+        os.kill(second, signal.SIGKILL)
+        assert any("default.slow" in line for line in refreshed())
+        assert session.one("SELECT newest FROM slow") == "70"
+        session.run(fast(71, 280))
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one("SELECT total FROM everything") == "280"
+        session.run(add(80))
+        time.sleep(1)
+
+
+@pytest.mark.long
+def test_headwater_run_once_drains(home: Home) -> None:
+    """The last statement of the session before was a write; ``headwater run --once`` does the rest, as from cron."""
+    before = home.state().tables["default.everything"].highest
+    said = home.headwater(
+        "run", "--once", "--conf", f"spark.sql.warehouse.dir={home.warehouse}", "--conf", "spark.ui.enabled=false"
+    )
+    assert "everything is fresh" in said
+    state = home.state()
+    assert not any(view.pending for view in state.views.values())
+    assert state.tables["default.everything"].highest > before
+    # The long-running shape ends when it is told to, and its engine with it.
+    runner = home.start_runner("--conf", f"spark.sql.warehouse.dir={home.warehouse}")
+    engine = until(lambda: engine_of(runner.pid), "an engine")
+    assert "keeping views fresh" in runner.stdout.readline()
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(30) == 0
+    assert not is_alive(engine)
+    assert "Traceback" not in runner.stderr.read()
+    # A script whose last statement waits.
+    code, said = home.script(add(90), "REFRESH MATERIALIZED VIEWS")
+    assert code == 0, said
+    assert not any(view.pending for view in home.state().views.values())
+    assert home.state().tables["default.everything"].highest > state.tables["default.everything"].highest
+
+
+@pytest.mark.long
+def test_waiting_cancelling_and_interrupting(home: Home) -> None:
+    with home.session() as session:
+        session.run("REFRESH MATERIALIZED VIEWS")
+        before = int(session.one("SELECT total FROM everything"))
+
+        # A write that waits returns when the views are fresh, or after the time it was given.
+        session.run("SET spark.headwater.wait=true")
+        session.run(add(100))
+        assert session.one("SELECT total FROM everything") == str(before + 100)
+        assert session.one("SELECT newest FROM slow") == "100"
+        session.run("SET spark.headwater.wait.timeout=2 seconds")
+        began = time.monotonic()
+        session.run(add(101, SPIN))
+        assert 2 < time.monotonic() - began < 10
+        assert is_running(home, "default.slow")
+        session.run("SET spark.headwater.wait=false")
+
+        # headwater cancel stops the refresh; what it was for stays pending.
+        store = ("--store", str(home.store_path))
+        assert "told to cancel" in home.headwater("cancel", "slow", *store)
+        until(lambda: not is_running(home, "default.slow"), "end of the refresh", 10)
+        assert home.state().views["default.slow"].pending
+        [newest, *_] = json.loads(home.headwater("history", "slow", "--json", *store))
+        assert newest["status"] in ("cancelled", "running")
+        assert newest["status"] == "running" or "stays pending" in newest["error"]
+
+        # Ctrl-C reaches every process of the terminal: the statement is abandoned, the engine goes on.
+        engine = session.await_engine()
+        abandoned = session.begin("REFRESH MATERIALIZED VIEWS")
+        until(lambda: is_running(home, "default.slow"), "another attempt", 30)
+        time.sleep(1)
+        began = time.monotonic()
+        os.killpg(session.pid, signal.SIGINT)
+        abandoned()
+        assert time.monotonic() - began < 5
+        assert "the statement was abandoned" in session.said
+        assert session.one("SELECT 'usable'") == "usable"
+        assert session.engine() == engine
+        session.run(fast(102, before + 202))
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one("SELECT newest FROM slow") == "102"
+        # The overwrite took away what the cancelled attempt's successor was reading; that is no failure of the view.
+        assert not [row for row in session.run("SHOW REFRESHES FOR slow") if "failed" in row]
+        assert "Traceback" not in session.said
+    until(lambda: not is_alive(engine), "end of the engine", 5)
+
+
+def fast(newest: int, amount: int) -> str:
+    """Puts one row in place of those of March, so that ``slow`` is quick again."""
+    return f"INSERT OVERWRITE sales PARTITION (month = '2024-03') VALUES ({newest}, {amount - 30}, 1)"

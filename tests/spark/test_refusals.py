@@ -1,0 +1,273 @@
+"""Bad input gives one clear error that names the object and the remedy, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import IntegerType
+from support import assert_equals_query, database, drain
+
+QUERY = "SELECT month, sum(amount) AS total FROM sales GROUP BY month"
+
+
+@pytest.fixture(scope="module")
+def shop(application: SparkSession) -> Iterator[SparkSession]:
+    """``sales`` and ``monthly`` over it; the tests here leave both as they are."""
+    session = application.newSession()
+    name = f"refuse{uuid.uuid4().hex[:6]}"
+    session.sql(f"CREATE DATABASE {name}")
+    session.sql(f"USE {name}")
+    session.sql("CREATE TABLE sales (id INT, amount INT, month DATE) USING parquet PARTITIONED BY (month)")
+    session.sql("INSERT INTO sales VALUES (1, 10, DATE '2024-01-01'), (2, 20, DATE '2024-02-01')")
+    session.sql(f"CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS {QUERY}")
+    session.sql("CREATE TEMPORARY VIEW mine AS SELECT * FROM sales WHERE amount > 15")
+    session.sql("CREATE VIEW ordinary AS SELECT * FROM sales")
+    session.udf.register("my_python", lambda x: x, IntegerType())
+    session.sql("CREATE TEMPORARY FUNCTION my_sql(x INT) RETURNS INT RETURN x + 1")
+    session.sql("DECLARE VARIABLE threshold INT DEFAULT 15")
+    session.readStream.table("sales").createOrReplaceTempView("arriving")
+    yield session
+    session.sql("DROP TEMPORARY VARIABLE threshold")
+    session.sql(f"DROP DATABASE {name} CASCADE")
+
+
+def refused(spark: SparkSession, statement: str) -> str:
+    """The one error of a statement, and the statement is no failure of Headwater's own."""
+    with pytest.raises(PySparkException) as error:
+        spark.sql(statement).collect()
+    message = str(error.value)
+    assert "failed at this statement" not in message
+    assert "Traceback" not in message
+    return message
+
+
+QUERIES = {
+    "temporary view": ("SELECT * FROM mine", ["temporary view mine", "make it a table or an ordinary view"]),
+    "temporary function in Python": ("SELECT my_python(id) AS x FROM sales", ["my_python", "permanent"]),
+    "temporary function in SQL": ("SELECT my_sql(id) AS x FROM sales", ["my_sql", "permanent"]),
+    "session variable": ("SELECT * FROM sales WHERE amount > threshold", ["threshold", "write the value"]),
+    "random": ("SELECT id, rand() AS r FROM sales", ["rand()", "another value"]),
+    "clock": ("SELECT id FROM sales WHERE month < current_date()", ["current_date()", "when and where"]),
+    "uuid": ("SELECT uuid() AS key, id FROM sales", ["uuid()"]),
+    "first": ("SELECT month, first(id) AS id FROM sales GROUP BY month", ["first(", "min_by"]),
+    "limit": ("SELECT id FROM sales LIMIT 1", ["LIMIT", "ORDER BY"]),
+    "sample": ("SELECT id FROM sales TABLESAMPLE (10 PERCENT)", ["TABLESAMPLE"]),
+    "stream": ("SELECT * FROM STREAM sales", ["sales", "stream"]),
+    "stream behind a temporary view": ("SELECT * FROM arriving", ["arriving"]),
+    "missing table": ("SELECT * FROM nowhere", ["nowhere", "cannot be found"]),
+    "missing column": ("SELECT nothing FROM sales", ["nothing", "Did you mean"]),
+    "itself": ("SELECT * FROM bad", ["bad", "cannot be found"]),
+    "two columns of a name": ("SELECT id, amount AS id FROM sales", ["two columns named id", "AS"]),
+    "not over files": ("SELECT id FROM range(5)", None),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_query_that_a_view_cannot_have(shop: SparkSession, name: str) -> None:
+    query, words = QUERIES[name]
+    if words is None:
+        shop.sql(f"CREATE MATERIALIZED VIEW bad AS {query}")
+        shop.sql("DROP MATERIALIZED VIEW bad")
+        return
+    message = refused(shop, f"CREATE MATERIALIZED VIEW bad AS {query}")
+    for word in words:
+        assert word in message
+    assert not shop.catalog.tableExists("bad")
+    assert shop.sql(f"SHOW MATERIALIZED VIEWS IN {database(shop)} LIKE 'bad'").count() == 0
+
+
+CLAUSES = {
+    "unknown property": ("TBLPROPERTIES ('headwater.freshnes' = '1 hour')", ["did you mean 'headwater.freshness'?"]),
+    "far from any property": ("TBLPROPERTIES ('headwater.xyz' = '1')", ["'headwater.xyz'", "headwater.freshness"]),
+    "duration": ("TBLPROPERTIES ('headwater.freshness' = 'soon')", ["'headwater.freshness'", "'soon'", "'10 minutes'"]),
+    "negative duration": ("TBLPROPERTIES ('headwater.retain' = '-1 hour')", ["'headwater.retain'", "'-1 hour'"]),
+    "fill": ("TBLPROPERTIES ('headwater.fill' = 'perhaps')", ["'headwater.fill'", "'perhaps'", "now, later"]),
+    "dependency on another table": (
+        "TBLPROPERTIES ('headwater.dependency.other' = 'all')",
+        ["a dependency on other", "it reads", "sales"],
+    ),
+    "dependency that is no map": (
+        "PARTITIONED BY (month) TBLPROPERTIES ('headwater.dependency.sales' = 'whatever')",
+        ["'headwater.dependency.sales'", "whatever", "'partition column = expression"],
+    ),
+    "partition column": ("PARTITIONED BY (year)", ["partitioned by year", "month, total"]),
+    "transform": ("PARTITIONED BY (years(month))", ["years(month)"]),
+    "format": ("USING avro", ["USING avro", "parquet, orc, json, csv"]),
+    "number of columns": ("(only STRING)", ["names 1 columns", "has 2"]),
+}
+
+
+@pytest.mark.parametrize("name", CLAUSES)
+def test_clause_that_a_view_cannot_have(shop: SparkSession, name: str) -> None:
+    clause, words = CLAUSES[name]
+    message = refused(shop, f"CREATE MATERIALIZED VIEW bad {clause} AS {QUERY}")
+    assert "bad" in message
+    for word in words:
+        assert word in message
+    assert not shop.catalog.tableExists("bad")
+
+
+STATEMENTS = {
+    "name of a table": (f"CREATE MATERIALIZED VIEW sales AS {QUERY}", ["sales", "not a materialized view", "drop it"]),
+    "name of a view": (f"CREATE OR REPLACE MATERIALIZED VIEW ordinary AS {QUERY}", ["ordinary", "another name"]),
+    "name of a materialized view": (f"CREATE MATERIALIZED VIEW monthly AS {QUERY}", ["monthly", "CREATE OR REPLACE"]),
+    "both": (f"CREATE OR REPLACE MATERIALIZED VIEW IF NOT EXISTS monthly AS {QUERY}", ["exclude each other"]),
+    "database": (f"CREATE MATERIALIZED VIEW nowhere.v AS {QUERY}", ["nowhere"]),
+    "unknown view": ("REFRESH MATERIALIZED VIEW monthy", ["no materialized view", "monthy", "monthly"]),
+    "a table is no view": ("REFRESH MATERIALIZED VIEW sales", ["sales", "monthly"]),
+    "unknown view, explained": ("EXPLAIN REFRESH nothing", ["no materialized view nothing"]),
+    "unknown view, described": ("DESCRIBE MATERIALIZED VIEW nothing", ["no materialized view nothing"]),
+    "unknown view, altered": ("ALTER MATERIALIZED VIEW nothing SUSPEND", ["no materialized view nothing"]),
+    "partition column": (
+        "REFRESH MATERIALIZED VIEW monthly PARTITION (year = 2024)",
+        ["no partition column year", "partitioned by month"],
+    ),
+    "partition value": ("REFRESH MATERIALIZED VIEW monthly PARTITION (month = 'March')", ["'March'", "month (DATE)"]),
+    "malformed": ("REFRESH MATERIALIZED VIEW monthly SOON", ["found 'SOON'", "REFRESH MATERIALIZED VIEW name ["]),
+    "malformed list": ("REFRESH MATERIALIZED VIEW monthly PARTITION (month)", ["expected =", "PARTITION (k = v, ...)"]),
+    "no name": ("DROP MATERIALIZED VIEW", ["a name", "DROP MATERIALIZED VIEW [IF EXISTS] name"]),
+    "half an ALTER": ("ALTER MATERIALIZED VIEW monthly", ["SUSPEND | RESUME"]),
+    "limit": ("SHOW REFRESHES LIMIT many", ["a number", "'many'"]),
+    "unfinished string": ("SHOW MATERIALIZED VIEWS LIKE 'x", ["SHOW MATERIALIZED VIEWS [IN db]"]),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statement_that_cannot_be_carried_out(shop: SparkSession, name: str) -> None:
+    statement, words = STATEMENTS[name]
+    message = refused(shop, statement)
+    for word in words:
+        assert word in message
+
+
+def test_the_users_own_statements_go_on(shop: SparkSession) -> None:
+    """After all that was refused above, sessions and views work as before."""
+    assert shop.sql("SELECT my_python(id) FROM sales WHERE amount > threshold").count() == 1
+    shop.sql("INSERT INTO sales VALUES (3, 30, DATE '2024-02-01')")
+    drain(shop)
+    assert_equals_query(shop, "monthly", QUERY)
+
+
+def test_cycle(shop: SparkSession) -> None:
+    """A redefinition that would make views read each other is refused, directly and through an ordinary view."""
+    here = database(shop)
+    shop.sql("CREATE MATERIALIZED VIEW second AS SELECT count(*) AS n FROM monthly")
+    shop.sql("CREATE VIEW between AS SELECT n AS total FROM second")
+    for query, words in (
+        ("SELECT DATE '2024-01-01' AS month, n AS total FROM second", f"{here}.second"),
+        ("SELECT DATE '2024-01-01' AS month, total FROM between", f"{here}.second"),
+        ("SELECT month, total + 1 AS total FROM monthly", f"{here}.monthly reads {here}.monthly"),
+    ):
+        message = refused(shop, f"CREATE OR REPLACE MATERIALIZED VIEW monthly AS {query}")
+        assert "would read itself" in message
+        assert words in message
+    assert_equals_query(shop, "monthly", QUERY)
+
+
+def test_unknown_setting(shop: SparkSession) -> None:
+    """It is an error of Headwater's statements in that session, and of no others."""
+    session = shop.newSession()
+    session.sql(f"USE {database(shop)}")
+    session.sql("SET spark.headwater.wiat = true")
+    assert session.table("monthly").count() == 2
+    message = refused(session, "REFRESH MATERIALIZED VIEW monthly")
+    assert "'spark.headwater.wiat'" in message
+    assert "did you mean 'spark.headwater.wait'?" in message
+
+
+def test_query_that_fails_when_it_runs(spark: SparkSession) -> None:
+    """The view is there and is tried again; the error says so, and it recovers by itself."""
+    spark.sql("CREATE TABLE numbers (n INT) USING parquet")
+    spark.sql("INSERT INTO numbers VALUES (0)")
+    message = refused(spark, "CREATE MATERIALIZED VIEW inverse AS SELECT 1 / n AS x FROM numbers")
+    assert f"{database(spark)}.inverse" in message
+    assert "DIVIDE_BY_ZERO" in message
+    assert "DROP MATERIALIZED VIEW" in message
+    assert shown(spark, "inverse")["state"] == "failing"
+    assert "DIVIDE_BY_ZERO" in shown(spark, "inverse")["reason"]
+    [row] = spark.sql("SHOW REFRESHES FOR inverse").collect()
+    assert row["status"] == "failed"
+    assert "DIVIDE_BY_ZERO" in row["error"]
+    spark.sql("INSERT OVERWRITE numbers VALUES (2)")
+    spark.sql("REFRESH MATERIALIZED VIEW inverse")
+    assert [tuple(row) for row in spark.table("inverse").collect()] == [(0.5,)]
+    assert shown(spark, "inverse")["state"] == "fresh"
+
+
+# --- no space
+
+
+class SmallDisk:
+    """A place where little can be written until ``make_room``.
+
+    For root a file system of 1 MB in memory; where that cannot be mounted, a directory that ``fill``
+    makes unwritable.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        place.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+        self._mounted = os.geteuid() == 0 and subprocess.run(mount, check=False).returncode == 0
+
+    def fill(self) -> None:
+        if not self._mounted:
+            self._change_mode("a-w")
+
+    def make_room(self) -> None:
+        if self._mounted:
+            subprocess.run(["mount", "-o", "remount,size=64m", str(self.place)], check=True)
+        else:
+            self._change_mode("u+w")
+
+    def close(self) -> None:
+        if self._mounted:
+            subprocess.run(["umount", "--lazy", str(self.place)], check=True)
+
+    def _change_mode(self, mode: str) -> None:
+        subprocess.run(["chmod", "-R", mode, str(self.place)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    disk = SmallDisk(tmp_path / "small")
+    yield disk
+    disk.close()
+
+
+def test_full_disk(spark: SparkSession, small_disk: SmallDisk) -> None:
+    """The user's write succeeds, the state says what is wrong, and room is all that is needed."""
+    small = f"small{uuid.uuid4().hex[:6]}"
+    spark.sql("CREATE TABLE big (id BIGINT, text STRING) USING parquet")
+    spark.sql(f"CREATE DATABASE {small} LOCATION '{small_disk.place}/db'")
+    try:
+        query = f"SELECT id, text FROM {database(spark)}.big"
+        spark.sql(f"CREATE MATERIALIZED VIEW {small}.copy AS {query}")
+        small_disk.fill()
+        spark.sql("INSERT INTO big SELECT id, sha2(CAST(id AS STRING), 512) FROM range(40000)")
+        drain(spark)
+        [row] = spark.sql(f"SHOW MATERIALIZED VIEWS IN {small}").collect()
+        assert row["state"] == "failing"
+        assert f"{small}.copy cannot be written" in row["reason"]
+        assert "is tried again" in row["reason"]
+        assert spark.table(f"{small}.copy").count() == 0
+        assert spark.table("big").count() == 40000
+        small_disk.make_room()
+        spark.sql(f"REFRESH MATERIALIZED VIEW {small}.copy")
+        assert_equals_query(spark, f"{small}.copy", query)
+    finally:
+        small_disk.make_room()
+        spark.sql(f"DROP DATABASE {small} CASCADE")
+        drain(spark)
+
+
+def shown(spark: SparkSession, view: str):
+    [row] = spark.sql(f"SHOW MATERIALIZED VIEWS IN {database(spark)} LIKE '{view}'").collect()
+    return row

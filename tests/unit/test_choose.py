@@ -1,0 +1,162 @@
+"""Which request runs next: patience with overtaking changes, and views that hold nobody back."""
+
+from __future__ import annotations
+
+import pytest
+from cases import A1, A2, change, end, fail_for_good, machine, sound, start, view
+
+from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.policy import PATIENCE, SETTLE
+from headwater.model.event import Broken, Hurried, Resumed, Suspended
+from headwater.model.partition import WHOLE
+
+CHAIN = (view("v", "a", "u"), view("w", "a", "v", "t"))
+BASES = {"t": "a", "u": "a"}
+
+
+def names(made) -> list[str]:
+    return [each.view for each in ready(made.state, made.now)]
+
+
+def test_a_change_settles_before_it_runs():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    change(made, "t", A1)
+    assert names(made) == [] and wake_at(made.state, made.now) == made.now + SETTLE
+    made.now += SETTLE
+    assert names(made) == ["v"]
+
+
+def test_a_hurried_change_runs_at_once():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    change(made, "t", A1)
+    made.record(lambda version: Hurried(made.now, version))
+    assert names(made) == ["v"]
+    change(made, "t", A2)
+    assert ready(made.state, made.now)[0].slices == (A1,)
+
+
+def test_a_request_waits_for_its_inputs_and_runs_once():
+    made = machine(BASES, *CHAIN)
+    change(made, "t", A1)
+    change(made, "u", A1)
+    made.now += SETTLE
+    assert names(made) == ["v"]
+    assert start(made, "v") and names(made) == []
+    end(made, "v")
+    assert names(made) == ["w"]
+    sound(made)
+
+
+def test_another_partition_does_not_wait():
+    made = machine(BASES, *CHAIN)
+    change(made, "u", A1)
+    change(made, "t", A2)
+    made.now += SETTLE
+    [w] = [each for each in ready(made.state, made.now) if each.view == "w"]
+    assert w.slices == (A2,)
+
+
+@pytest.mark.parametrize(("properties", "expected"), [({}, PATIENCE), ({"freshness": "10 seconds"}, 10_000)])
+def test_a_request_overtaken_by_newer_changes_goes_after_its_patience(properties, expected):
+    """Every ten seconds u changes again and v is renewed again; t's change reaches w all the same."""
+    made = machine(BASES, CHAIN[0], view("w", "a", "v", "t", **properties))
+    change(made, "t", A1)
+    origin, since = made.state.highest, made.now
+    newer = 0
+    while True:
+        change(made, "u", A1, 10 + newer)
+        newer = made.state.highest
+        made.now += SETTLE
+        assert start(made, "v")
+        waits = [each for each in ready(made.state, made.now) if each.view == "w"]
+        if waits:
+            break
+        made.now += 4 * SETTLE
+        change(made, "u", A1, 10 + newer)
+        end(made, "v")
+        assert made.now - since < 2 * PATIENCE
+    assert expected <= made.now - since <= expected + 10 * SETTLE
+    assert origin in waits[0].origins and newer not in waits[0].origins
+    assert start(made, "w")
+    end(made, "w")
+    assert origin not in made.state.views["w"].pending[A1] and newer in made.state.views["w"].pending[A1]
+    sound(made)
+
+
+def test_patience_does_not_let_a_request_go_without_the_change_it_is_for():
+    made = machine(BASES, *CHAIN)
+    change(made, "u", A1)
+    made.now += SETTLE
+    assert start(made, "v")
+    made.now += 100 * PATIENCE
+    assert names(made) == []
+    end(made, "v")
+    assert names(made) == ["w"]
+
+
+@pytest.mark.parametrize("how", ["suspended", "broken", "failed"])
+def test_a_view_that_cannot_run_does_not_hold_its_readers(how):
+    made = machine(BASES, *CHAIN)
+    change(made, "u", A1)
+    change(made, "t", A1)
+    made.now += SETTLE
+    match how:
+        case "suspended":
+            made.record(lambda _: Suspended(made.now, "v"))
+        case "broken":
+            made.record(lambda _: Broken(made.now, "v", "a column is gone"))
+        case "failed":
+            fail_for_good(made, "v")
+    assert names(made) == ["w"]
+    assert start(made, "w")
+    end(made, "w")
+    assert not made.state.views["w"].pending and made.state.views["v"].pending
+
+    # What it publishes later is a change of its own for its readers.
+    if how == "failed":
+        made.now += 300_000
+    else:
+        made.record(lambda _: Resumed(made.now, "v"))
+    assert start(made, "v")
+    version = made.state.running["v"].version
+    end(made, "v")
+    assert made.state.views["w"].pending == {A1: frozenset({version})}
+    assert made.state.origins[version].table == "v" and made.state.origins[version].verb == "was refreshed again"
+    sound(made)
+
+
+def test_a_failed_run_is_tried_again_after_a_pause():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    change(made, "t", A1)
+    made.now += SETTLE
+    assert start(made, "v")
+    made.fail(made.flights["v"])
+    assert names(made) == [] and wake_at(made.state, made.now) == made.now + 5_000
+    made.now += 5_000
+    assert names(made) == ["v"]
+
+
+def test_the_oldest_change_goes_first():
+    made = machine(BASES, view("x", "a", "t"), view("y", "a", "u"))
+    change(made, "u", A1)
+    made.now += 10
+    change(made, "t", A1)
+    made.now += SETTLE
+    assert names(made) == ["y", "x"]
+
+
+def test_a_run_records_the_versions_it_may_count_on():
+    made = machine(BASES, *CHAIN)
+    change(made, "t", A1)
+    made.now += SETTLE
+    event = started(made.state, ready(made.state, made.now)[0], 99, made.now)
+    assert event.inputs == (("v", made.state.tables["v"].highest), ("t", made.state.tables["t"].highest))
+    assert (event.mode, event.slices, event.reason) == ("partition", (A1,), "t[a=1] was written")
+
+
+def test_a_run_of_everything_is_full_and_computes_each_partition_once():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    change(made, "t", A1)
+    made.declare(view("v", "a", "t", fingerprint="2"))
+    event = started(made.state, ready(made.state, made.now)[0], 99, made.now)
+    assert event.mode == "full" and event.slices == (WHOLE,)

@@ -1,0 +1,142 @@
+"""The journal's text: every kind of event comes back as it was, and what is not one says where."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples, graphs, machine, play, scripts, slices, values
+
+from headwater.model.error import JournalError
+from headwater.model.event import (
+    Altered,
+    Broken,
+    Changed,
+    Declared,
+    Dropped,
+    Evaluated,
+    Event,
+    Failed,
+    Hurried,
+    Made,
+    Observed,
+    Published,
+    Renamed,
+    Requested,
+    Restarted,
+    Resumed,
+    Started,
+    Suspended,
+)
+from headwater.model.view import Column, Definition
+from headwater.store import codec
+from headwater.store.sql import _entry
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+numbers = st.integers(0, 2**53)
+views = st.builds(
+    Definition,
+    view=texts,
+    query=texts,
+    columns=st.tuples(st.builds(Column, texts, texts, texts)),
+    partitioned_by=st.tuples(texts),
+    settings=st.dictionaries(texts, texts, max_size=2),
+    properties=st.dictionaries(texts, texts, max_size=2),
+    through=st.tuples(texts),
+    dependencies=graphs(2).map(lambda graph: graph.views[-1].dependencies),
+)
+some = st.lists(slices, max_size=3).map(tuple)
+made = st.builds(Made, slices, numbers, texts)
+KINDS = {
+    Declared: st.builds(Declared, numbers, numbers, views, texts, st.booleans()),
+    Dropped: st.builds(Dropped, numbers, texts),
+    Renamed: st.builds(Renamed, numbers, texts, texts, views),
+    Altered: st.builds(Altered, numbers, texts, st.lists(st.tuples(texts, texts), max_size=2).map(tuple)),
+    Changed: st.builds(
+        Changed,
+        numbers,
+        numbers,
+        texts,
+        st.lists(st.builds(Observed, slices, st.none() | texts), max_size=3).map(tuple),
+        texts,
+        numbers,
+        texts,
+        st.booleans(),
+    ),
+    Evaluated: st.builds(
+        Evaluated,
+        numbers,
+        st.lists(st.tuples(texts, st.lists(values, max_size=2).map(tuple), values), max_size=3).map(tuple),
+    ),
+    Requested: st.builds(Requested, numbers, numbers, texts, some, texts),
+    Hurried: st.builds(Hurried, numbers, numbers),
+    Started: st.builds(
+        Started,
+        numbers,
+        numbers,
+        texts,
+        st.lists(st.tuples(slices, st.lists(numbers, max_size=3).map(tuple)), max_size=3).map(tuple),
+        st.lists(st.tuples(texts, numbers), max_size=2).map(tuple),
+        texts,
+        texts,
+    ),
+    Published: st.builds(
+        Published, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some, st.floats(0, 1e6)
+    ),
+    Failed: st.builds(Failed, numbers, numbers, texts, texts, st.floats(0, 1e6), st.booleans()),
+    Suspended: st.builds(Suspended, numbers, texts),
+    Resumed: st.builds(Resumed, numbers, texts),
+    Broken: st.builds(Broken, numbers, texts, texts),
+    Restarted: st.builds(Restarted, numbers),
+}
+
+
+def test_every_kind_of_event_is_tried():
+    assert set(KINDS) == set(get_args(Event))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_an_event_comes_back_as_it_was(kind):
+    @examples(25)
+    @given(event=KINDS[kind])
+    def comes_back(event):
+        text = codec.encode(event)
+        assert codec.decode(text) == event and json.loads(text)["kind"] == kind.__name__ == codec.kind(event)
+
+    comes_back()
+
+
+@examples(20)
+@given(graph=graphs(), script=scripts(20))
+def test_every_event_of_a_life_comes_back_as_it_was(graph, script):
+    made = machine(graph)
+    play(made, graph, script)
+    for event in made.journal:
+        assert codec.decode(codec.encode(event)) == event
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        "3",
+        '"Changed"',
+        "{}",
+        '{"kind":"Exploded"}',
+        '{"kind":"Dropped","at":1}',
+        '{"kind":"Dropped","at":"soon","view":"v"}',
+        '{"kind":"Restarted","at":null}',
+        '{"kind":"Requested","at":1,"version":2,"view":"v","slices":[3],"why":"x"}',
+        '{"kind":"Declared","at":1,"version":2,"definition":{"view":"v"},"why":"x"}',
+    ],
+)
+def test_what_is_not_an_event_is_refused_with_its_position(text):
+    with pytest.raises(JournalError) as caught:
+        _entry(17, text)
+    assert caught.value.position == 17 and str(caught.value).startswith("journal entry 17: not ")

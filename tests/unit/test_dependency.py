@@ -1,0 +1,91 @@
+"""Partition maps: never narrower than what a query reads, and as narrow as the map says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import computed, image, recomputed
+from strategies import definitions, examples, partitions, slices
+
+from headwater.algebra.dependency import forward, forward_all, missing
+from headwater.model.dependency import Dependency, Occurrence, Same
+from headwater.model.partition import WHOLE, Slice
+
+HALF = computed("half", "a")
+
+
+class All(dict):
+    """Every image, evaluated when asked."""
+
+    def __contains__(self, key):
+        return True
+
+    def __getitem__(self, key):
+        return image(*key)
+
+
+def reading(*columns) -> Dependency:
+    return Dependency("t", tuple(Occurrence(tuple(each)) for each in columns))
+
+
+def test_same_column():
+    dependency = reading([("m", Same("a"))])
+    assert forward(dependency, Slice.of(a="1"), {}) == (Slice.of(m="1"),)
+    assert forward(dependency, Slice.of(a=None, b="2"), {}) == (Slice.of(m=None),)
+
+
+def test_what_a_change_does_not_bind_stays_free():
+    dependency = reading([("m", Same("a")), ("n", Same("b"))])
+    assert forward(dependency, Slice.of(b="2"), {}) == (Slice.of(n="2"),)
+    assert forward(dependency, WHOLE, {}) == (WHOLE,)
+
+
+def test_computed_column():
+    dependency = reading([("m", HALF)])
+    key = (HALF.sql, ("3",))
+    assert missing(dependency, Slice.of(a="3"), {}) == [key]
+    assert forward(dependency, Slice.of(a="3"), {}) == (WHOLE,)
+    assert forward(dependency, Slice.of(a="3"), {key: "1"}) == (Slice.of(m="1"),)
+    assert forward(dependency, Slice.of(a="3"), {key: None}) == (Slice.of(m=None),)
+    assert missing(dependency, Slice.of(a="3"), {key: None}) == []
+    assert missing(dependency, Slice.of(b="3"), {}) == []
+
+
+def test_a_self_join_reaches_the_union():
+    dependency = reading([("m", Same("a"))], [("m", HALF)])
+    images = {(HALF.sql, ("3",)): "1"}
+    assert forward(dependency, Slice.of(a="3"), images) == (Slice.of(m="1"), Slice.of(m="3"))
+    assert forward_all(dependency, [Slice.of(a="3"), Slice.of(b="1")], images) == (WHOLE,)
+
+
+def test_a_constant_branch_is_bound_whatever_changed():
+    """``Computed`` without inputs is a constant; a change of the whole source still reaches only its branch
+    where the columns are known, and is never narrower than everything when they are not."""
+    constant = computed("none")
+    assert forward(reading([("m", constant)]), Slice.of(a="1"), {(constant.sql, ()): "x"}) == (Slice.of(m="x"),)
+
+
+@examples(100)
+@given(data=st.data())
+def test_a_map_is_never_narrower_than_what_the_query_reads(data):
+    """Wherever the result of a query differs after a change of one partition, the map reaches."""
+    definition = data.draw(definitions("v", data.draw(st.sampled_from([("a",), ("a", "b")])), {"t": ("a", "b")}))
+    content = data.draw(st.dictionaries(partitions("ab"), st.integers(0, 40), max_size=5))
+    changed, value = data.draw(partitions("ab")), data.draw(st.none() | st.integers(0, 40))
+    after = {each: held for each, held in content.items() if each != changed} | (
+        {} if value is None else {changed: value}
+    )
+    old, new = recomputed(definition, {"t": content}), recomputed(definition, {"t": after})
+    reached = forward(definition.dependencies[0], changed, All())
+    for each in {*old, *new}:
+        assert old.get(each) == new.get(each) or any(one.covers(each) for one in reached)
+
+
+@examples(100)
+@given(data=st.data(), changed=slices)
+def test_a_smaller_change_and_a_known_image_reach_no_more(data, changed):
+    [dependency] = data.draw(definitions("v", ("a", "b"), {"t": ("a", "b")})).dependencies
+    wide = forward(dependency, changed.keep(("a",)), All())
+    narrow = forward(dependency, changed, All())
+    assert all(any(one.covers(each) for one in wide) for each in narrow)
+    assert all(any(one.covers(each) for one in forward(dependency, changed, {})) for each in narrow)

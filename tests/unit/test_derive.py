@@ -1,0 +1,154 @@
+"""Derivation without Spark: from golden plans that Spark wrote, and from plans written by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from headwater.algebra.dependency import Computed, Occurrence, Same
+from headwater.algebra.derive import Derivation, derive
+from headwater.algebra.derive.image import Image, exact, resolve
+from headwater.algebra.derive.plan import Attr, Call, Lit, display
+
+GOLDEN = Path(__file__).parents[1] / "golden/plans"
+MONTH = Computed(
+    "CAST(CAST(date_trunc('MONTH', CAST(CAST(`o_date` AS DATE) AS TIMESTAMP)) AS TIMESTAMP) AS STRING)", ("o_date",)
+)
+ORDERS = "spark_catalog.base.orders"
+
+
+def golden(name: str) -> Derivation:
+    kept = json.loads((GOLDEN / f"{name}.json").read_text())
+    names = [each["name"] for each in kept["description"]["columns"]]
+    return derive(kept["description"], kept["partitioned_by"], names)
+
+
+def occurrences(derivation: Derivation, source: str = ORDERS) -> tuple[Occurrence, ...]:
+    return next(each.occurrences for each in derivation.dependencies if each.source == source)
+
+
+def test_truncation_and_identity():
+    found = golden("truncation")
+    assert occurrences(found) == (Occurrence((("m", MONTH), ("r", Same("o_region")))),)
+    assert found.reads[0].partition_columns == (("o_date", "DATE"), ("o_region", "STRING"))
+    assert found.problems == ()
+
+
+def test_a_map_goes_through_an_ordinary_view_which_is_listed():
+    found = golden("ordinary_views")
+    assert occurrences(found) == (Occurrence((("m", MONTH),)),)
+    assert found.views == ("spark_catalog.base.monthly",)
+
+
+def test_an_aggregate_leaves_its_column_free_and_says_so():
+    (only,) = occurrences(golden("aggregate_column"))
+    assert only.columns == (("o_date", Same("o_date")),)
+    assert only.reason == "`r` comes from `max(o_region)`, an aggregate, not from a partition column of orders"
+
+
+def test_each_window_must_be_partitioned_by_the_column():
+    (only,) = occurrences(golden("two_windows"))
+    assert only.columns == (("o_date", Same("o_date")),)
+    assert "a window function above it is not partitioned by it" in only.reason
+
+
+def test_a_nullable_side_leaves_its_columns_free():
+    found = golden("left_join_by_the_nullable_key")
+    for source in (ORDERS, "spark_catalog.base.lines"):
+        (only,) = occurrences(found, source)
+        assert only.columns == ()
+        assert only.reason.endswith("which is NULL where the LEFT OUTER JOIN finds no match")
+
+
+def test_each_branch_of_a_union_has_its_own_map():
+    first, second = occurrences(golden("union_with_constants"))
+    assert first.columns[0] == ("kind", Computed("NULLIF(CAST(CAST('o' AS STRING) AS STRING), '')", ()))
+    assert first.columns[1] == ("d", Same("o_date"))
+    assert second.columns[1][1].inputs == ("o_date",)
+
+
+def test_each_reference_to_a_cte_is_an_occurrence():
+    first, second = occurrences(golden("cte_read_twice"))
+    assert first.columns == (("month", MONTH),)
+    assert "add_months" in second.columns[0][1].sql
+
+
+def relation(**facts) -> dict:
+    return {
+        "op": "Relation",
+        "output": [0, 1],
+        "children": [],
+        "kind": "file",
+        "format": "parquet",
+        "table": "spark_catalog.db.t",
+        "partition_columns": ["p"],
+        "columns": [{"id": 0, "name": "v", "type": "INT"}, {"id": 1, "name": "p", "type": "DATE"}],
+        **facts,
+    }
+
+
+def description(plan: dict, type: str = "DATE", outputs: tuple[int, ...] = (0, 1)) -> dict:
+    attributes = [{"id": 0, "name": "v", "type": "INT"}, {"id": 1, "name": "p", "type": type}]
+    columns = [{**attributes[id], "nullable": True, "comment": None} for id in outputs]
+    return {"columns": columns, "attributes": attributes, "plan": plan}
+
+
+def test_columns_are_renamed_by_position_and_found_in_any_case():
+    found = derive(description(relation()), ["Day"], ["value", "day"])
+    assert found.dependencies[0].occurrences == (Occurrence((("Day", Same("p")),)),)
+
+
+def test_an_operator_without_a_rule_makes_the_view_whole():
+    plan = {"op": "Mystery", "output": [0, 1], "children": [relation()], "expressions": [], "facts": []}
+    (only,) = derive(description(plan), ["p"], ["v", "p"]).dependencies[0].occurrences
+    assert only.columns == ()
+    assert "Mystery above it can make any row depend on any other" in only.reason
+
+
+def test_an_unpartitioned_source_reaches_the_whole_view():
+    (only,) = derive(description(relation(partition_columns=[])), ["p"], ["v", "p"]).dependencies[0].occurrences
+    assert only == Occurrence(reason="t is not partitioned")
+
+
+@pytest.mark.parametrize("type", ["DOUBLE", "FLOAT", "STRING COLLATE UTF8_LCASE", "CHAR(3)"])
+def test_types_whose_equality_is_not_identity_stay_free(type):
+    columns = [{"id": 0, "name": "v", "type": "INT"}, {"id": 1, "name": "p", "type": type}]
+    found = derive(description(relation(columns=columns), type), ["p"], ["v", "p"])
+    assert found.dependencies[0].occurrences[0].columns == ()
+    assert not exact(type)
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        ({"kind": "stream"}, "stream"),
+        ({"kind": "v2", "format": "iceberg"}, "unsupported_source"),
+        ({"kind": "other", "format": "jdbcrelation"}, "unsupported_source"),
+        ({"kind": "file", "table": None, "path": "file:/a,file:/b"}, "unsupported_source"),
+    ],
+)
+def test_sources_that_cannot_be_followed_are_refused(facts, code):
+    plan = {key: value for key, value in relation(**facts).items() if value is not None}
+    (problem,) = derive(description(plan), [], ["v", "p"]).problems
+    assert problem.code == code
+
+
+def test_a_cast_changes_the_spelling_so_identity_needs_equal_types():
+    image = Image.of_column("p", "DATE")
+    assert image.to("DATE") == Same("p")
+    assert image.to("TIMESTAMP") == Computed("CAST(CAST(CAST(`p` AS DATE) AS TIMESTAMP) AS STRING)", ("p",))
+    assert Image.of_column("p", "VARCHAR(9)").to("STRING") == Same("p")
+    assert Image.of_column("a`b", "INT").sql == "CAST(`a``b` AS INT)"
+
+
+def test_a_call_has_an_image_if_it_stands_alone_and_all_its_arguments_have_one():
+    p, q = Attr(1, name="p", type="INT"), Attr(2, name="q", type="INT")
+    facts = {p: Image.of_column("p", "INT")}
+    added = Call("Add", "(`$0` + `$1`)", (p, Lit("1", "INT")), "INT", standalone=True)
+    assert resolve(added, facts) == Image("(CAST(`p` AS INT) + 1)", ("p",), "INT")
+    assert resolve(Call("Add", "(`$0` + `$1`)", (p, q), "INT", standalone=True), facts) is None
+    assert resolve(Call("Odd", "odd(`$0`)", (p,), "INT"), facts) is None
+    assert resolve(Call("CurrentDate", "current_date()", (), "DATE", standalone=True), facts) is None
+    assert display(added) == "(p + 1)"

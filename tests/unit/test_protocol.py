@@ -1,0 +1,418 @@
+"""The golden messages of docs/protocol.md, fed to the Python side. `ProtocolSuite.scala` reads the same files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from attrs import fields
+
+from headwater.engine import report
+from headwater.model.action import Launch
+from headwater.model.error import HeadwaterError, LeaseLost
+from headwater.model.event import Made, Published, Started
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Run
+from headwater.model.view import Column, Definition
+from headwater.spark import catalog, syntax
+from headwater.spark.define import Analyst
+from headwater.spark.engine import Engine
+from headwater.spark.observer import Hint, Observer
+from headwater.spark.shim import Shim
+from headwater.spark.statements import Statements
+from headwater.spark.warehouse import SparkWarehouse
+
+GOLDEN = Path(__file__).parents[1] / "golden/protocol"
+MARCH = Slice.of({"month": "1996-03-01"})
+ROOT = "file:/warehouse/shop.db"
+
+
+def golden(name: str):
+    return json.loads((GOLDEN / f"{name}.json").read_text())
+
+
+class Recorder(SimpleNamespace):
+    """Stands for a collaborator: its methods are the callables it was made with."""
+
+
+# --- the transport
+
+
+class Jvm:
+    """The JVM's side of py4j: static methods that take and give text."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        self._answers, self.calls = answers, []
+
+    def session(self):
+        package = Recorder(**{name: self._object(name) for name in ("Bridge", "Tables", "Publication", "Files")})
+        jvm = Recorder(io=Recorder(headwater=Recorder(spark=package)))
+        return Recorder(_jvm=jvm, _jsparkSession="session")
+
+    def _object(self, name: str):
+        jvm = self
+
+        class Methods:
+            def __getattr__(self, method: str):
+                def call(*arguments):
+                    jvm.calls.append((f"{name}.{method}", *arguments))
+                    return jvm._answers.get(f"{name}.{method}")
+
+                return call
+
+        return Methods()
+
+
+def text(name: str) -> str:
+    return (GOLDEN / f"{name}.json").read_text()
+
+
+def test_messages_are_pulled_and_answered_as_json():
+    jvm = Jvm({"Bridge.poll": text("statement")})
+    shim = Shim(jvm.session())
+    assert shim.poll(500) == golden("statement")
+    shim.reply(3, golden("reply_error"))
+    assert jvm.calls[0] == ("Bridge.poll", 500)
+    name, number, sent = jvm.calls[1]
+    assert (name, number, json.loads(sent)) == ("Bridge.reply", 3, golden("reply_error"))
+
+
+def test_no_message_is_the_empty_string():
+    assert Shim(Jvm({"Bridge.poll": ""}).session()).poll(500) is None
+
+
+def test_requests_and_answers_are_json():
+    answers = {
+        "Tables.observe": text("observe_answer"),
+        "Tables.views": text("views"),
+        "Publication.publish": text("publish_answer_superseded"),
+        "Files.written": text("written"),
+    }
+    jvm = Jvm(answers)
+    shim = Shim(jvm.session())
+    assert shim.observe(golden("observe_request")) == golden("observe_answer")
+    assert shim.views() == golden("views")
+    assert shim.publish(golden("publish_request_whole")) == golden("publish_answer_superseded")
+    assert shim.written("root", 2, "parquet") == golden("written")
+    assert json.loads(jvm.calls[0][2]) == golden("observe_request")
+    assert json.loads(jvm.calls[2][2]) == golden("publish_request_whole")
+    assert jvm.calls[3] == ("Files.written", "session", "root", 2, "parquet")
+
+
+# --- messages from the shim
+
+
+class Targets(Observer):
+    """An observer of some tables that notes where it would look."""
+
+    def __init__(self, *watched: str, locations=()) -> None:
+        super().__init__(None, None, None)
+        self._watched, self.looked = list(watched), []
+        self._locations.update(locations)
+
+    def watched(self):
+        return self._watched
+
+    def look(self, hint):
+        self.looked.append((hint.command, hint.tables))
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("hint_table", [("INSERT INTO", {"shop.lineitem": None})]),
+        ("hint_partitions", [("DROP PARTITION", {"shop.lineitem": [{"l_month": "1996-03-01"}, {"l_month": None}]})]),
+        ("hint_path", [("INSERT OVERWRITE", {"shop.lineitem": None})]),
+        ("hint_renamed", [("ALTER TABLE RENAME", {"shop.lineitem": None, "shop.line_item": None})]),
+        ("hint_database", [("DROP DATABASE", {"shop.lineitem": None, "shop.line_item": None, "shop.Orders": None})]),
+    ],
+)
+def test_a_hint_says_where_to_look(name, found):
+    here = {"shop.lineitem": f"{ROOT}/lineitem", "shop.line_item": f"{ROOT}/line_item", "shop.Orders": f"{ROOT}/orders"}
+    observer = Targets(*here, "workshop.lineitem", locations={**here, "workshop.lineitem": "file:/warehouse/w/l"})
+    observer.hinted([golden(name)])
+    assert observer.looked == found
+
+
+def test_a_hint_for_what_no_view_reads_is_ignored():
+    observer = Targets("elsewhere.t", locations={"elsewhere.t": "file:/warehouse/elsewhere/t"})
+    observer.hinted(golden(f"hint_{each}") for each in ("table", "partitions", "path", "renamed", "database"))
+    assert observer.looked == []
+
+
+def test_hints_are_joined_and_one_without_partitions_wins():
+    observer = Targets("shop.lineitem")
+    named = golden("hint_partitions")
+    observer.hinted([named, {**named, "partitions": []}, named])
+    assert observer.looked == [("DROP PARTITION", {"shop.lineitem": None})]
+
+
+def test_the_hints_of_a_wait_are_hints_without_a_type():
+    [hint] = golden("wait")["hints"]
+    assert {"type": "hint", **hint}.keys() == golden("hint_table").keys()
+    observer = Targets("shop.lineitem")
+    observer.hinted(golden("wait")["hints"])
+    assert observer.looked == [("INSERT OVERWRITE", {"shop.lineitem": [{"l_month": "1996-03-01"}]})]
+
+
+def test_a_statement_is_parsed_by_its_kind():
+    message = golden("statement")
+    assert syntax.parse(message["kind"], message["text"]) == syntax.Refresh(
+        ("monthly_revenue",), (("month", "1996-03-01"),), full=True
+    )
+
+
+@pytest.mark.parametrize("name", ["create", "create_columns", "statement", "wait"])
+def test_questions_carry_a_number_and_their_session(name):
+    message = golden(name)
+    assert isinstance(message["id"], int)
+    assert message["session"].keys() == {"catalog", "database", "settings"}
+
+
+class Undescribed(Analyst):
+    """An analyst that leaves analysis out."""
+
+    def analysed(self, definition):
+        return definition
+
+
+def test_create_becomes_a_definition():
+    definition = Undescribed(None, None).declared(golden("create"))
+    assert definition == Definition(
+        view="shop.monthly_revenue",
+        query="SELECT l_month AS month, sum(l_price) AS revenue FROM lineitem GROUP BY l_month",
+        columns=(),
+        partitioned_by=("month",),
+        comment="what was sold",
+        database="shop",
+        settings={"spark.sql.session.timeZone": "UTC"},
+        properties={"headwater.freshness": "10 minutes"},
+    )
+
+
+def test_create_with_columns_and_without_format():
+    message = {**golden("create_columns"), "temporary": []}
+    definition = Undescribed(None, None).declared(message)
+    assert definition.declared == (Column("month", "DATE"), Column("price", "DECIMAL(12,2)", "in euro"))
+    assert definition.format == "parquet"
+
+
+def test_create_over_a_temporary_view_is_refused():
+    with pytest.raises(HeadwaterError, match="fresh_lines"):
+        Undescribed(None, None).declared(golden("create_columns"))
+
+
+def test_every_kind_of_message_reaches_its_place():
+    """The engine's loop: hints are queued, questions answered, abandoned ones passed on."""
+    messages = iter([golden("hint_table"), golden("abandoned"), golden("create"), golden("statement"), golden("wait")])
+
+    class Stop(BaseException):
+        pass
+
+    def poll(_millis):
+        try:
+            return next(messages)
+        except StopIteration:
+            raise Stop from None
+
+    engine = Engine.__new__(Engine)
+    hinted, abandoned, asked = [], [], []
+    engine.shim = Recorder(poll=poll)
+    engine._hints = Recorder(put=hinted.append)
+    engine.statements = Recorder(waiting=Recorder(abandon=abandoned.append))
+    engine._asked = Recorder(submit=lambda _work, message: asked.append(message["type"]))
+    engine._watch = _named("_watch")
+    engine._observe = _named("_observe")
+    with pytest.raises(Stop):
+        engine.run()
+    assert hinted == [golden("hint_table")]
+    assert abandoned == [3]
+    assert asked == ["create", "statement", "wait"]
+
+
+def _named(name: str):
+    def work() -> None:
+        pass
+
+    work.__name__ = name
+    return work
+
+
+# --- answers
+
+
+def answered(answer) -> dict:
+    """What the engine replies when its statements give or raise this."""
+    replies = []
+
+    def say(_message):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    engine = Engine.__new__(Engine)
+    engine._ready = Recorder(wait=lambda: None)
+    engine._in_memory = False
+    engine.statements = Recorder(answer=say)
+    engine.shim = Recorder(reply=lambda number, reply: replies.append((number, reply)))
+    engine._answer(golden("statement"))
+    [(number, reply)] = replies
+    assert number == golden("statement")["id"]
+    return reply
+
+
+def test_rows_are_replied_as_they_are():
+    rows = golden("reply_rows")["rows"]
+    assert answered(rows) == golden("reply_rows")
+
+
+def test_a_refusal_is_replied_in_its_own_words():
+    words = golden("reply_error")["error"]
+    assert answered(HeadwaterError(words)) == golden("reply_error")
+
+
+def test_an_unexpected_failure_is_answered_too():
+    reply = answered(ZeroDivisionError("division by zero\nand more"))
+    assert reply.keys() == {"error"}
+    assert reply["error"].startswith("Headwater failed at this statement (ZeroDivisionError: division by zero")
+    assert "\n" not in reply["error"]
+
+
+def event(kind, **known):
+    """An event of this kind, empty in what does not matter here."""
+    return kind(**{each.name: known.get(each.name, ()) for each in fields(kind)})
+
+
+def test_a_refreshed_partition_is_shown_as_the_golden_row():
+    done, _ = golden("reply_rows")["rows"]
+    run = {"version": done[0], "view": done[1]}
+    needs = {"slices": (MARCH,), "needs": ((MARCH, ()),)}
+    started = event(Started, **run, **needs, at=done[7], mode=done[3], reason=done[4])
+    published = event(Published, **run, at=done[7] + 1900, made=(Made(MARCH, done[6], "f"),), seconds=done[8])
+    assert report.refreshes([published, started]) == [done]
+
+
+# --- requests of the engine
+
+
+class Facts(Observer):
+    """An observer that notes what it would record."""
+
+    def __init__(self, shim) -> None:
+        super().__init__(None, shim, None)
+        self.recorded = {}
+
+    def _record(self, table, fact, command):
+        self.recorded[table] = fact
+        return False
+
+
+def test_a_look_asks_for_and_takes_the_golden_facts():
+    asked = []
+
+    def observe(request):
+        asked.append(request)
+        return golden("observe_answer")
+
+    observer = Facts(Recorder(observe=observe))
+    [lineitem, *others] = golden("observe_request")
+    wanted = {lineitem["table"]: lineitem["partitions"]}
+    wanted |= {each.get("table") or f"path:{each['path']}": None for each in others}
+    observer.look(Hint(wanted))
+    assert asked == [golden("observe_request")]
+    assert observer.recorded.keys() == wanted.keys()
+    assert observer._locations["shop.lineitem"] == f"{ROOT}/lineitem"
+
+
+def test_every_fact_has_what_recording_it_reads():
+    for fact in golden("observe_answer"):
+        if fact["exists"]:
+            assert fact.keys() >= {"kind", "created", "schema", "partitions"}
+            for each in fact["partitions"]:
+                assert each.keys() >= {"values", "spec", "fingerprint", "location", "files", "bytes"}
+                assert len(each["fingerprint"]) == 32
+
+
+class Warehouse(SparkWarehouse):
+    """A warehouse whose files were written by somebody else."""
+
+    def __init__(self, shim) -> None:
+        super().__init__(None, shim, Recorder(of=lambda _definition: None))
+
+    def wrote(self, launch: Launch, place: str):
+        return self._written(None, launch, place)
+
+
+def launch(partitioned: bool, existing=()) -> Launch:
+    view = "shop.monthly_revenue" if partitioned else "shop.revenue"
+    definition = Definition(
+        view=view,
+        query="SELECT 1",
+        columns=(Column("revenue", "BIGINT"), Column("month", "DATE")),
+        partitioned_by=("month",) if partitioned else (),
+        root=f"{ROOT}/{view.split('.')[1]}",
+    )
+    run = Run(1762000000123, view, (WHOLE,), (), (), 0, "full", "because")
+    return Launch(run, definition, tuple(existing))
+
+
+def found(values: dict, location: str, rows: int, size: int) -> dict:
+    """An entry of ``written``."""
+    shape = golden("written")[0]
+    entry = {"values": values, "rows": rows, "fingerprint": "f" * 32, "location": location, "files": 1, "bytes": size}
+    assert entry.keys() == shape.keys()
+    return entry
+
+
+def test_the_warehouse_asks_to_publish_the_golden_request_partitions():
+    golden_request = golden("publish_request_partitions")
+    march, null = (part["location"] for part in golden_request["partitions"])
+    written = [found({"month": "1996-03-01"}, march, 25, 1204), found({"month": None}, null, 1, 611)]
+    warehouse = Warehouse(Recorder(written=lambda *_: written))
+    made = warehouse.wrote(launch(True, [MARCH, Slice.of({"month": "1996-02-01"})]), "place")
+    assert made.handle.request == golden_request
+    assert [each.rows for each in made.made] == [25, 1]
+
+
+def test_the_warehouse_asks_to_publish_the_golden_request_whole():
+    golden_request = golden("publish_request_whole")
+    written = [found({}, golden_request["location"], 31, 1815)]
+    made = Warehouse(Recorder(written=lambda *_: written)).wrote(launch(False), "place")
+    assert made.handle.request == golden_request
+
+
+def publish(answer):
+    request = golden("publish_request_partitions")
+    shaped = {**request, "shape": catalog.shape(launch(True).definition)}
+    warehouse = Warehouse(Recorder(publish=lambda sent: answer if sent == shaped else None))
+    return warehouse.publish(launch(True), Recorder(handle=Recorder(request=request)))
+
+
+def test_what_was_superseded_is_left_for_later():
+    answer = golden("publish_answer_superseded")
+    assert publish(answer) == answer["superseded"]
+
+
+def test_a_fenced_publication_means_that_another_engine_refreshes():
+    with pytest.raises(LeaseLost, match="1762000000999"):
+        publish(golden("publish_answer_fenced"))
+
+
+def test_every_golden_message_is_in_the_specification():
+    specification = (Path(__file__).parents[2] / "docs/protocol.md").read_text()
+    missing = [each.name for each in GOLDEN.glob("*.json") if f"golden/protocol/{each.name}" not in specification]
+    assert missing == []
+
+
+def test_statements_knows_every_type_of_question():
+    """`create` and `wait` have methods of their own; anything else is a statement."""
+    statements = Statements.__new__(Statements)
+    for name in ("_create", "_wait_for_hints", "_refresh"):
+        setattr(statements, name, lambda *_, name=name: name)
+    assert [statements.answer(golden(each)) for each in ("create", "wait", "statement")] == [
+        "_create",
+        "_wait_for_hints",
+        "_refresh",
+    ]

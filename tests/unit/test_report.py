@@ -1,0 +1,167 @@
+"""What the state says, as rows that a person can read."""
+
+from __future__ import annotations
+
+from cases import A1, A2, change, end, machine, start, view
+
+from headwater.engine import report
+from headwater.engine.policy import SETTLE
+from headwater.model.dependency import Dependency, Occurrence
+from headwater.model.event import Broken, Failed, Made, Published, Requested, Started, Suspended
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.view import Column, Definition
+
+HISTORY = [
+    Started(1_000, 10, "mart.m", ((A1, (5,)), (A2, (5, 6))), (("base.t", 6),), "partition", "base.t was written"),
+    Published(3_000, 10, "mart.m", (Made(A1, 1_204, "f"),), (A2,), 2.0),
+    Started(4_000, 11, "mart.m", ((WHOLE, (7,)),), (("base.t", 7),), "full", "mart.m was redefined"),
+    Failed(5_000, 11, "mart.m", "no space left", 1.0),
+    Started(6_000, 12, "mart.n", ((WHOLE, (7,)),), (), "full", "mart.m was redefined"),
+    Failed(7_000, 12, "mart.n", "cancelled by somebody", 1.0, cancelled=True),
+    Started(8_000, 13, "mart.n", ((A1, (8,)),), (), "partition", "base.t[a=1] was written"),
+]
+
+
+def test_show_refreshes():
+    assert [dict(zip(report.REFRESHES, row, strict=True)) for row in report.refreshes(reversed(HISTORY), 1)] == [
+        {
+            "run_id": 13,
+            "view": "mart.n",
+            "partition": "a=1",
+            "mode": "partition",
+            "reason": "base.t[a=1] was written",
+            "version": 13,
+            "rows": None,
+            "started_at": 8_000,
+            "seconds": None,
+            "status": "running",
+            "error": None,
+        }
+    ]
+    shown = [[row[0], row[1], row[2], row[6], row[8], row[9], row[10]] for row in report.refreshes(reversed(HISTORY))]
+    assert shown == [
+        [13, "mart.n", "a=1", None, None, "running", None],
+        [12, "mart.n", "()", None, 1.0, "cancelled", "cancelled by somebody"],
+        [11, "mart.m", "()", None, 1.0, "failed", "no space left"],
+        [10, "mart.m", "a=1", 1_204, 2.0, "published", None],
+        [10, "mart.m", "a=2", 0, 2.0, "published", None],
+    ]
+
+
+def test_a_limit_counts_rows():
+    assert len(report.refreshes(reversed(HISTORY), 4)) == 4
+    assert report.refreshes([], 4) == []
+
+
+def two():
+    return machine(
+        {"base.t": "a", "base.u": "a"}, view("mart.v", "a", "base.u"), view("mart.w", "a", "mart.v", "base.t")
+    )
+
+
+def rows(made):
+    return [[row[1], row[2], row[3], row[4], row[6]] for row in report.views(made.state, made.now)]
+
+
+def test_show_materialized_views_from_fresh_to_failing():
+    made = two()
+    assert rows(made) == [["v", "fresh", 2, 0, ""], ["w", "fresh", 2, 0, ""]]
+
+    change(made, "base.u", A1)
+    assert rows(made) == [
+        ["v", "behind", 2, 1, "starts in 1.0 s, when further changes had time to join"],
+        ["w", "behind", 2, 1, "waits for mart.v, so that both changes come in one refresh"],
+    ]
+
+    made.now += SETTLE
+    assert rows(made)[0] == ["v", "behind", 2, 1, "ready, waits for a free track"]
+
+    assert start(made, "mart.v")
+    assert rows(made)[0] == ["v", "running", 2, 1, ""]
+
+    made.fail(made.flights["mart.v"])
+    assert rows(made)[0] == ["v", "failing", 2, 1, "no luck"]
+    assert report.waits(made.state, "mart.v", made.now) == "tried again in 5 s, after: no luck"
+
+
+def test_show_materialized_views_that_are_not_kept():
+    made = two()
+    made.record(lambda _: Suspended(made.now, "mart.v"))
+    made.record(lambda _: Broken(made.now, "mart.w", "there is no column x"))
+    assert rows(made) == [
+        ["v", "suspended", 2, 0, "suspended by ALTER MATERIALIZED VIEW … SUSPEND"],
+        ["w", "broken", 2, 0, "there is no column x"],
+    ]
+
+
+def test_explain_refresh():
+    made = two()
+    assert report.explain(made.state, "mart.v", made.now) == [
+        "mart.v: nothing to do, 2 of 2 partitions are fresh",
+        "  depends on base.u by a = a",
+    ]
+    change(made, "base.u", A1)
+    assert report.explain(made.state, "mart.w", made.now) == [
+        "mart.w: 1 of 2 partitions behind, refresh by partition, about 0.1 s",
+        "  a=1: base.u[a=1] was written",
+        "  waits for mart.v, so that both changes come in one refresh",
+        "  depends on mart.v by a = a",
+        "  depends on base.t by a = a",
+    ]
+
+
+def test_explain_a_refresh_of_everything_that_also_has_single_changes():
+    made = two()
+    change(made, "base.u", A1)
+    made.record(lambda version: Requested(made.now, version, "mart.v", (WHOLE,), "was to be refreshed"))
+    lines = report.explain(made.state, "mart.v", made.now)
+    assert lines[:3] == [
+        "mart.v: everything behind, refresh in full, about 0.1 s",
+        "  everything: mart.v was to be refreshed",
+        "  a=1: base.u[a=1] was written",
+    ]
+    assert rows(made)[0][3] == 1
+
+
+def test_describe():
+    definition = Definition(
+        "mart.v",
+        "SELECT a, sum(x) AS s FROM base.t GROUP BY a",
+        (Column("s", "bigint", "the sum"), Column("a", "string")),
+        ("a",),
+        properties={"headwater.freshness": "10 minutes"},
+        root="/w/v",
+        dependencies=(Dependency("base.t", (Occurrence((), "its column a is not a partition column"),)),),
+    )
+    made = machine({"base.t": ""}, definition)
+    short = report.describe(made.state, "mart.v", False, made.now)
+    assert short[:2] == [["s", "bigint", "the sum"], ["a", "string", None]]
+    assert ["# view", "mart.v", "fresh"] in short and ["partitioned by", "a", None] in short
+    extended = report.describe(made.state, "mart.v", True, made.now)
+    assert ["headwater.freshness", "10 minutes", "property"] in extended
+    assert ["base.t", "as a whole: its column a is not a partition column", None] in extended
+    version = made.state.tables["mart.v"].highest
+    partition = next(iter(made.world.content["mart.v"]))
+    source = made.state.tables["base.t"].highest
+    assert [str(partition), str(version), f"base.t {source}"] in extended
+
+
+def test_many_partitions_are_told_in_a_few_lines():
+    made = machine({"base.t": "a"}, view("mart.v", "a", "base.t"))
+    for n in range(30):
+        change(made, "base.t", Slice.of(a=f"{n:02}"))
+    lines = report.explain(made.state, "mart.v", made.now)
+    assert lines[0] == "mart.v: 30 of 30 partitions behind, refresh by partition, about 0.1 s"
+    assert "  … and 10 more" in lines and len([line for line in lines if line.startswith("  a=")]) == 20
+
+
+def test_a_run_for_many_changes_names_three():
+    made = machine({"base.t": "a"}, view("mart.v", "a", "base.t"))
+    for n in range(5):
+        change(made, "base.t", Slice.of(a=str(n)))
+    made.now += SETTLE
+    assert start(made, "mart.v")
+    assert made.state.running["mart.v"].reason == (
+        "base.t[a=0] was written; base.t[a=1] was written; base.t[a=2] was written; and 2 more"
+    )
+    end(made, "mart.v")

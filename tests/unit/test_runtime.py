@@ -1,0 +1,367 @@
+"""The loop with real threads and a real store: leases, takeovers, and what must survive a failing store."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from cases import A1, A2, view
+from reference import World, recomputed, replayed
+
+from headwater.ledger.compare import differences
+from headwater.model.action import Launch
+from headwater.model.error import LeaseLost, RefreshFailed, StoreError
+from headwater.model.event import Changed, Declared, Dropped, Event, Failed, Hurried, Published, Restarted, Started
+from headwater.runtime import LEASE, Runtime
+from headwater.store.sql import SqlStore
+
+V, W = view("v", "a", "t"), view("w", "a", "v")
+
+
+class Clock:
+    """A clock that only the test moves."""
+
+    def __init__(self) -> None:
+        self.at = 1_000_000
+
+    def now(self) -> int:
+        return self.at
+
+
+class Bench:
+    """One world and one store file, with any number of engines."""
+
+    def __init__(self, path) -> None:
+        self.path, self.clock, self.world = path, Clock(), World({"t": ("a",), "u": ("a",)})
+        self.engines: list[Runtime] = []
+        for table in ("t", "u"):
+            self.world.write(table, A1, 1)
+
+    def engine(self, name: str, store: type[SqlStore] = SqlStore, **options) -> Runtime:
+        made = Runtime(store(self.path), self.world, self.clock, name, **options)
+        self.engines.append(made)
+        return made
+
+    def declare(self, engine: Runtime, *definitions) -> None:
+        for definition in definitions:
+            for source in definition.sources:
+                if source not in engine.state.tables:
+                    self.look(engine, source)
+            engine.record(lambda _, version, d=definition: Declared(self.clock.now(), version, d, "was declared"))
+
+    def look(self, engine: Runtime, table: str) -> Event | None:
+        def build(state, version):
+            record = state.tables.get(table)
+            changed = differences(record, self.world.found(table))
+            return Changed(self.clock.now(), version, table, changed, "", 1, "x", record is None) if changed else None
+
+        return engine.change(table, [A1, A2], build)
+
+    def write(self, engine: Runtime, partition, content: int, table: str = "t") -> None:
+        self.world.write(table, partition, content)
+        self.look(engine, table)
+        engine.record(lambda _, version: Hurried(self.clock.now(), version))
+
+    def events(self) -> list[Event]:
+        return [entry.event for entry in SqlStore(self.path).read()]
+
+    def of(self, kind: type) -> list:
+        return [event for event in self.events() if isinstance(event, kind)]
+
+    def drained(self, *engines: Runtime) -> bool:
+        for each in engines:
+            each.step()
+        state = engines[0].state
+        return not state.running and not any(view.pending for view in state.views.values())
+
+    def drain(self, *engines: Runtime) -> None:
+        until(lambda: self.drained(*engines))
+        for name, known in engines[0].state.views.items():
+            assert self.world.read(name) == recomputed(known.definition, self.world.content)
+
+    def hold(
+        self, step: str, version: Callable[[int], bool] = lambda _: True
+    ) -> tuple[threading.Event, threading.Event]:
+        """Makes a run wait at a step: the events that it arrived, and that it may go on."""
+        arrived, going = threading.Event(), threading.Event()
+
+        def pause(at: str, launch: Launch) -> None:
+            if at == step and not going.is_set():
+                arrived.set()
+                assert going.wait(20)
+
+        self.world.pause = pause
+        return arrived, going
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    ends = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < ends, "it did not happen"
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def bench(tmp_path) -> Iterator[Bench]:
+    made = Bench(tmp_path / "store.db")
+    yield made
+    for each in made.engines:
+        each.close()
+        each.store.close()
+
+
+def test_the_state_is_what_the_journal_says(bench):
+    one = bench.engine("one")
+    bench.declare(one, V, W)
+    bench.drain(one)
+    bench.write(one, A2, 3)
+    bench.drain(one)
+    assert replayed(bench.events()) == one.state == bench.engine("later", acts=False).state
+
+
+def test_two_engines_refresh_nothing_twice(bench):
+    one, two = bench.engine("one"), bench.engine("two")
+    bench.declare(one, V, W)
+
+    def steps(engine: Runtime) -> None:
+        for _ in range(100):
+            engine.step()
+            time.sleep(0.001)
+
+    steppers = [threading.Thread(target=steps, args=(each,)) for each in (one, two)]
+    for each in steppers:
+        each.start()
+    for content in (3, 5, 8):
+        bench.write(two, A1, content)
+    for each in steppers:
+        each.join()
+    bench.drain(one, two)
+    for origin in {event.version for event in bench.of(Changed)}:
+        for name in ("v", "w"):
+            runs = [e for e in bench.of(Started) if e.view == name and any(origin in origins for _, origins in e.needs)]
+            assert len(runs) <= 1
+    assert len(bench.of(Published)) == len(bench.of(Started)) and len(bench.of(Restarted)) == 1
+    two.sync()
+    assert one.state == two.state == replayed(bench.events())
+
+
+def test_both_engines_see_a_change_and_it_is_recorded_once(bench):
+    one, two = bench.engine("one"), bench.engine("two")
+    bench.declare(one, V)
+    bench.drain(one)
+    bench.world.write("t", A2, 3)
+    assert bench.look(one, "t") is not None
+    assert bench.look(two, "t") is None
+
+
+def test_another_engine_takes_over_when_the_lease_ran_out(bench):
+    one, two = bench.engine("one"), bench.engine("two")
+    bench.declare(one, V)
+    arrived, going = bench.hold("compute")
+    one.step()
+    assert arrived.wait(20)
+    two.step()
+    assert one.leads and not two.leads and two.state.running
+    bench.clock.at += LEASE - 1
+    two.step()
+    assert not two.leads
+    bench.clock.at += 1
+    bench.world.pause = lambda step, launch: None
+    two.step()
+    assert two.leads
+    bench.drain(two)
+    going.set()
+    until(lambda: not one._mine)
+    assert len(bench.of(Published)) == 1
+    one.step()
+    assert not one.leads
+
+
+@pytest.mark.parametrize("step", ["compute", "publish"])
+def test_a_paused_holder_cannot_publish(bench, step):
+    """Whether it was paused before it looked at the lease or after, a newer version stays."""
+    one, two = bench.engine("one"), bench.engine("two")
+    bench.declare(one, V)
+    arrived, going = bench.hold(step)
+    one.step()
+    assert arrived.wait(20)
+    bench.clock.at += LEASE
+    bench.world.pause = lambda step, launch: None
+    bench.write(two, A1, 5)
+    bench.drain(two)
+    seen = bench.world.read("v")
+    going.set()
+    until(lambda: not one._mine)
+    assert bench.world.read("v") == seen
+    two.sync()
+    assert two.state == replayed(bench.events()) and not two.state.running
+
+
+class LeaseLostAtSecondStart(SqlStore):
+    starts = 0
+
+    def append(self, build, now, after, epoch=None):
+        def counted(version):
+            event = build(version)
+            if isinstance(event, Started):
+                self.starts += 1
+                if self.starts == 2:
+                    raise LeaseLost("another engine took over this store")
+            return event
+
+        return super().append(counted, now, after, epoch)
+
+
+def test_a_run_that_began_before_the_lease_was_lost_is_not_published(bench):
+    one, two = bench.engine("one", LeaseLostAtSecondStart), bench.engine("two")
+    bench.declare(one, V, view("x", "a", "u"))
+    arrived, going = bench.hold("compute")
+    bench.clock.at += LEASE
+    original = one.store.append
+
+    def append(build, now, after, epoch=None):
+        try:
+            return original(build, now, after, epoch)
+        except LeaseLost:
+            bench.clock.at += LEASE
+            two.store.acquire("two", bench.clock.now(), LEASE)
+            raise
+
+    one.store.append = append
+    one.step()
+    assert arrived.wait(20) and not one.leads
+    going.set()
+    until(lambda: not one._mine)
+    assert not bench.world.publications
+    bench.drain(two)
+
+
+class Fails(SqlStore):
+    """A store that does not take one kind of entry, once."""
+
+    kinds: tuple[type, ...] = ()
+    discards = True
+
+    def append(self, build, now, after, epoch=None):
+        def checked(version):
+            event = build(version)
+            if isinstance(event, self.kinds):
+                self.kinds = ()
+                raise StoreError("the disk is full")
+            return event
+
+        return super().append(checked, now, after, epoch)
+
+    def discard(self, view, paths, now):
+        if not self.discards:
+            raise StoreError("the disk is full")
+        super().discard(view, paths, now)
+
+
+def test_a_takeover_that_was_not_recorded_is_recorded_later(bench):
+    one, two = bench.engine("one"), bench.engine("two", Fails)
+    bench.declare(one, V)
+    arrived, going = bench.hold("compute")
+    one.step()
+    assert arrived.wait(20)
+    bench.clock.at += LEASE
+    two.store.kinds = (Restarted,)
+    with pytest.raises(StoreError):
+        two.step()
+    assert not two.leads
+    bench.world.pause = lambda step, launch: None
+    bench.drain(two)
+    going.set()
+
+
+def test_the_end_of_a_run_that_the_store_did_not_take_is_recorded_later(bench):
+    one = bench.engine("one", Fails)
+    bench.declare(one, V)
+    one.store.kinds = (Published,)
+    bench.drain(one)
+    assert len(bench.world.publications) == len(bench.of(Published)) == 1
+
+
+def test_a_refresh_is_published_although_its_garbage_cannot_be_noted(bench):
+    one = bench.engine("one", Fails)
+    bench.declare(one, V)
+    one.store.discards = False
+    bench.drain(one)
+    assert not bench.of(Failed)
+
+
+@pytest.mark.parametrize("happens", ["dropped", "redefined"])
+def test_a_run_whose_view_was_dropped_or_redefined_publishes_nothing(bench, happens):
+    one = bench.engine("one")
+    bench.declare(one, V)
+    arrived, going = bench.hold("compute")
+    one.step()
+    assert arrived.wait(20)
+    if happens == "dropped":
+        one.record(lambda _s, _v: Dropped(bench.clock.now(), "v"))
+    else:
+        bench.declare(one, view("v", "a", "t", fingerprint="2"))
+    [run] = bench.of(Started)
+    going.set()
+    until(lambda: run.version not in one._mine)
+    assert run.version not in {each.version for each in bench.world.publications}
+    bench.drain(one)
+
+
+def test_a_refresh_that_the_warehouse_fences_fails_and_is_tried_again(bench):
+    one = bench.engine("one")
+    bench.declare(one, V)
+    bench.world.newest["v"] = 10**15  # by an engine on another store
+    one.step()
+    until(lambda: bool(bench.of(Failed)))
+    bench.world.newest.clear()
+    bench.clock.at += 5_000
+    bench.drain(one)
+
+
+def test_a_closed_engine_does_not_take_the_lease_again(bench):
+    one, two = bench.engine("one"), bench.engine("two")
+    bench.declare(one, V)
+    arrived, going = bench.hold("compute")
+    one.step()
+    assert arrived.wait(20)
+    one.close()
+    going.set()
+    until(lambda: not one._mine)
+    assert not bench.world.publications
+    bench.drain(two)
+    assert two.leads
+
+
+def test_a_failed_refresh_is_tried_again_with_the_reason_shown(bench):
+    one = bench.engine("one")
+    bench.declare(one, V)
+
+    def fails(step, launch):
+        raise RefreshFailed("no space left")
+
+    bench.world.pause = fails
+    one.step()
+    until(lambda: bool(bench.of(Failed)))
+    one.sync()
+    assert one.state.views["v"].reason == "no space left"
+    bench.world.pause = lambda step, launch: None
+    bench.clock.at += 5_000
+    bench.drain(one)
+
+
+def test_superseded_files_are_kept_for_their_readers(bench):
+    """Law 6: what a reader opened stays for the retention time after it was replaced."""
+    one = bench.engine("one")
+    bench.declare(one, V)
+    bench.drain(one)
+    bench.clock.at += 1_000
+    replaced = bench.clock.now()
+    publish = bench.world.publish
+    bench.world.publish = lambda launch, written: [*publish(launch, written), "v/old"]
+    bench.write(one, A1, 5)
+    bench.drain(one)
+    assert one.store.discarded("v", before=replaced) == []
+    assert "v/old" in one.store.discarded("v", before=replaced + 1)

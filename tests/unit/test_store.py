@@ -1,0 +1,209 @@
+"""The store: what it promises to engines that share it, and what it says when it cannot be used."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+from headwater.model.error import JournalError, LeaseLost, StoreError
+from headwater.model.event import Dropped, Failed, Hurried, Published, Restarted, Started
+from headwater.model.partition import WHOLE
+from headwater.store.schema import MIGRATIONS
+from headwater.store.sql import SqlStore, Stale
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "deep" / "store.db"
+
+
+@pytest.fixture
+def store(path):
+    made = SqlStore(path)
+    yield made
+    made.close()
+
+
+def restarted(at: int = 1):
+    return lambda _version: Restarted(at)
+
+
+def test_the_file_is_private_and_in_wal_mode(path, store):
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    store.append(restarted(), 1, 0)
+    for each in path.parent.iterdir():
+        assert stat.S_IMODE(each.stat().st_mode) == 0o600, each
+    with store._engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+
+
+def test_a_store_of_a_newer_headwater_is_refused(path, store):
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE meta SET schema_version = ?", (len(MIGRATIONS) + 1,))
+    with pytest.raises(StoreError, match="upgrade Headwater"):
+        SqlStore(path)
+
+
+def test_a_corrupt_file_is_a_store_error(path):
+    path.parent.mkdir()
+    path.write_bytes(b"this is not a database, whatever its name says" * 100)
+    with pytest.raises(StoreError, match=str(path)):
+        SqlStore(path)
+
+
+def test_a_truncated_file_is_a_store_error(path, store):
+    for n in range(50):
+        store.append(lambda _, n=n: Dropped(n, "v" * 1000), n, n)
+    store.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StoreError):
+        list(SqlStore(path).read())
+
+
+def test_a_directory_that_cannot_be_written_is_a_store_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"spark\.headwater\.store"):
+        SqlStore(tmp_path / "file" / "store.db")
+
+
+def test_entries_come_back_in_order_and_survive_reopening(path, store):
+    for n in range(5):
+        assert store.append(lambda _, n=n: Dropped(n, f"v{n}"), n, n).seq == n + 1
+    again = SqlStore(path)
+    assert [entry.seq for entry in again.read()] == [1, 2, 3, 4, 5]
+    assert [entry.event.view for entry in again.read(3)] == ["v3", "v4"]
+    again.close()
+
+
+def test_a_malformed_entry_names_its_position(path, store):
+    store.append(restarted(), 1, 0)
+    store.append(restarted(), 1, 1)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE journal SET body = '{' WHERE seq = 2")
+    with pytest.raises(JournalError) as caught:
+        list(store.read())
+    assert caught.value.position == 2
+
+
+def test_an_append_onto_a_journal_that_has_grown_is_stale(path, store):
+    other = SqlStore(path)
+    store.append(restarted(), 1, 0)
+    with pytest.raises(Stale):
+        other.append(restarted(), 1, 0)
+    assert other.append(restarted(), 1, 1).seq == 2
+    other.close()
+
+
+def test_versions_rise_whatever_the_clock_says(store):
+    versions = [
+        store.append(lambda v: Hurried(1, v), now, n).event.version for n, now in enumerate((100, 50, 100, 200))
+    ]
+    assert versions == [100, 101, 102, 200]
+
+
+def test_a_refused_append_leaves_nothing_behind(store):
+    def refuses(version):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        store.append(refuses, 500, 0)
+    assert list(store.read()) == []
+    assert store.append(lambda v: Hurried(1, v), 10, 0).event.version == 10
+
+
+def test_appends_of_many_threads_make_one_history(path, store):
+    def append(name):
+        mine, last = SqlStore(path), 0
+        for n in range(10):
+            while True:
+                try:
+                    last = mine.append(lambda _, n=n: Dropped(n, name), n, last).seq
+                    break
+                except Stale:
+                    last = max(entry.seq for entry in mine.read())
+        mine.close()
+
+    threads = [threading.Thread(target=append, args=(f"t{n}",)) for n in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    entries = list(store.read())
+    assert [entry.seq for entry in entries] == list(range(1, 31))
+    for n in range(3):
+        assert [entry.event.at for entry in entries if entry.event.view == f"t{n}"] == list(range(10))
+
+
+def test_the_lease_has_one_holder_and_a_new_epoch_for_each(store):
+    assert store.acquire("one", 0, 10) == 1
+    assert store.acquire("two", 9, 10) is None
+    assert store.acquire("one", 9, 10) == 1
+    assert store.acquire("two", 18, 10) is None
+    assert store.holder() == ("one", 19)
+    assert store.acquire("two", 19, 10) == 2
+    assert store.acquire("one", 20, 10) is None
+    store.release("one")
+    assert store.acquire("one", 20, 10) is None
+    store.release("two")
+    assert store.acquire("one", 20, 10) == 3
+
+
+def test_only_the_epoch_of_the_lease_may_append_runs(store):
+    store.acquire("one", 0, 10)
+    store.append(restarted(), 1, 0, epoch=1)
+    store.acquire("two", 10, 10)
+    with pytest.raises(LeaseLost):
+        store.append(restarted(), 1, 1, epoch=1)
+    store.append(restarted(), 1, 1, epoch=2)
+    store.append(restarted(), 1, 2)
+
+
+def test_orders_are_taken_once_and_in_order(store):
+    assert store.take_orders() == []
+    store.order("cancel", "v")
+    store.order("cancel", "w")
+    assert store.take_orders() == [("cancel", "v"), ("cancel", "w")]
+    assert store.take_orders() == []
+
+
+def test_garbage_keeps_the_time_since_which_it_is_garbage(store):
+    store.discard("v", ["a", "b"], 100)
+    store.discard("v", ["a"], 200)
+    store.discard("w", ["c"], 100)
+    store.discard("w", [], 100)
+    assert store.discarded("v", 100) == []
+    assert sorted(store.discarded("v", 101)) == ["a", "b"]
+    store.removed(["a"])
+    assert store.discarded("v", 101) == ["b"]
+
+
+def test_history_is_of_runs_and_newest_first(store):
+    events = [
+        Started(1, 5, "v", ((WHOLE, (1,)),), (), "full", "x"),
+        Dropped(2, "x"),
+        Started(3, 6, "w", ((WHOLE, (1,)),), (), "full", "x"),
+        Failed(4, 6, "w", "no", 0.1),
+        Published(5, 5, "v", (), (), 0.1),
+    ]
+    for n, event in enumerate(events):
+        store.append(lambda _, event=event: event, n, n)
+    assert [entry.event for entry in store.history()] == [events[4], events[3], events[2], events[0]]
+    assert [entry.event for entry in store.history("v")] == [events[4], events[0]]
+    assert [entry.event for entry in store.history(limit=1)] == [events[4]]
+
+
+def test_an_existing_store_is_not_made_anew(path, store):
+    store.append(restarted(), 7, 0)
+    before = os.stat(path).st_ino
+    again = SqlStore(path)
+    assert len(list(again.read())) == 1 and os.stat(path).st_ino == before
+    with again._engine.connect() as connection:
+        assert connection.scalar(sa.text("SELECT count(*) FROM lease")) == 1
+    again.close()
