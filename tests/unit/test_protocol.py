@@ -118,6 +118,14 @@ class Targets(Observer):
     def look(self, hint):
         self.looked.append((hint.command, hint.tables))
 
+    def _retry_broken(self):
+        pass
+
+    def hear(self, *hints):
+        for each in hints:
+            self.notice(each)
+        self.hinted()
+
 
 @pytest.mark.parametrize(
     ("name", "found"),
@@ -132,28 +140,38 @@ class Targets(Observer):
 def test_a_hint_says_where_to_look(name, found):
     here = {"shop.lineitem": f"{ROOT}/lineitem", "shop.line_item": f"{ROOT}/line_item", "shop.Orders": f"{ROOT}/orders"}
     observer = Targets(*here, "workshop.lineitem", locations={**here, "workshop.lineitem": "file:/warehouse/w/l"})
-    observer.hinted([golden(name)])
+    observer.hear(golden(name))
     assert observer.looked == found
 
 
 def test_a_hint_for_what_no_view_reads_is_ignored():
     observer = Targets("elsewhere.t", locations={"elsewhere.t": "file:/warehouse/elsewhere/t"})
-    observer.hinted(golden(f"hint_{each}") for each in ("table", "partitions", "path", "renamed", "database"))
+    observer.hear(*(golden(f"hint_{each}") for each in ("table", "partitions", "path", "renamed", "database")))
     assert observer.looked == []
 
 
 def test_hints_are_joined_and_one_without_partitions_wins():
     observer = Targets("shop.lineitem")
     named = golden("hint_partitions")
-    observer.hinted([named, {**named, "partitions": []}, named])
+    observer.hear(named, {**named, "partitions": []}, named)
     assert observer.looked == [("DROP PARTITION", {"shop.lineitem": None})]
+
+
+def test_a_check_looks_where_hints_point_first_and_takes_them():
+    observer = Targets("shop.lineitem")
+    observer.notice(golden("hint_table"))
+    observer.check()
+    assert observer.looked == [("INSERT INTO", {"shop.lineitem": None}), ("", {"shop.lineitem": None})]
+    assert not observer.noticed.is_set()
+    observer.hinted()
+    assert len(observer.looked) == 2
 
 
 def test_the_hints_of_a_wait_are_hints_without_a_type():
     [hint] = golden("wait")["hints"]
     assert {"type": "hint", **hint}.keys() == golden("hint_table").keys()
     observer = Targets("shop.lineitem")
-    observer.hinted(golden("wait")["hints"])
+    observer.hear(*golden("wait")["hints"])
     assert observer.looked == [("INSERT OVERWRITE", {"shop.lineitem": [{"l_month": "1996-03-01"}]})]
 
 
@@ -220,7 +238,7 @@ def test_every_kind_of_message_reaches_its_place():
     engine = Engine.__new__(Engine)
     hinted, abandoned, asked = [], [], []
     engine.shim = Recorder(poll=poll)
-    engine._hints = Recorder(put=hinted.append)
+    engine.observer = Recorder(notice=hinted.append)
     engine.statements = Recorder(waiting=Recorder(abandon=abandoned.append))
     engine._asked = Recorder(submit=lambda _work, message: asked.append(message["type"]))
     engine._watch = _named("_watch")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import queue
 import signal
 import socket
 import sys
@@ -77,7 +76,6 @@ class Engine:
         self.statements = Statements(self.runtime, self.store, self.observer, analyst, self.sessions, self.shim)
         self.sweeper = Sweeper(self.runtime, self.store, self.warehouse, self.shim)
         self.analyst = analyst
-        self._hints: queue.Queue[Mapping[str, Any]] = queue.Queue()
         self._asked = ThreadPoolExecutor(STATEMENTS, "headwater-statement")
         self._cancelled: dict[str, int] = {}
         self._ready = threading.Event()
@@ -92,7 +90,7 @@ class Engine:
                 continue
             match message["type"]:
                 case "hint":
-                    self._hints.put(message)
+                    self.observer.notice(message)
                 case "abandoned":
                     self.statements.waiting.abandon(message["id"])
                 case _:
@@ -175,25 +173,15 @@ class Engine:
         self._guarded(self.observer.check)
         checked = time.monotonic()
         while True:
-            hints = self._take_hints()
-            if hints:
-                self._guarded(lambda hints=hints: self.observer.hinted(hints))
+            if self.observer.noticed.wait(HEARTBEAT):
+                # Looking at once would cost a user's series of small writes a third more; one look serves them all.
+                time.sleep(JOIN)
+                self._guarded(self.observer.hinted)
                 self._guarded(self.runtime.step)
             if time.monotonic() - checked > self._check:
                 self._guarded(self.observer.check)
                 self._guarded(self.sweeper.sweep)
                 checked = time.monotonic()
-
-    def _take_hints(self) -> list[Mapping[str, Any]]:
-        try:
-            hints = [self._hints.get(timeout=HEARTBEAT)]
-        except queue.Empty:
-            return []
-        # Looking at once would cost a user's series of small writes a third more; one look serves them all.
-        time.sleep(JOIN)
-        while not self._hints.empty():
-            hints.append(self._hints.get())
-        return hints
 
     def _guarded(self, work: Callable[[], Result]) -> Result | None:
         """Background work must go on after a failure; what failed is found again by the next check."""

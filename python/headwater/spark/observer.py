@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import queue
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import define, field
@@ -42,29 +43,39 @@ class Hint:
 
 
 class Observer:
-    """Compares tables with the record, for one engine."""
+    """Compares tables with the record, for one engine.
+
+    Attributes:
+        noticed: set while hints wait for a look.
+    """
 
     def __init__(self, runtime: Runtime, shim: Shim, analyst: Analyst) -> None:
         self._runtime, self._shim, self._analyst = runtime, shim, analyst
         self._looking = threading.RLock()
+        self._hints: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self.noticed = threading.Event()
         self._locations: dict[str, str] = {}
         self._scattered: set[str] = set()  # tables with a partition outside their own directory
 
-    def hinted(self, messages: Iterable[Mapping[str, Any]]) -> None:
-        """Looks where the driver's hints point, if any view could care."""
-        by_command: dict[str, Hint] = {}
-        for message in messages:
-            command = message["command"]
-            hint = by_command.setdefault(command, Hint(command=command))
-            for table, partitions in self._targets(message):
-                hint.add(table, partitions)
-        for hint in by_command.values():
-            if hint.tables:
+    def notice(self, message: Mapping[str, Any]) -> None:
+        """Keeps one of the driver's hints for the next look, whoever takes it."""
+        self._hints.put(message)
+        self.noticed.set()
+
+    def hinted(self) -> None:
+        """Looks where the hints point that wait, if any view could care."""
+        with self._looking:
+            for hint in self._waiting():
                 self.look(hint)
 
     def check(self) -> None:
-        """Looks at everything that a view reads, and at the views themselves."""
-        self.look(Hint({table: None for table in self.watched()}))
+        """Looks at everything that a view reads, and at the views themselves.
+
+        Hints come first: a change found by one is on record with the command that made it.
+        """
+        with self._looking:
+            self.hinted()
+            self.look(Hint({table: None for table in self.watched()}))
         self._retry_broken()
 
     def watched(self) -> list[str]:
@@ -106,6 +117,17 @@ class Observer:
             self.look(Hint({table: None for table in unknown}))
 
     # --- inside
+
+    def _waiting(self) -> list[Hint]:
+        """The hints that wait, one for each command, without those that no view cares about."""
+        self.noticed.clear()
+        by_command: dict[str, Hint] = {}
+        while not self._hints.empty():
+            message = self._hints.get()
+            hint = by_command.setdefault(message["command"], Hint(command=message["command"]))
+            for table, partitions in self._targets(message):
+                hint.add(table, partitions)
+        return [hint for hint in by_command.values() if hint.tables]
 
     def _targets(self, message: Mapping[str, Any]) -> list[tuple[str, list[dict[str, str]] | None]]:
         watched = self.watched()

@@ -283,7 +283,9 @@ class Statements:
 
     def _wait_for_hints(self, message: Mapping[str, Any]) -> Answer:
         since = self._runtime.seq
-        self._observer.hinted(message["hints"])
+        for hint in message["hints"]:
+            self._observer.notice(hint)
+        self._observer.hinted()
         limit = duration(message["session"]["settings"].get("spark.headwater.wait.timeout", "1 hour"))
         self.waiting.until_fresh(
             lambda state: set(state.views), self.waiting.hurry(), message, since, timeout=limit / 1000

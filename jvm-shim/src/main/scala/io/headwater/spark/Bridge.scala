@@ -3,7 +3,7 @@ package io.headwater.spark
 import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, ExecutionException, LinkedBlockingQueue, TimeUnit, TimeoutException}
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
 
-import org.apache.spark.SparkContext
+import org.apache.spark.headwater.Contexts
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
 import org.json4s._
@@ -15,6 +15,7 @@ import org.json4s.jackson.JsonMethods.{compact, parse, render}
  */
 object Bridge {
   private[spark] val Most = 10000
+  private val HintMillis = 500L
   private val outbox = new LinkedBlockingQueue[String]
   private val waiting = new ConcurrentHashMap[Long, CompletableFuture[JValue]]
   private val ids = new AtomicLong
@@ -59,6 +60,7 @@ object Bridge {
     val id = ids.incrementAndGet()
     val answer = new CompletableFuture[JValue]
     var engine = application.startEngine()
+    Contexts.settle(session.sparkContext, HintMillis) // hints of what was written before go first
     val sent = question(id, session, kind, body)
     waiting.put(id, answer)
     outbox.put(sent)

@@ -1,5 +1,7 @@
 package org.apache.spark.headwater
 
+import java.util.concurrent.TimeoutException
+
 import org.apache.spark.SparkContext
 import org.apache.spark.api.python.Py4JServer
 
@@ -29,4 +31,11 @@ object Gateway {
 object Contexts {
   /** The running context, if there is one; never waits and never makes one. */
   def active: Option[SparkContext] = SparkContext.getActive.filterNot(_.isStopped)
+
+  /**
+   * Waits until listeners have heard of what was done before, at most `millis`; an application that
+   * never pauses has not settled then. Not to be called by a listener.
+   */
+  def settle(context: SparkContext, millis: Long): Unit =
+    try context.listenerBus.waitUntilEmpty(millis) catch { case _: TimeoutException => }
 }
