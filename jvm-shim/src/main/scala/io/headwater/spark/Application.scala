@@ -1,7 +1,7 @@
 package io.headwater.spark
 
 import org.apache.spark.SparkContext
-import org.apache.spark.headwater.Contexts
+import org.apache.spark.headwater.{BackgroundPool, Contexts}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.headwater.HeadwaterException
 import org.slf4j.LoggerFactory
@@ -26,6 +26,7 @@ final class Application(val context: SparkContext) {
     override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = close()
   }
   context.addSparkListener(listener)
+  if (role != "off") BackgroundPool.addTo(context)
 
   /** The engine of this application, started when it is not running. */
   def startEngine(): EngineProcess = synchronized {
