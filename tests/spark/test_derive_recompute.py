@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from derive_cases import BASE, CASES, CHANGES, SCHEMAS, STATED, Case, Change
 
-from headwater.algebra.dependency import Computed, Dependency, forward, missing
+from headwater.algebra.dependency import forward, missing
 from headwater.algebra.derive import Derivation, derive
+from headwater.model.dependency import Computed, Dependency
 from headwater.model.partition import Slice, Value
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden/plans").glob("*.json"))

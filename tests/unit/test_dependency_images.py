@@ -1,6 +1,7 @@
 """The memo of computed partition columns tells apart what different session settings mean."""
 
-from headwater.algebra.dependency import Computed, Dependency, Occurrence, forward
+from headwater.algebra.dependency import forward
+from headwater.model.dependency import Computed, Dependency, Occurrence
 from headwater.model.partition import Slice
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headwater.algebra.dependency import Computed, Occurrence, Same
 from headwater.algebra.derive import Derivation, derive
 from headwater.algebra.derive.image import Image, exact, resolve
 from headwater.algebra.derive.plan import Attr, Call, Lit, display
+from headwater.model.dependency import Computed, Occurrence, Same
 
 GOLDEN = Path(__file__).parents[1] / "golden/plans"
 MONTH = Computed(

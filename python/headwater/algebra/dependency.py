@@ -7,13 +7,13 @@ occurrences, the union.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 
-from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same
-from headwater.model.partition import WHOLE, Slice, Value, simplified
-
-__all__ = ["Computed", "Dependency", "Expression", "Images", "Occurrence", "Same", "forward", "forward_all", "missing"]
-
+from headwater.algebra import calendar
+from headwater.algebra.notation import parse_period, spell_period
+from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
+from headwater.model.partition import Slice, Value, simplified
 
 Images = Mapping[tuple[str, tuple[Value, ...]], Value]
 """Values of ``Computed`` expressions: (key, input values) to the view column's value."""
@@ -25,7 +25,7 @@ def forward(dependency: Dependency, changed: Slice, images: Images) -> tuple[Sli
     A column whose inputs ``changed`` does not bind, or whose image is not known, stays free: the
     answer is then larger, never smaller.
     """
-    return simplified(_through(occurrence, changed, images) for occurrence in dependency.occurrences)
+    return simplified(each for one in dependency.occurrences for each in _through(one, changed, images))
 
 
 def forward_all(dependency: Dependency, changed: Iterable[Slice], images: Images) -> tuple[Slice, ...]:
@@ -45,18 +45,29 @@ def missing(dependency: Dependency, changed: Slice, images: Images) -> list[tupl
     return wanted
 
 
-def _through(occurrence: Occurrence, changed: Slice, images: Images) -> Slice:
-    if not changed.bound or not occurrence.columns:
-        return WHOLE
+def _through(occurrence: Occurrence, changed: Slice, images: Images) -> Iterator[Slice]:
     values: dict[str, Value] = dict(changed.bound)
-    bound = []
+    bound: list[tuple[str, tuple[Value, ...]]] = []
     for column, expression in occurrence.columns:
-        match expression:
-            case Same(source):
-                if source in values:
-                    bound.append((column, values[source]))
-            case Computed(inputs=inputs, key=key):
-                image = (key, tuple(values.get(each) for each in inputs))
-                if values.keys() >= set(inputs) and image in images:
-                    bound.append((column, images[image]))
-    return Slice(tuple(bound))
+        reached = _values(expression, values, images)
+        if reached is not None:
+            bound.append((column, reached))
+    names = [column for column, _ in bound]
+    for each in product(*(reached for _, reached in bound)):
+        yield Slice(tuple(zip(names, each, strict=True)))
+
+
+def _values(expression: Expression, values: Mapping[str, Value], images: Images) -> tuple[Value, ...] | None:
+    """What a view column may be for a changed source slice that binds these values; ``None`` when anything."""
+    match expression:
+        case Same(source):
+            return (values[source],) if source in values else None
+        case Computed(inputs=inputs, key=key):
+            image = (key, tuple(values.get(each) for each in inputs))
+            return (images[image],) if values.keys() >= set(inputs) and image in images else None
+        case Windowed(source, window, spelled):
+            period = parse_period(values.get(source), window.upstream)
+            first, last = (None, None) if period is None else calendar.forward(window, period)
+            if first is None or last is None:
+                return None
+            return tuple(spell_period(each, window.of, spelled) for each in range(first, last + 1))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from headwater.algebra.notation import spell_window
 from headwater.engine.choose import blockers, due_at, ready
 from headwater.engine.reasons import of_origin, where
-from headwater.model.dependency import Computed, Dependency, Expression, Same
+from headwater.model.dependency import Computed, Dependency, Expression, Same, Windowed
 from headwater.model.event import Event, Failed, Published, Started
 from headwater.model.partition import WHOLE, Slice, simplified, sort_key
 from headwater.model.state import State, Status, ViewState
@@ -218,6 +219,8 @@ def spelled(expression: Expression) -> str:
             return column
         case Computed(sql=sql):
             return sql
+        case Windowed(column, window):
+            return f"{spell_window(window)} OF {column}"
 
 
 def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from headwater.model.calendar import Window
+
 
 @frozen
 class Same:
@@ -37,7 +39,19 @@ class Computed:
         return f"{self.under}:{self.sql}" if self.under else self.sql
 
 
-Expression = Same | Computed
+@frozen
+class Windowed:
+    """A view column of calendar periods, each computed from a window of a source column's periods.
+
+    ``spelled`` is the view column's type, which says how the catalog spells its periods.
+    """
+
+    column: str
+    window: Window
+    spelled: str = "date"
+
+
+Expression = Same | Computed | Windowed
 
 
 @frozen

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import sqlglot
 from sqlglot.tokens import TokenType
 
 from headwater.algebra.derive import Derivation
+from headwater.algebra.notation import is_window, parse_window
 from headwater.engine.policy import duration
-from headwater.model.dependency import Computed, Dependency, Occurrence, Same
+from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.view import Column, Definition
 
@@ -72,8 +74,10 @@ def check_settings(settings: Mapping[str, str]) -> list[str]:
 def stated(definition: Definition, columns: Sequence[Column], derivation: Derivation) -> dict[str, Dependency]:
     """The dependencies that ``'headwater.dependency.<table>'`` properties state.
 
-    The value is ``all``, or assignments ``view column = SQL expression over the source's partition
-    columns``, separated by semicolons; a view column without one is free.
+    The value is ``all``, or assignments ``view column = expression``, separated by semicolons; a view
+    column without one is free. An expression is one of SQL over the source's partition columns, or a
+    window (``algebra.notation``), after which ``OF column`` names the source's column if it has several.
+    A window alone is of the view's only partition column.
 
     Raises:
         DefinitionError: the property names a table that the query does not read, a column that does
@@ -106,6 +110,8 @@ def _assignments(
     types = {column.name.lower(): column for column in columns}
     partition = {name.lower() for name in definition.partitioned_by}
     available = next(dict(read.partition_columns) for read in derivation.reads if read.source == source)
+    if is_window(value) and len(partition) == 1:
+        value = f"{definition.partitioned_by[0]} = {value}"
     bound = []
     for part in filter(None, (each.strip() for each in value.split(";"))):
         name, equals, expression = part.partition("=")
@@ -114,12 +120,29 @@ def _assignments(
             raise DefinitionError(
                 "PROPERTY", f"{definition.view}: '{key}' is not 'all' or 'partition column = expression; …': {part}"
             )
-        bound.append((column.name, _expression(expression.strip(), column, available)))
+        try:
+            bound.append((column.name, _expression(expression.strip(), column, available)))
+        except DefinitionError as error:
+            raise DefinitionError("PROPERTY", f"{definition.view}: '{key}': {error}") from error
     return Dependency(source, (Occurrence(tuple(bound)),), stated=True)
 
 
-def _expression(text: str, column: Column, available: Mapping[str, str]) -> Same | Computed:
-    """A stated SQL expression, each source column in it cast to its type, spelled as the catalog does."""
+def _windowed(text: str, column: Column, available: Mapping[str, str]) -> Windowed:
+    match = re.fullmatch(r"(.*?)(?:\s+OF\s+`?(\w+)`?)?", text.strip(), re.IGNORECASE | re.DOTALL)
+    by_name = {name.lower(): name for name in available}
+    wanted = match[2].lower() if match[2] else next(iter(by_name)) if len(by_name) == 1 else None
+    if wanted not in by_name:
+        raise DefinitionError(
+            "PROPERTY",
+            f"a window is of one partition column of the source; write OF and one of {', '.join(available) or 'none'}",
+        )
+    return Windowed(by_name[wanted], parse_window(match[1]), column.type)
+
+
+def _expression(text: str, column: Column, available: Mapping[str, str]) -> Expression:
+    """A stated window, or SQL with each source column in it cast to its type, spelled as the catalog does."""
+    if is_window(text):
+        return _windowed(text, column, available)
     by_name = {name.lower(): name for name in available}
     used: set[str] = set()
     pieces, last = [], 0

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headwater.algebra import graph
 from headwater.engine import report
 from headwater.engine.policy import duration
-from headwater.engine.settled import upstream
-from headwater.model.error import DefinitionError, StatementError
-from headwater.model.event import Altered, Declared, Dropped, Event, Renamed, Requested, Resumed, Suspended
+from headwater.model.error import StatementError
+from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Status
 from headwater.model.view import Definition, pairs
 from headwater.runtime import Runtime
 from headwater.spark import catalog, sql, syntax
-from headwater.spark.define import Analyst, canonical, first_line, view_name
+from headwater.spark.declare import Answer, Declarations
+from headwater.spark.define import Analyst, first_line
+from headwater.spark.names import Names
 from headwater.spark.observer import Observer
 from headwater.spark.options import check_properties, check_settings
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.waiting import Waiting
 from headwater.store.sql import SqlStore
-
-Answer = list[list[Any]]
 
 
 class Statements:
@@ -42,6 +40,8 @@ class Statements:
         self._runtime, self._store, self._observer = runtime, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting = Waiting(runtime, store)
+        self._names = Names(runtime)
+        self._declarations = Declarations(runtime, observer, analyst, sessions, shim, self.waiting)
 
     def answer(self, message: Mapping[str, Any]) -> Answer:
         """The rows that a ``create``, ``statement`` or ``wait`` message asks for.
@@ -54,7 +54,7 @@ class Statements:
         try:
             match message["type"]:
                 case "create":
-                    return self._create(message)
+                    return self._declarations.create(message)
                 case "wait":
                     return self._wait_for_hints(message)
                 case _:
@@ -73,15 +73,15 @@ class Statements:
             case syntax.ShowViews(database, pattern):
                 return self._show_views(database, pattern)
             case syntax.ShowRefreshes(name, limit):
-                view = self._known(name, message) if name else None
+                view = self._names.known(name, message) if name else None
                 entries = self._store.history(view, None if limit is None else 3 * limit + 20)
                 return report.refreshes((entry.event for entry in entries), limit)
             case syntax.Describe(name, extended):
-                view = self._known(name, message)
+                view = self._names.known(name, message)
                 with self._runtime.lock:
                     return report.describe(self._runtime.state, view, extended, self._now())
             case syntax.Explain(name):
-                view = self._known(name, message)
+                view = self._names.known(name, message)
                 self._observer.check()
                 with self._runtime.lock:
                     return [[line] for line in report.explain(self._runtime.state, view, self._now())]
@@ -90,75 +90,13 @@ class Statements:
             case _:
                 return self._alter(statement, message)
 
-    def _create(self, message: Mapping[str, Any]) -> Answer:
-        view, replace = view_name(message), message["or_replace"]
-        if replace and message["if_not_exists"]:
-            raise StatementError("CREATE OR REPLACE and IF NOT EXISTS exclude each other; use one of them")
-        with self._runtime.lock:
-            known = self._runtime.state.views.get(view)
-        if known is not None and message["if_not_exists"]:
-            return [[f"{view} exists already; nothing was done"]]
-        if known is not None and not replace:
-            raise DefinitionError(
-                "EXISTS", f"the materialized view {view} exists already; use CREATE OR REPLACE to redefine it"
-            )
-        definition = self._analyst.declared(message)
-        session = self._sessions.of(definition)
-        if known is None and session.catalog.tableExists(sql.quoted(view)):
-            raise DefinitionError(
-                "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
-            )
-        definition = self._rooted(definition, known.definition if known else None)
-        self._refuse_cycle(definition)
-        if known is None:
-            return self._declare(definition, message)
-        if _same(known.definition, definition):
-            return [[f"{view} has this definition already; nothing was done"]]
-        return self._redeclare(definition, known.definition, message)
-
-    def _declare(self, definition: Definition, message: Mapping[str, Any]) -> Answer:
-        self._observer.baseline(definition)
-        self._shim.make(catalog.first_location(definition))
-        catalog.create(self._sessions.of(definition), definition)
-        return self._fill(definition, "created", message)
-
-    def _redeclare(self, definition: Definition, before: Definition, message: Mapping[str, Any]) -> Answer:
-        session, view = self._sessions.of(definition), definition.view
-        self._observer.baseline(definition)
-        catalog.store(session, definition, before)
-        catalog.describe(session, definition)
-        if _same_data(before, definition):
-            self._record(lambda version: Declared(self._now(), version, definition, "was redescribed", fill=False))
-            return [[f"{view} is redefined and keeps its data: its query means the same"]]
-        return self._fill(definition, "replaced", message)
-
-    def _fill(self, definition: Definition, done: str, message: Mapping[str, Any]) -> Answer:
-        view, why = definition.view, "was created" if done == "created" else "was redefined"
-        since = self._runtime.seq
-        event = self._runtime.change(view, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
-        if definition.option("fill", "now") == "later":
-            return [[f"{view} is declared; it is filled in the background"]]
-        self.waiting.hurry()
-        rows = self.waiting.until_fresh(lambda state: upstream(state, view), event.version, message, since, only=view)
-        self._raise_failure(view, rows)
-        made = [row for row in rows if row[9] == "published"]
-        total = sum(row[6] or 0 for row in made)
-        with self._runtime.lock:
-            state = self._runtime.state
-            # A query over empty tables is filled, and has no partition to show for it.
-            held = not rows and view in state.views and report.behind(state, view)
-            because = report.waits(state, view, self._now()) if held else ""
-        if held:
-            return [[f"{view} {done}, but not filled yet: {because}"]]
-        return [[f"{view} {done}: {len(made)} partition{'s' if len(made) != 1 else ''}, {total} rows"]]
-
     def _drain(self, message: Mapping[str, Any]) -> Answer:
         since = self._runtime.seq
         self._observer.check()
         return self.waiting.until_fresh(lambda state: set(state.views), self.waiting.hurry(), message, since)
 
     def _refresh(self, statement: syntax.Refresh, message: Mapping[str, Any]) -> Answer:
-        view, since = self._known(statement.name, message), self._runtime.seq
+        view, since = self._names.known(statement.name, message), self._runtime.seq
         self._observer.check()
         with self._runtime.lock:
             known = self._runtime.state.views[view]
@@ -178,9 +116,7 @@ class Statements:
                 ),
             )
         version = self.waiting.hurry()
-        rows = self.waiting.until_fresh(lambda state: upstream(state, view), version, message, since, only=view)
-        self._raise_failure(view, rows)
-        return rows
+        return self.waiting.until_view_fresh(view, version, message, since)
 
     def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
         by_name = {name.lower(): name for name in definition.partitioned_by}
@@ -214,11 +150,11 @@ class Statements:
         ]
 
     def _drop(self, statement: syntax.Drop, message: Mapping[str, Any]) -> Answer:
-        view = self._find(statement.name, message)
+        view = self._names.find(statement.name, message)
         if view is None:
             if statement.if_exists:
                 return [["there is no such materialized view; nothing was done"]]
-            raise StatementError(self._unknown(statement.name))
+            raise StatementError(self._names.unknown(statement.name))
         with self._runtime.lock:
             state = self._runtime.state
             readers = report.reading(state, view)
@@ -232,7 +168,7 @@ class Statements:
         return [[f"{view} dropped"]]
 
     def _alter(self, statement: syntax.Statement, message: Mapping[str, Any]) -> Answer:
-        view = self._known(statement.name, message)
+        view = self._names.known(statement.name, message)
         with self._runtime.lock:
             definition = self._runtime.state.views[view].definition
         match statement:
@@ -265,7 +201,7 @@ class Statements:
         return [[f"{definition.view}: {', '.join(f'{key} = {value}' for key, value in changed.items())}"]]
 
     def _rename(self, definition: Definition, to: syntax.Name, message: Mapping[str, Any]) -> Answer:
-        target = self._qualified(to, message)
+        target = self._names.qualified(to, message)
         with self._runtime.lock:
             readers = report.reading(self._runtime.state, definition.view)
             if readers:
@@ -292,89 +228,9 @@ class Statements:
         )
         return []
 
-    def _raise_failure(self, view: str, rows: Answer) -> None:
-        with self._runtime.lock:
-            known = self._runtime.state.views.get(view)
-        if known is not None and known.failures and not any(row[9] == "published" for row in rows):
-            raise StatementError(
-                f"{view} could not be refreshed: {known.reason}. It is tried again; SHOW REFRESHES FOR {view} "
-                f"tells more, and DROP MATERIALIZED VIEW {view} gives it up"
-            )
-
-    # --- names
-
-    def _known(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
-        view = self._find(name, message)
-        if view is None:
-            raise StatementError(self._unknown(name))
-        return view
-
-    def _find(self, name: syntax.Name, message: Mapping[str, Any]) -> str | None:
-        qualified = self._qualified(name, message).lower()
-        with self._runtime.lock:
-            return next((each for each in self._runtime.state.views if each.lower() == qualified), None)
-
-    def _qualified(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
-        parts = name[1:] if len(name) == 3 and name[0].lower() == "spark_catalog" else name
-        full = (message["session"]["database"], *parts) if len(parts) == 1 else parts
-        return canonical(".".join(full), message)
-
-    def _unknown(self, name: syntax.Name) -> str:
-        with self._runtime.lock:
-            known = sorted(self._runtime.state.views)
-        listed = f"there are {', '.join(known[:10])}" if known else "there is none yet"
-        return f"there is no materialized view {'.'.join(name)}; {listed}"
-
-    # --- definitions
-
-    def _rooted(self, definition: Definition, before: Definition | None) -> Definition:
-        if before is not None:
-            return evolve(definition, root=before.root)
-        database, _, name = definition.view.rpartition(".")
-        base = self._sessions.of(definition).catalog.getDatabase(database).locationUri
-        with self._runtime.lock:
-            taken = {view.definition.root for view in self._runtime.state.views.values()}
-        wanted = root = f"{base.rstrip('/')}/{name}"
-        number = 2
-        while root in taken:  # by a view that had this name before it was renamed
-            root, number = f"{wanted}_{number}", number + 1
-        return evolve(definition, root=root)
-
-    def _refuse_cycle(self, definition: Definition) -> None:
-        with self._runtime.lock:
-            sources = {name: view.definition.sources for name, view in self._runtime.state.views.items()}
-        cycle = graph.cycle({**sources, definition.view: definition.sources})
-        if cycle:
-            raise DefinitionError("CYCLE", f"{definition.view} would read itself: {' reads '.join(reversed(cycle))}")
-
     def _catalog_session(self) -> SparkSession:
         """A session for what concerns a view's table only: it depends on no database that may be gone."""
         return self._sessions.captured("spark_catalog", "default", ())
 
-    def _record(self, build: Callable[[int], Event]) -> Event | None:
-        return self._runtime.record(lambda _, version: build(version))
-
     def _now(self) -> int:
         return self._runtime.clock.now()
-
-
-def _same(known: Definition, asked: Definition) -> bool:
-    """Whether a declaration says nothing new: it may differ in blanks, comments and the case of words."""
-
-    def written(definition: Definition) -> tuple:
-        return evolve(definition, query=syntax.canonical(definition.query)).statement
-
-    return known.fingerprint == asked.fingerprint and written(known) == written(asked)
-
-
-def _same_data(known: Definition, asked: Definition) -> bool:
-    """Whether two definitions give the same files: they differ in comments and properties at most."""
-
-    def data(definition: Definition) -> tuple:
-        columns = [(column.name, column.type) for column in definition.columns]
-        return (
-            columns, definition.partitioned_by, definition.format, definition.settings, definition.fingerprint,
-            definition.dependencies,
-        )  # fmt: skip
-
-    return data(known) == data(asked)

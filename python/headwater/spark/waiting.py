@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headwater.engine import report
-from headwater.engine.settled import settled
+from headwater.engine.settled import settled, upstream
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import Hurried
 from headwater.model.state import State, Version
@@ -81,6 +81,22 @@ class Waiting:
         entries = [entry.event for entry in self._store.history(only, ended_after=since)]
         rows = [row for row in report.refreshes(entries) if row[9] != "running"]
         return sorted(rows, key=lambda row: row[0])
+
+    def until_view_fresh(self, view: str, version: Version, message: Mapping[str, Any], since: int) -> list[report.Row]:
+        """Waits for a view and all that it reads, as ``until_fresh`` does.
+
+        Raises:
+            StatementError: the refresh failed, and why; or nobody acts on this store.
+        """
+        rows = self.until_fresh(lambda state: upstream(state, view), version, message, since, only=view)
+        with self._runtime.lock:
+            known = self._runtime.state.views.get(view)
+        if known is not None and known.failures and not any(row[9] == "published" for row in rows):
+            raise StatementError(
+                f"{view} could not be refreshed: {known.reason}. It is tried again; SHOW REFRESHES FOR {view} "
+                f"tells more, and DROP MATERIALIZED VIEW {view} gives it up"
+            )
+        return rows
 
     def _require_actor(self) -> None:
         _, until = self._store.holder()

@@ -8,6 +8,7 @@ from typing import Any
 from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
+from headwater.model.calendar import Step
 from headwater.model.dependency import Expression
 from headwater.model.event import Event
 from headwater.model.partition import Slice
@@ -18,7 +19,7 @@ def _converter() -> JsonConverter:
     converter.register_unstructure_hook(Slice, lambda each: dict(each.bound))
     converter.register_structure_hook(Slice, lambda values, _: Slice.of(values))
     converter.register_structure_hook(str | None, lambda value, _: value)
-    for union in (Expression, Event):
+    for union in (Step, Expression, Event):
         configure_tagged_union(union, converter, tag_name="kind")
     return converter
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from attrs import frozen
 
-from headwater.algebra.dependency import Dependency, Expression, Occurrence
 from headwater.algebra.derive.delta import Delta
 from headwater.algebra.derive.image import exact, resolve
 from headwater.algebra.derive.plan import Node, Reader
 from headwater.algebra.derive.problems import Problem, problems
 from headwater.algebra.derive.rules import short, source, transfer
+from headwater.model.dependency import Dependency, Expression, Occurrence
 
 __all__ = ["Derivation", "Problem", "Read", "derive"]
 

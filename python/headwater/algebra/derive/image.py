@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from headwater.algebra.dependency import Computed, Expression, Same
 from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, fill
+from headwater.model.dependency import Computed, Expression, Same
 
 
 @frozen

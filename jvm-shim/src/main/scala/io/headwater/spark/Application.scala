@@ -1,5 +1,7 @@
 package io.headwater.spark
 
+import java.util.concurrent.atomic.AtomicBoolean
+
 import org.apache.spark.SparkContext
 import org.apache.spark.headwater.{BackgroundPool, Contexts}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
@@ -7,22 +9,27 @@ import org.apache.spark.sql.headwater.HeadwaterException
 import org.slf4j.LoggerFactory
 
 /**
- * Headwater within one Spark application: its listener and its engine process. The engine is started
- * by the first thing that needs it: a Headwater statement, a reported write, or a few idle seconds,
- * so that it never delays a user's first statement.
+ * Headwater within one Spark application: its listener and its engine process. A Headwater statement
+ * starts the engine at once; otherwise it starts when the user pauses, since a Python process that starts
+ * beside the first statements of a script would take cores from them.
  */
 final class Application(val context: SparkContext) {
   import Application._
 
-  private var engine: Option[EngineProcess] = None
+  @volatile private var engine: Option[EngineProcess] = None
   private var closed = false
-  private var pause = FirstPauseMillis
+  private var retryMillis = FirstRetryMillis
   @volatile private var quietUntil = 0L
+  @volatile private var lastWork = System.currentTimeMillis + StartupMillis // sessions are made and tell nothing
+  private val waking = new AtomicBoolean
   private val role = context.getConf.get("spark.headwater.role", "auto")
 
   private val listener = new SparkListener {
     private val writes = new WriteListener(Application.this)
-    override def onOtherEvent(event: SparkListenerEvent): Unit = if (role != "off") writes.on(event)
+    override def onOtherEvent(event: SparkListenerEvent): Unit = if (role != "off") {
+      lastWork = lastWork.max(System.currentTimeMillis)
+      writes.on(event)
+    }
     override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = close()
   }
   context.addSparkListener(listener)
@@ -43,22 +50,28 @@ final class Application(val context: SparkContext) {
   }
 
   /**
-   * Starts the engine in the background when there is none. One that could not start, or that died, is
-   * started again after a pause that doubles, so that a user without a working engine is left in peace.
+   * Starts the engine in the background when there is none and the user pauses. One that could not start,
+   * or that died, is started again after a while that doubles, so that a user without a working engine is
+   * left in peace.
    */
   def wakeEngine(): Unit =
-    if (role != "off" && System.currentTimeMillis >= quietUntil) {
-      quietUntil = System.currentTimeMillis + 1000
-      val thread = new Thread(() => wake(), "headwater-wake")
+    if (missing && role != "off" && System.currentTimeMillis >= quietUntil && waking.compareAndSet(false, true)) {
+      val thread = new Thread(() => try wake() finally waking.set(false), "headwater-wake")
       thread.setDaemon(true)
       thread.start()
     }
 
-  private def wake(): Unit = synchronized {
-    if (!closed && !context.isStopped && engine.forall(_.failure.nonEmpty)) {
-      quietUntil = System.currentTimeMillis + pause
-      pause = (pause * 2).min(LastPauseMillis)
-      try startEngine() catch { case refused: HeadwaterException => log.error(refused.text) }
+  private def missing: Boolean = engine.forall(_.failure.nonEmpty)
+
+  private def wake(): Unit = {
+    val atLast = System.currentTimeMillis + LongestWaitMillis
+    while (System.currentTimeMillis < (lastWork + PauseMillis).min(atLast) && missing) Thread.sleep(100)
+    synchronized {
+      if (!closed && !context.isStopped && missing) {
+        quietUntil = System.currentTimeMillis + retryMillis
+        retryMillis = (retryMillis * 2).min(LastRetryMillis)
+        try startEngine() catch { case refused: HeadwaterException => log.error(refused.text) }
+      }
     }
   }
 
@@ -70,9 +83,11 @@ final class Application(val context: SparkContext) {
 
 object Application {
   private val log = LoggerFactory.getLogger("io.headwater")
-  private val IdleMillis = 3000L
-  private val FirstPauseMillis = 60000L
-  private val LastPauseMillis = 3600000L
+  private val StartupMillis = 5000L
+  private val PauseMillis = 3000L
+  private val LongestWaitMillis = 20000L
+  private val FirstRetryMillis = 60000L
+  private val LastRetryMillis = 3600000L
   private var current: Option[Application] = None
   private var watching = false
 
@@ -108,9 +123,6 @@ object Application {
       context = Contexts.active
     }
     synchronized { watching = false }
-    context.map(of).foreach { application =>
-      Thread.sleep(IdleMillis)
-      application.wakeEngine()
-    }
+    context.map(of).foreach(_.wakeEngine())
   }
 }

@@ -1,0 +1,158 @@
+"""Which periods a window selects, and which periods select one ([Xu23] §2.2).
+
+A period is an integer: hours since 1970 in UTC, days and ISO weeks since 1970, months, quarters and
+years since the year 0. A window maps a period t to the range [first(t), last(t)], and neither end ever
+decreases with t. So the periods whose range holds u are a range too, and bisection finds its ends:
+
+    t in forward(w, u)  <=>  u in backward(w, t)
+
+holds by construction, whatever calendars and time zones do between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from headwater.model.calendar import Into, Shift, Unit, Window
+
+Period = int
+Range = tuple[Period | None, Period | None]
+"""Both ends belong to it; ``None`` is an open end. It is empty when the first end is above the last."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_HOURS = 24
+_MONTHS = {Unit.MONTH: 1, Unit.QUARTER: 3, Unit.YEAR: 12}
+
+
+def backward(window: Window, period: Period) -> Range:
+    """The upstream periods that a downstream period is computed from."""
+    return _end(window, period, first=True), _end(window, period, first=False)
+
+
+def forward(window: Window, period: Period) -> Range:
+    """The downstream periods that are computed from an upstream one."""
+    guess = _overlapped(window.upstream, period, window.of, window.zone)[0]
+    starts, ends = backward(window, guess)
+    first = None if ends is None else _least(lambda t: _end(window, t, first=False) >= period, guess)
+    last = None if starts is None else _least(lambda t: _end(window, t, first=True) > period, guess) - 1
+    return first, last
+
+
+def contains(found: Range, period: Period) -> bool:
+    first, last = found
+    return (first is None or first <= period) and (last is None or period <= last)
+
+
+def first_day(unit: Unit, period: Period) -> int:
+    """The day, counted from 1970-01-01, on which a period longer than an hour begins."""
+    match unit:
+        case Unit.DAY:
+            return period
+        case Unit.WEEK:
+            return period * 7 - 3  # 1970-01-01 was a Thursday
+        case _:
+            year, month = divmod(period * _MONTHS[unit], 12)
+            return days_from_civil(year, month + 1, 1)
+
+
+def of_day(unit: Unit, day: int) -> Period:
+    """The period, longer than an hour, that holds a day."""
+    match unit:
+        case Unit.DAY:
+            return day
+        case Unit.WEEK:
+            return (day + 3) // 7
+        case _:
+            year, month, _ = civil_from_days(day)
+            return (year * 12 + month - 1) // _MONTHS[unit]
+
+
+def days_from_civil(year: int, month: int, day: int) -> int:
+    """Days from 1970-01-01 in the proleptic Gregorian calendar, for any year.
+
+    Months are counted from March, so that a leap day is a year's last; an era is 400 years.
+    """
+    shifted = year - (month <= 2)
+    era, of_era = divmod(shifted, 400)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
+
+
+def civil_from_days(day: int) -> tuple[int, int, int]:
+    """Year, month and day of month: the inverse of ``days_from_civil``."""
+    era, of_era = divmod(day + 719468, 146097)
+    year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    shifted = (5 * of_year + 2) // 153
+    month = (shifted + 2) % 12 + 1
+    return era * 400 + year + (month <= 2), month, of_year - (153 * shifted + 2) // 5 + 1
+
+
+# --- inside
+
+
+def _end(window: Window, period: Period, first: bool) -> Period | None:
+    unit, at = window.of, period
+    for step in window.steps:
+        match step:
+            case Shift(lower, upper):
+                by = lower if first else upper
+                if by is None:
+                    return None
+                at += by
+            case Into(into):
+                at = _overlapped(unit, at, into, window.zone)[0 if first else 1]
+                unit = into
+    return at
+
+
+def _overlapped(unit: Unit, period: Period, into: Unit, zone: str) -> tuple[Period, Period]:
+    """The first and the last period of one unit that overlap a period of another."""
+    if unit is into:
+        return period, period
+    if unit is Unit.HOUR:
+        holding = of_day(into, _day_of_hour(period, zone))
+        return holding, holding
+    start, end = first_day(unit, period), first_day(unit, period + 1)
+    if into is Unit.HOUR:
+        return _first_hour(start, zone), _first_hour(end, zone) - 1
+    return of_day(into, start), of_day(into, end - 1)
+
+
+@lru_cache(maxsize=65536)
+def _first_hour(day: int, zone: str) -> Period:
+    """The first hour that begins on a day or after it: a zone may skip a day altogether."""
+    return _least(lambda hour: _day_of_hour(hour, zone) >= day, day * _HOURS)
+
+
+def _day_of_hour(hour: Period, zone: str) -> int:
+    """The day on which an hour begins in a zone. Beyond the years that Python knows, days are of UTC."""
+    if zone == "UTC":
+        return hour // _HOURS
+    try:
+        local = (_EPOCH + timedelta(hours=hour)).astimezone(ZoneInfo(zone))
+    except OverflowError:
+        return hour // _HOURS
+    return days_from_civil(local.year, local.month, local.day)
+
+
+def _least(holds: Callable[[Period], bool], guess: Period) -> Period:
+    """The least period for which ``holds``, which never turns false again; found by galloping from a guess."""
+    stride = 1
+    if holds(guess):
+        above = guess
+        while holds(above - stride):
+            above, stride = above - stride, stride * 2
+        below = above - stride
+    else:
+        below = guess
+        while not holds(below + stride):
+            below, stride = below + stride, stride * 2
+        above = below + stride
+    while above - below > 1:
+        middle = (below + above) // 2
+        below, above = (below, middle) if holds(middle) else (middle, above)
+    return above

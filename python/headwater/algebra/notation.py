@@ -1,0 +1,217 @@
+"""Windows and periods as text.
+
+window  := [end] '..' [end] | end            DAY - 3 .. DAY - 1      .. MONTH      DAY ..
+end     := UNIT part*                        WEEK.days()             (WEEK - 1).days() + 2
+part    := ('+' | '-') number | '.' units '(' [zone in quotes] ')'
+"""
+
+from __future__ import annotations
+
+import re
+
+from headwater.algebra.calendar import civil_from_days, days_from_civil, first_day, of_day
+from headwater.model.calendar import Into, Shift, Unit, Window
+from headwater.model.error import DefinitionError
+
+_TOKEN = re.compile(r"\s*(?:(\.\.)|([A-Za-z]+)|(\d+)|'([^']*)'|([().+-]))")
+_METHODS = {f"{unit.value.lower()}s": unit for unit in Unit}
+
+_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[ T]?(\d\d)(?::?\d\d(?::?\d\d(?:\.\d+)?)?)?)?")
+_MONTH = re.compile(r"(\d{4})-?(\d\d)")
+_QUARTER = re.compile(r"(\d{4})-?Q([1-4])")
+_WEEK = re.compile(r"(\d{4})-?W(\d\d)")
+_YEAR = re.compile(r"\d{4}")
+
+
+def is_window(text: str) -> bool:
+    """Whether a text speaks of partition variables (and is no SQL expression)."""
+    return re.match(rf"[\s(]*(\.\.\s*\(*)?({'|'.join(unit.value for unit in Unit)})\b(?!\s*\()", text) is not None
+
+
+def parse_window(text: str) -> Window:
+    """The window that a text stands for.
+
+    Raises:
+        DefinitionError: it is none; the message shows where it stops being one.
+    """
+    return _Parser(text).window()
+
+
+def spell_window(window: Window) -> str:
+    """The text that ``parse_window`` reads as this window."""
+    last = window.steps[-1] if window.steps and isinstance(window.steps[-1], Shift) else None
+    if last is None or last.first == last.last:
+        return _spell_end(window, window.steps)
+    before = window.steps[:-1]
+    ends = [
+        None if each is None else _spell_end(window, (*before, Shift(each, each))) for each in (last.first, last.last)
+    ]
+    return " .. ".join(each or "" for each in ends).strip()
+
+
+def parse_period(text: str | None, unit: Unit) -> int | None:
+    """The period of a partition value: ISO dates, timestamps and labels, or a month, quarter, ISO week or year
+    on its own. ``None`` when the text is of no period."""
+    if text is None:
+        return None
+    if match := _DATE.fullmatch(text):
+        day = _day(int(match[1]), int(match[2]), int(match[3]))
+        if day is None:
+            return None
+        return day * 24 + int(match[4] or 0) if unit is Unit.HOUR else of_day(unit, day)
+    if unit is Unit.MONTH and (match := _MONTH.fullmatch(text)) and 1 <= int(match[2]) <= 12:
+        return int(match[1]) * 12 + int(match[2]) - 1
+    if unit is Unit.QUARTER and (match := _QUARTER.fullmatch(text)):
+        return int(match[1]) * 4 + int(match[2]) - 1
+    if unit is Unit.WEEK and (match := _WEEK.fullmatch(text)):
+        return of_day(Unit.WEEK, days_from_civil(int(match[1]), 1, 4)) + int(match[2]) - 1
+    if unit is Unit.YEAR and _YEAR.fullmatch(text):
+        return int(text)
+    return None
+
+
+def spell_period(period: int, unit: Unit, column_type: str) -> str:
+    """The partition value of a period in a column of this type, as the catalog spells it."""
+    hour = 0
+    if unit is Unit.HOUR:
+        day, hour = divmod(period, 24)
+    else:
+        day = first_day(unit, period)
+    year, month, of_month = civil_from_days(day)
+    date = f"{year:04d}-{month:02d}-{of_month:02d}"
+    match column_type.lower(), unit:
+        case (("timestamp" | "timestamp_ntz"), _):
+            return f"{date} {hour:02d}:00:00"
+        case "date", _:
+            return date
+        case (("int" | "bigint" | "smallint"), Unit.YEAR):
+            return str(year)
+        case (("int" | "bigint"), Unit.MONTH):
+            return f"{year:04d}{month:02d}"
+        case (("int" | "bigint"), Unit.HOUR):
+            return f"{date.replace('-', '')}{hour:02d}"
+        case (("int" | "bigint"), _):
+            return date.replace("-", "")
+        case _:
+            return _label(period, unit, date, hour)
+
+
+# --- inside
+
+
+def _label(period: int, unit: Unit, date: str, hour: int) -> str:
+    match unit:
+        case Unit.HOUR:
+            return f"{date} {hour:02d}"
+        case Unit.DAY:
+            return date
+        case Unit.MONTH:
+            return date[:-3]
+        case Unit.QUARTER:
+            return f"{period // 4:04d}-Q{period % 4 + 1}"
+        case Unit.YEAR:
+            return date[:-6]
+        case Unit.WEEK:
+            year = civil_from_days(first_day(unit, period) + 3)[0]  # a week is of the year of its Thursday
+            return f"{year:04d}-W{period - of_day(unit, days_from_civil(year, 1, 4)) + 1:02d}"
+
+
+def _day(year: int, month: int, day: int) -> int | None:
+    found = days_from_civil(year, month, day) if 1 <= month <= 12 and 1 <= day <= 31 else None
+    return found if found is not None and civil_from_days(found) == (year, month, day) else None
+
+
+def _spell_end(window: Window, steps) -> str:
+    text, shifted = window.of.value, False
+    for step in steps:
+        match step:
+            case Shift(0, _):
+                pass
+            case Shift(first, _):
+                text, shifted = f"{text} {'-' if first < 0 else '+'} {abs(first)}", True
+            case Into(unit):
+                zone = f"'{window.zone}'" if window.zone != "UTC" and Unit.HOUR in (unit, window.of) else ""
+                text, shifted = f"{f'({text})' if shifted else text}.{unit.value.lower()}s({zone})", False
+    return text
+
+
+class _Parser:
+    """A recursive descent over the tokens of one window."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+
+    def window(self) -> Window:
+        found = self._range()
+        if self._text[self._at :].strip():
+            self._refuse("a window ends here")
+        return found
+
+    def _range(self) -> Window:
+        if self._take(".."):
+            return self._end().and_earlier()
+        first = self._end()
+        if not self._take(".."):
+            return first
+        if not self._text[self._at :].strip():
+            return first.and_later()
+        try:
+            return first.to(self._end())
+        except ValueError:
+            self._refuse("both ends of a range need the same variable and the same units")
+
+    def _end(self) -> Window:
+        if self._take("("):
+            found = self._end()
+            if not self._take(")"):
+                self._refuse("a ) is missing")
+        else:
+            name = self._word()
+            if name not in Unit.__members__:
+                self._refuse(f"one of {', '.join(Unit.__members__)} is expected")
+            found = Window(Unit[name])
+        while True:
+            if self._take("+"):
+                found = found + self._number()
+            elif self._take("-"):
+                found = found - self._number()
+            elif self._take("."):
+                found = self._method(found)
+            else:
+                return found
+
+    def _method(self, found: Window) -> Window:
+        unit = _METHODS.get(self._word())
+        if unit is None or not self._take("("):
+            self._refuse(f"one of {', '.join(f'{each}()' for each in _METHODS)} is expected")
+        match = _TOKEN.match(self._text, self._at)
+        zone = match[4] if match else None
+        if zone:
+            self._at = match.end()
+        if not self._take(")"):
+            self._refuse("a ) is missing")
+        return found.into(unit, zone)
+
+    def _word(self) -> str:
+        match = _TOKEN.match(self._text, self._at)
+        if not match or not match[2]:
+            return ""
+        self._at = match.end()
+        return match[2]
+
+    def _number(self) -> int:
+        match = _TOKEN.match(self._text, self._at)
+        if not match or not match[3]:
+            self._refuse("a number of periods is expected")
+        self._at = match.end()
+        return int(match[3])
+
+    def _take(self, token: str) -> bool:
+        match = _TOKEN.match(self._text, self._at)
+        if match and token in (match[1], match[5]):
+            self._at = match.end()
+            return True
+        return False
+
+    def _refuse(self, why: str) -> None:
+        raise DefinitionError("WINDOW", f"'{self._text[: self._at]}' ⟨here⟩ '{self._text[self._at :]}': {why}")

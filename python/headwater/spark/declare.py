@@ -1,0 +1,149 @@
+"""Carries out ``CREATE [OR REPLACE] MATERIALIZED VIEW``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from headwater.algebra import graph
+from headwater.engine import report
+from headwater.model.error import DefinitionError, StatementError
+from headwater.model.event import Declared
+from headwater.model.partition import WHOLE
+from headwater.model.view import Definition
+from headwater.runtime import Runtime
+from headwater.spark import catalog, sql, syntax
+from headwater.spark.define import Analyst, view_name
+from headwater.spark.observer import Observer
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+from headwater.spark.waiting import Waiting
+
+Answer = list[list[Any]]
+
+
+@frozen
+class Declarations:
+    """Declares views to one engine, and fills them."""
+
+    runtime: Runtime
+    observer: Observer
+    analyst: Analyst
+    sessions: Sessions
+    shim: Shim
+    waiting: Waiting
+
+    def create(self, message: Mapping[str, Any]) -> Answer:
+        """What a ``create`` message asks for; one row that says what was done.
+
+        Raises:
+            HeadwaterError: the declaration is refused, in words for the user.
+        """
+        view, replace = view_name(message), message["or_replace"]
+        if replace and message["if_not_exists"]:
+            raise StatementError("CREATE OR REPLACE and IF NOT EXISTS exclude each other; use one of them")
+        with self.runtime.lock:
+            known = self.runtime.state.views.get(view)
+        if known is not None and message["if_not_exists"]:
+            return [[f"{view} exists already; nothing was done"]]
+        if known is not None and not replace:
+            raise DefinitionError(
+                "EXISTS", f"the materialized view {view} exists already; use CREATE OR REPLACE to redefine it"
+            )
+        definition = self.analyst.declared(message)
+        session = self.sessions.of(definition)
+        if known is None and session.catalog.tableExists(sql.quoted(view)):
+            raise DefinitionError(
+                "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
+            )
+        definition = self._rooted(definition, known.definition if known else None)
+        self._refuse_cycle(definition)
+        if known is None:
+            return self._declare(definition, message)
+        if _same(known.definition, definition):
+            return [[f"{view} has this definition already; nothing was done"]]
+        return self._redeclare(definition, known.definition, message)
+
+    def _declare(self, definition: Definition, message: Mapping[str, Any]) -> Answer:
+        self.observer.baseline(definition)
+        self.shim.make(catalog.first_location(definition))
+        catalog.create(self.sessions.of(definition), definition)
+        return self._fill(definition, "created", message)
+
+    def _redeclare(self, definition: Definition, before: Definition, message: Mapping[str, Any]) -> Answer:
+        session, view = self.sessions.of(definition), definition.view
+        self.observer.baseline(definition)
+        catalog.store(session, definition, before)
+        catalog.describe(session, definition)
+        if _same_data(before, definition):
+            self.runtime.record(
+                lambda _, version: Declared(self._now(), version, definition, "was redescribed", fill=False)
+            )
+            return [[f"{view} is redefined and keeps its data: its query means the same"]]
+        return self._fill(definition, "replaced", message)
+
+    def _fill(self, definition: Definition, done: str, message: Mapping[str, Any]) -> Answer:
+        view, why = definition.view, "was created" if done == "created" else "was redefined"
+        since = self.runtime.seq
+        event = self.runtime.change(view, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
+        if definition.option("fill", "now") == "later":
+            return [[f"{view} is declared; it is filled in the background"]]
+        self.waiting.hurry()
+        rows = self.waiting.until_view_fresh(view, event.version, message, since)
+        made = [row for row in rows if row[9] == "published"]
+        total = sum(row[6] or 0 for row in made)
+        with self.runtime.lock:
+            state = self.runtime.state
+            # A query over empty tables is filled, and has no partition to show for it.
+            held = not rows and view in state.views and report.behind(state, view)
+            because = report.waits(state, view, self._now()) if held else ""
+        if held:
+            return [[f"{view} {done}, but not filled yet: {because}"]]
+        return [[f"{view} {done}: {len(made)} partition{'s' if len(made) != 1 else ''}, {total} rows"]]
+
+    def _rooted(self, definition: Definition, before: Definition | None) -> Definition:
+        if before is not None:
+            return evolve(definition, root=before.root)
+        database, _, name = definition.view.rpartition(".")
+        base = self.sessions.of(definition).catalog.getDatabase(database).locationUri
+        with self.runtime.lock:
+            taken = {view.definition.root for view in self.runtime.state.views.values()}
+        wanted = root = f"{base.rstrip('/')}/{name}"
+        number = 2
+        while root in taken:  # by a view that had this name before it was renamed
+            root, number = f"{wanted}_{number}", number + 1
+        return evolve(definition, root=root)
+
+    def _refuse_cycle(self, definition: Definition) -> None:
+        with self.runtime.lock:
+            sources = {name: view.definition.sources for name, view in self.runtime.state.views.items()}
+        cycle = graph.cycle({**sources, definition.view: definition.sources})
+        if cycle:
+            raise DefinitionError("CYCLE", f"{definition.view} would read itself: {' reads '.join(reversed(cycle))}")
+
+    def _now(self) -> int:
+        return self.runtime.clock.now()
+
+
+def _same(known: Definition, asked: Definition) -> bool:
+    """Whether a declaration says nothing new: it may differ in blanks, comments and the case of words."""
+
+    def written(definition: Definition) -> tuple:
+        return evolve(definition, query=syntax.canonical(definition.query)).statement
+
+    return known.fingerprint == asked.fingerprint and written(known) == written(asked)
+
+
+def _same_data(known: Definition, asked: Definition) -> bool:
+    """Whether two definitions give the same files: they differ in comments and properties at most."""
+
+    def data(definition: Definition) -> tuple:
+        columns = [(column.name, column.type) for column in definition.columns]
+        return (
+            columns, definition.partitioned_by, definition.format, definition.settings, definition.fingerprint,
+            definition.dependencies,
+        )  # fmt: skip
+
+    return data(known) == data(asked)

@@ -1,0 +1,48 @@
+"""Which view a user means by a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headwater.model.error import StatementError
+from headwater.runtime import Runtime
+from headwater.spark import syntax
+from headwater.spark.define import canonical
+
+
+class Names:
+    """The names of one engine's views, as a session's statements spell them."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def known(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
+        """The view of this name.
+
+        Raises:
+            StatementError: there is none; those that there are, are listed.
+        """
+        view = self.find(name, message)
+        if view is None:
+            raise StatementError(self.unknown(name))
+        return view
+
+    def find(self, name: syntax.Name, message: Mapping[str, Any]) -> str | None:
+        """The view of this name, if there is one."""
+        qualified = self.qualified(name, message).lower()
+        with self._runtime.lock:
+            return next((each for each in self._runtime.state.views if each.lower() == qualified), None)
+
+    def qualified(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
+        """database.name, in the session's database where the name gives none."""
+        parts = name[1:] if len(name) == 3 and name[0].lower() == "spark_catalog" else name
+        full = (message["session"]["database"], *parts) if len(parts) == 1 else parts
+        return canonical(".".join(full), message)
+
+    def unknown(self, name: syntax.Name) -> str:
+        """What to say of a name that no view has."""
+        with self._runtime.lock:
+            known = sorted(self._runtime.state.views)
+        listed = f"there are {', '.join(known[:10])}" if known else "there is none yet"
+        return f"there is no materialized view {'.'.join(name)}; {listed}"
