@@ -27,7 +27,7 @@ SCRIPT = [TABLE, INSERT, *["SELECT count(*) FROM writes"] * 4, INSERT, *["SELECT
 def run(quick: bool) -> dict[str, Any]:
     with scratch() as place:
         writes = _writes(place, rounds=2 if quick else 10, inserts=5 if quick else 20)
-        starts = _starts(place, runs=1 if quick else 7)
+        starts = _starts(place, runs=1 if quick else 12)
     delays = writes.pop("delays")
     goals = [
         _overhead("INSERT with the extension and no view", writes["on"]),
@@ -99,21 +99,20 @@ def _delay(worker: Worker, warehouse: Path) -> float:
 
 
 def _starts(place: Path, runs: int) -> dict[str, Any]:
-    seconds: dict[str, list[float]] = {"off": [], "on": []}
-    first: dict[str, list[float]] = {"off": [], "on": []}
+    taken: dict[str, list[list[float]]] = {"off": [], "on": []}
     for turn in range(runs):
         for name in ("off", "on") if turn % 2 else ("on", "off"):
             console.log(f"run {turn + 1} of {runs}: ten statements in a new process, {name}")
             worker = Worker(place / f"start-{name}-{turn}", extension() if name == "on" else {})
-            taken = worker.run(*SCRIPT)
+            taken[name].append(worker.run(*SCRIPT))
             worker.close()
-            seconds[name].append(sum(taken))
-            first[name].append(taken[0])
+    scripts = {name: [sum(each) for each in found] for name, found in taken.items()}
+    typical = {name: [statistics.median(each) for each in zip(*found, strict=True)] for name, found in taken.items()}
     return {
-        "script": seconds,
-        "first_statement": first,
-        "ratio": ratio(seconds["on"], seconds["off"]),
-        "first_ratio": ratio(first["on"], first["off"]),
+        "statements": taken,
+        "typical": typical,
+        "ratio": ratio(scripts["on"], scripts["off"]),
+        "ratio_of_typical": sum(typical["on"]) / sum(typical["off"]),
     }
 
 

@@ -26,7 +26,8 @@ from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
 from headwater.ledger.compare import differences, revisited
 from headwater.model.action import Action, Clean, Launch
-from headwater.model.dependency import Computed, Expression, Same
+from headwater.model.calendar import Window
+from headwater.model.dependency import Computed, Expression, Same, Windowed
 from headwater.model.error import LeaseLost, RefreshFailed
 from headwater.model.event import (
     Changed,
@@ -50,12 +51,12 @@ from headwater.store import codec
 Content = dict[Slice, int]
 Tables = Mapping[str, Content]
 
-SPREAD: tuple[tuple[Value, ...], ...] = (("0",), ("1",), ("0", "1"), (None,), ("2",))
+SPREAD: tuple[tuple[Value, ...], ...] = (("2000",), ("2001",), ("2000", "2001"), (None,), ("2002",))
 """Values of a free column that a source partition's content can send rows to."""
 
 IMAGES: dict[str, Callable[..., Value]] = {
     "half": lambda value: None if value is None else str(int(value) // 2),
-    "flag": lambda value: "0" if value in (None, "0") else "1",
+    "flag": lambda value: "2000" if value in (None, "2000") else "2001",
     "sum": lambda left, right: str(int(left or 0) + int(right or 0)),
     "none": lambda value: None,
 }
@@ -94,10 +95,19 @@ def _targets(columns: Sequence[str], known: Mapping[str, Expression], source: Sl
                 values: tuple[Value, ...] = (source.value(name),)
             case Computed(sql, inputs):
                 values = (image(sql, [source.value(each) for each in inputs]),)
+            case Windowed(name, window):
+                values = _years(source.value(name), window)
             case None:
                 values = SPREAD[(content >> position) % len(SPREAD)]
         targets = [Slice((*each.bound, (column, value))) for each in targets for value in values]
     return targets
+
+
+def _years(value: Value, window: Window) -> tuple[Value, ...]:
+    """The years whose window, a shift, holds a year; rows of no year are of no window."""
+    [shift] = window.steps
+    years = () if value is None else range(int(value) - shift.last, int(value) - shift.first + 1)
+    return tuple(f"{year:04d}" for year in years)
 
 
 def restricted(content: Content, slices: Iterable[Slice]) -> Content:

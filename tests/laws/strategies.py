@@ -10,14 +10,15 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from reference import Machine, World, computed
 
-from headwater.model.dependency import Dependency, Expression, Occurrence, Same
+from headwater.model.calendar import Shift, Unit, Window
+from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.event import Altered, Broken, Hurried, Renamed, Requested, Resumed, Suspended
 from headwater.model.partition import Slice, Value
 from headwater.model.state import Status
 from headwater.model.view import Definition
 
 HARDER = int(os.environ.get("HEADWATER_EXAMPLES", "1"))
-VALUES: tuple[Value, ...] = ("0", "1", "2", None)
+VALUES: tuple[Value, ...] = ("2000", "2001", "2002", None)
 SHAPES: tuple[tuple[str, ...], ...] = ((), ("a",), ("b",), ("a", "b"))
 
 values = st.sampled_from(VALUES)
@@ -44,13 +45,16 @@ def partitions(columns: Sequence[str]) -> st.SearchStrategy[Slice]:
 
 @st.composite
 def expressions(draw: st.DrawFn, available: Sequence[str]) -> Expression | None:
-    """How a view's column comes from a source: the same, computed, or (``None``) free."""
-    kind = draw(st.sampled_from(("same", "same", "computed", "free"))) if available else "free"
+    """How a view's column comes from a source: the same, computed, of a window, or (``None``) free."""
+    kind = draw(st.sampled_from(("same", "same", "computed", "windowed", "free"))) if available else "free"
     if kind == "free":
         return None
     column = draw(st.sampled_from(tuple(available)))
     if kind == "same":
         return Same(column)
+    if kind == "windowed":
+        first, last = draw(st.sampled_from(((-1, -1), (-1, 0), (0, 1), (-2, -1))))
+        return Windowed(column, Window(Unit.YEAR, (Shift(first, last),)), "string")
     if len(available) == 2 and draw(st.booleans()):
         return computed("sum", *available)
     return computed(draw(st.sampled_from(("half", "flag", "none"))), column)

@@ -133,6 +133,25 @@ def test_a_map_stated_later(spark: SparkSession, warehouse: Path) -> None:
     assert depends == f"  depends on {database(spark)}.sales as a whole: the property says all (stated)"
 
 
+def test_a_window_stated(spark: SparkSession, warehouse: Path) -> None:
+    """A moving sum over two days: nothing can be derived, the property says which days a day reaches."""
+    spark.sql("CREATE TABLE sales (amount INT, day DATE) USING parquet PARTITIONED BY (day)")
+    spark.sql("INSERT INTO sales SELECT 1, DATE '2024-02-27' + CAST(id AS INT) FROM range(5)")
+    query = (
+        "SELECT s.day, sum(p.amount) AS total FROM (SELECT DISTINCT day FROM sales) s "
+        "JOIN sales p ON p.day BETWEEN s.day - 1 AND s.day GROUP BY s.day"
+    )
+    spark.sql(
+        "CREATE MATERIALIZED VIEW moving PARTITIONED BY (day) "
+        f"TBLPROPERTIES ('headwater.dependency.sales' = 'DAY - 1 .. DAY') AS {query}"
+    )
+    followed = follow(spark, warehouse, "INSERT INTO sales VALUES (5, DATE '2024-02-28')")
+    assert followed == {"moving": {"day=2024-02-28", "day=2024-02-29"}}
+    assert_equals_query(spark, "moving", query)
+    [_, depends] = [row["plan"] for row in spark.sql("EXPLAIN REFRESH moving").collect()]
+    assert depends == f"  depends on {database(spark)}.sales by day = DAY - 1 .. DAY OF day (stated)"
+
+
 # --- what a refresh reads
 
 
