@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -29,6 +30,13 @@ log = logging.getLogger("headwater")
 
 LEASE = 15_000
 """How long (ms) an engine may act without renewing; after it, another takes over."""
+
+
+class SystemClock:
+    """The time of day."""
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
 
 
 class Runtime:

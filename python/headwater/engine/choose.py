@@ -17,6 +17,7 @@ from attrs import frozen
 
 from headwater.algebra.dependency import forward_all
 from headwater.engine.coverage import unresolved
+from headwater.engine.hold import hold
 from headwater.engine.policy import patience, settle
 from headwater.engine.reasons import reason
 from headwater.model.event import Started
@@ -77,9 +78,18 @@ def wake_at(state: State, now: int) -> int | None:
 
 
 def due_at(state: State, view: ViewState, origin: Version) -> int:
-    """When a change has settled; at once when somebody waits for it."""
-    at = state.origins[origin].at
-    return at if origin <= state.hurried or state.origins[origin].definition else at + settle(view.definition)
+    """When a change need not wait for others any more; at once when somebody waits for it.
+
+    What reads the changed table is held as long as the freshness downstream allows; what reads only
+    views has settled when they are resolved.
+    """
+    change = state.origins[origin]
+    if origin <= state.hurried or change.definition:
+        return change.at
+    definition = view.definition
+    root = change.table == definition.view or change.table in definition.sources
+    held = hold(state, definition.view) if root else None
+    return change.at + (settle(definition) if held is None else held.millis)
 
 
 def blockers(state: State, view: ViewState) -> list[tuple[Region, dict[Slice, frozenset[Version]]]]:

@@ -34,8 +34,13 @@ def settle(definition: Definition) -> int:
 
 def patience(definition: Definition) -> int:
     """How long a request may be overtaken: its view's freshness bound, if that is shorter."""
-    bound = _stated(definition, "freshness")
+    bound = freshness(definition)
     return PATIENCE if bound is None else min(PATIENCE, bound)
+
+
+def freshness(definition: Definition) -> int | None:
+    """How stale the view may be; ``None`` when it is to be as fresh as possible."""
+    return _stated(definition, "freshness")
 
 
 def _stated(definition: Definition, option: str) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from headwater.algebra.notation import spell_window
 from headwater.engine.choose import blockers, due_at, ready
+from headwater.engine.hold import hold
 from headwater.engine.reasons import of_origin, where
 from headwater.model.dependency import Computed, Dependency, Expression, Same, Windowed
 from headwater.model.event import Event, Failed, Published, Started
@@ -154,7 +155,14 @@ def waits(state: State, name: str, now: int) -> str:
         return f"waits for {', '.join(holding)}, so that both changes come in one refresh"
     oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
     if oldest is not None and due_at(state, view, oldest) > now:
-        return f"starts in {(due_at(state, view, oldest) - now) / 1000:.1f} s, when further changes had time to join"
+        left = f"{(due_at(state, view, oldest) - now) / 1000:.1f} s"
+        held = hold(state, name)
+        if held is None:
+            return f"starts in {left}, when further changes had time to join"
+        return (
+            f"held for {left} more, so that further changes join: {held.path[-1]} may be "
+            f"{held.bound / 1000:g} s behind, of which {held.needed / 1000:.1f} s are kept for the runs of {', '.join(held.path)}"
+        )
     return "ready"
 
 
@@ -182,7 +190,7 @@ def _estimate(state: State, name: str) -> str:
     run, view = state.running.get(name), state.views[name]
     if run is not None:
         return f", running since version {run.version}"
-    return f", about {view.seconds:.1f} s" if view.seconds is not None else ""
+    return f", about {view.took.mean:.1f} s" if view.took is not None else ""
 
 
 def _behind_lines(state: State, view: ViewState, name: str) -> list[str]:

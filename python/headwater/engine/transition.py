@@ -17,6 +17,7 @@ from attrs import evolve
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
 from headwater.engine.coverage import cover, unresolved
+from headwater.engine.hold import learned
 from headwater.engine.policy import back_off, gives_up
 from headwater.model.action import Action, Clean, Launch
 from headwater.model.event import (
@@ -254,7 +255,7 @@ def _published(state: State, view: ViewState, event: Published) -> None:
         del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     view.failures, view.retry_at = 0, 0
-    view.refreshed_at, view.seconds = event.at, event.seconds
+    view.refreshed_at, view.took = event.at, learned(view.took, event.seconds)
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, ""
     if view.released:

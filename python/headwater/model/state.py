@@ -70,6 +70,14 @@ class Run:
     reason: str
 
 
+@frozen
+class Took:
+    """What runs of a view took lately, in seconds: mean and variance."""
+
+    mean: float
+    variance: float
+
+
 @define
 class ViewState:
     """The condition of one view.
@@ -80,7 +88,7 @@ class ViewState:
             publication is a change of its own for them.
         failures: consecutive failed runs.
         retry_at: no run before this time.
-        seconds: how long its last run took.
+        took: how long its runs take; ``None`` before the first.
     """
 
     definition: Definition
@@ -91,7 +99,7 @@ class ViewState:
     failures: int = 0
     retry_at: int = 0
     refreshed_at: int | None = None
-    seconds: float | None = None
+    took: Took | None = None
 
 
 @define

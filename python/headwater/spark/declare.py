@@ -19,7 +19,7 @@ from headwater.spark.define import Analyst, view_name
 from headwater.spark.observer import Observer
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.waiting import Waiting
+from headwater.waiting import Waiting
 
 Answer = list[list[Any]]
 
@@ -91,7 +91,7 @@ class Declarations:
         if definition.option("fill", "now") == "later":
             return [[f"{view} is declared; it is filled in the background"]]
         self.waiting.hurry()
-        rows = self.waiting.until_view_fresh(view, event.version, message, since)
+        rows = self.waiting.until_view_fresh(view, event.version, since=since, token=message["id"])
         made = [row for row in rows if row[9] == "published"]
         total = sum(row[6] or 0 for row in made)
         with self.runtime.lock:

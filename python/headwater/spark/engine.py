@@ -22,7 +22,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headwater.model.error import HeadwaterError, JournalError, StoreError
-from headwater.runtime import Runtime
+from headwater.runtime import Runtime, SystemClock
 from headwater.spark import place
 from headwater.spark.adopt import adopt
 from headwater.spark.attach import attach
@@ -46,11 +46,6 @@ REFUSED = 3  # the exit status with which an engine refuses to start; EngineProc
 DAMAGED = "move it away: a new one is made and the views are adopted from the catalog"
 
 Result = TypeVar("Result")
-
-
-class SystemClock:
-    def now(self) -> int:
-        return time.time_ns() // 1_000_000
 
 
 class Engine:

@@ -27,8 +27,8 @@ from headwater.spark.observer import Observer
 from headwater.spark.options import check_properties, check_settings
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.waiting import Waiting
 from headwater.store.sql import SqlStore
+from headwater.waiting import Waiting
 
 
 class Statements:
@@ -93,7 +93,7 @@ class Statements:
     def _drain(self, message: Mapping[str, Any]) -> Answer:
         since = self._runtime.seq
         self._observer.check()
-        return self.waiting.until_fresh(lambda state: set(state.views), self.waiting.hurry(), message, since)
+        return self._until_all_fresh(message, since)
 
     def _refresh(self, statement: syntax.Refresh, message: Mapping[str, Any]) -> Answer:
         view, since = self._names.known(statement.name, message), self._runtime.seq
@@ -116,7 +116,7 @@ class Statements:
                 ),
             )
         version = self.waiting.hurry()
-        return self.waiting.until_view_fresh(view, version, message, since)
+        return self.waiting.until_view_fresh(view, version, since=since, token=message["id"])
 
     def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
         by_name = {name.lower(): name for name in definition.partitioned_by}
@@ -223,10 +223,13 @@ class Statements:
             self._observer.notice(hint)
         self._observer.hinted()
         limit = duration(message["session"]["settings"].get("spark.headwater.wait.timeout", "1 hour"))
-        self.waiting.until_fresh(
-            lambda state: set(state.views), self.waiting.hurry(), message, since, timeout=limit / 1000
-        )
+        self._until_all_fresh(message, since, limit / 1000)
         return []
+
+    def _until_all_fresh(self, message: Mapping[str, Any], since: int, timeout: float | None = None) -> Answer:
+        return self.waiting.until_fresh(
+            lambda state: set(state.views), self.waiting.hurry(), since=since, token=message["id"], timeout=timeout
+        )
 
     def _catalog_session(self) -> SparkSession:
         """A session for what concerns a view's table only: it depends on no database that may be gone."""

@@ -1,10 +1,9 @@
-"""Statements that wait until views are fresh."""
+"""Waiting until views are fresh: for statements, and for programs that embed the engine."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from headwater.engine import report
 from headwater.engine.settled import settled, upstream
@@ -46,22 +45,22 @@ class Waiting:
         self,
         views: Callable[[State], set[str]],
         version: Version,
-        message: Mapping[str, Any],
-        since: int,
         *,
+        since: int,
+        token: int | None = None,
         only: str | None = None,
         timeout: float | None = None,
     ) -> list[report.Row]:
         """Waits until these views reflect everything recorded up to ``version``, or cannot.
 
         Returns one row for each partition whose refresh ended after journal entry ``since`` (of the
-        view ``only``, if given), runs in their order.
+        view ``only``, if given), runs in their order. ``token`` is what ``abandon`` knows the wait by.
 
         Raises:
             Abandoned: the user gave up waiting.
             StatementError: nobody acts on this store.
         """
-        runtime, token = self._runtime, message["id"]
+        runtime = self._runtime
 
         def done() -> bool:
             return token in self._abandoned or all(
@@ -82,13 +81,15 @@ class Waiting:
         rows = [row for row in report.refreshes(entries) if row[9] != "running"]
         return sorted(rows, key=lambda row: row[0])
 
-    def until_view_fresh(self, view: str, version: Version, message: Mapping[str, Any], since: int) -> list[report.Row]:
+    def until_view_fresh(
+        self, view: str, version: Version, *, since: int, token: int | None = None
+    ) -> list[report.Row]:
         """Waits for a view and all that it reads, as ``until_fresh`` does.
 
         Raises:
             StatementError: the refresh failed, and why; or nobody acts on this store.
         """
-        rows = self.until_fresh(lambda state: upstream(state, view), version, message, since, only=view)
+        rows = self.until_fresh(lambda state: upstream(state, view), version, since=since, token=token, only=view)
         with self._runtime.lock:
             known = self._runtime.state.views.get(view)
         if known is not None and known.failures and not any(row[9] == "published" for row in rows):

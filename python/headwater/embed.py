@@ -1,0 +1,152 @@
+"""Headwater for other programs: the same core over any warehouse, without Spark."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from headwater.algebra import graph
+from headwater.engine import report
+from headwater.model.dependency import Dependency, Expression, Occurrence, Same
+from headwater.model.error import DefinitionError, StatementError
+from headwater.model.event import Changed, Declared, Dropped, Observed
+from headwater.model.partition import WHOLE, Slice, Value
+from headwater.model.view import Definition
+from headwater.ports import Clock, Warehouse
+from headwater.runtime import Runtime, SystemClock
+from headwater.store.sql import SqlStore
+from headwater.waiting import Waiting
+
+
+def table(name: str, /, **columns: str | Expression) -> Dependency:
+    """How a derived table reads a table: for each of its own partition columns, the source's partition
+    column that it equals, or a window over one. A column that is left out may hold anything, so a change
+    reaches all its values.
+
+        table("daily", month=Windowed("day", MONTH.days()))
+    """
+    bound = {column: Same(each) if isinstance(each, str) else each for column, each in columns.items()}
+    return Dependency(name, (Occurrence(tuple(bound.items())),), stated=True)
+
+
+class Engine:
+    """Keeps derived tables consistent in a warehouse that the program brings.
+
+    Nothing happens by itself: the program says what it changed, and ``drain`` refreshes what follows,
+    with ``tracks`` refreshes side by side. What is pending outlives the process in ``store``, a file.
+
+    Raises:
+        StoreError: the store cannot be created or opened, or is not one.
+    """
+
+    def __init__(self, warehouse: Warehouse, store: str | Path, *, tracks: int = 1, clock: Clock | None = None) -> None:
+        self._store = SqlStore(store)
+        holder = f"{socket.gethostname()}:{os.getpid()}:embedded"
+        self._runtime = Runtime(self._store, warehouse, clock or SystemClock(), holder, tracks=tracks)
+        self._waiting = Waiting(self._runtime, self._store)
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+        self.close()
+
+    def close(self) -> None:
+        """Stops refreshing; what is pending stays in the store."""
+        self._runtime.close()
+        self._store.close()
+
+    def declare(
+        self,
+        name: str,
+        query: str,
+        reads: Sequence[Dependency],
+        *,
+        partitioned_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Declares a derived table, or redefines it; one that is declared as before is left alone.
+
+        ``query`` means what the warehouse takes it for. The whole table is pending afterwards.
+
+        Raises:
+            DefinitionError: a map binds a column that the table is not partitioned by, or the table would
+                read itself through others.
+        """
+        for read in reads:
+            for column in {column for occurrence in read.occurrences for column, _ in occurrence.columns}:
+                if column not in partitioned_by:
+                    raise DefinitionError(
+                        "COLUMNS", f"{name} maps {read.source} to {column}, which it is not partitioned by"
+                    )
+        definition = Definition(
+            view=name,
+            query=query,
+            columns=(),
+            partitioned_by=tuple(partitioned_by),
+            properties={f"headwater.{key}": value for key, value in (properties or {}).items()},
+            fingerprint=hashlib.sha256(query.encode()).hexdigest()[:16],
+            dependencies=tuple(reads),
+        )
+        with self._runtime.lock:
+            known = self._runtime.state.views.get(name)
+            sources = {each: view.definition.sources for each, view in self._runtime.state.views.items()}
+        if known is not None and known.definition == definition:
+            return
+        cycle = graph.cycle({**sources, name: definition.sources})
+        if cycle:
+            raise DefinitionError("CYCLE", f"{name} would read itself: {' reads '.join(reversed(cycle))}")
+        why = "was created" if known is None else "was redefined"
+        self._runtime.change(name, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
+
+    def drop(self, name: str) -> None:
+        """Forgets a derived table and lets the warehouse remove it."""
+        self._runtime.record(lambda state, _: Dropped(self._now(), name) if name in state.views else None)
+
+    def changed(self, name: str, *partitions: Mapping[str, Value], gone: bool = False) -> None:
+        """Records that partitions of a table were written (or removed); without any, the whole table was."""
+        slices = [Slice.of(each) for each in partitions] or [WHOLE]
+
+        def event(_state, version: int) -> Changed:
+            seen = tuple(Observed(each, None if gone else str(version)) for each in slices)
+            return Changed(self._now(), version, name, seen, "", 0, "was removed" if gone else "changed")
+
+        self._runtime.change(name, slices, event)
+
+    def drain(self, timeout: float | None = None) -> list[dict]:
+        """Refreshes until nothing is pending that can run, or ``timeout`` seconds are over.
+
+        Returns what was refreshed, a row for each partition, as ``SHOW REFRESHES`` has them.
+        """
+        since = self._runtime.seq
+        rows = self._waiting.until_fresh(
+            lambda state: set(state.views), self._waiting.hurry(), since=since, timeout=timeout
+        )
+        return [dict(zip(report.REFRESHES, row, strict=True)) for row in rows]
+
+    def step(self) -> int | None:
+        """Starts what is due by now, for programs with a loop of their own; when to call again (ms), if known."""
+        return self._runtime.step()
+
+    def explain(self, name: str) -> list[str]:
+        """What a refresh of a derived table would do now, and why.
+
+        Raises:
+            StatementError: there is no such table.
+        """
+        with self._runtime.lock:
+            if name not in self._runtime.state.views:
+                raise StatementError(f"there is no derived table {name}")
+            return report.explain(self._runtime.state, name, self._now())
+
+    def behind(self) -> Iterable[str]:
+        """The derived tables that do not reflect every recorded change yet."""
+        with self._runtime.lock:
+            return [name for name in self._runtime.state.views if report.behind(self._runtime.state, name)]
+
+    def _now(self) -> int:
+        return self._runtime.clock.now()

@@ -1,0 +1,88 @@
+"""How long a change may wait for others, within the freshness that is promised ([Xu23] §4.1, §4.2).
+
+The objective is the least expected cost such that every bound is met with a probability of at least
+``CONFIDENCE``. A refresh costs the same whenever it runs, and one that waits can only be merged with
+more, so the cost never rises with waiting; hence each root of a wave waits as long as the bounds allow:
+
+    hold(v) = min over v and every bounded view d downstream of  bound(d) - sum over the path v … d of
+              (mean + QUANTILE · deviation) of the run time
+
+Adding up the quantiles of a path's jobs, not of their sum, errs towards starting early. Views downstream
+are not held themselves: they run when their inputs are resolved.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from attrs import frozen
+
+from headwater.engine.policy import freshness, settle
+from headwater.model.state import State, Status, Took
+
+CONFIDENCE = 0.95
+QUANTILE = 1.645
+"""The standard normal quantile of ``CONFIDENCE``."""
+
+FORGETTING = 0.25
+"""The weight of the newest run in mean and variance, so that a warehouse that changed is noticed."""
+
+
+@frozen
+class Hold:
+    """A decision: wait ``millis``, because ``path`` of views, of which the last promises ``bound`` (ms),
+    takes ``needed`` (ms) at the stated confidence."""
+
+    millis: int
+    bound: int
+    needed: int
+    path: tuple[str, ...]
+
+
+def learned(before: Took | None, seconds: float) -> Took:
+    """Mean and variance after one more run. A single run tells nothing of the spread: its deviation is
+    taken to be as large as itself."""
+    if before is None:
+        return Took(seconds, seconds**2)
+    surprise = seconds - before.mean
+    return Took(before.mean + FORGETTING * surprise, (1 - FORGETTING) * (before.variance + FORGETTING * surprise**2))
+
+
+def needed(took: Took | None) -> float:
+    """Milliseconds that a run takes with the stated confidence; infinitely many when none was seen."""
+    return inf if took is None else 1000 * (took.mean + QUANTILE * took.variance**0.5)
+
+
+def hold(state: State, name: str) -> Hold | None:
+    """How long a change that the view reads itself may wait; ``None`` when the view promises no freshness,
+    has not run yet, or has no time to spare beyond settling."""
+    definition = state.views[name].definition
+    if freshness(definition) is None:
+        return None
+    found = _slack(state, name, {})
+    if found is None or found.millis <= settle(definition):
+        return None
+    return found
+
+
+def _slack(state: State, name: str, known: dict[str, Hold | None]) -> Hold | None:
+    """The least slack of a view and what is downstream of it; ``None`` when nothing there is bounded."""
+    if name in known:
+        return known[name]
+    view = state.views[name]
+    if view.status is not Status.ACTIVE:
+        known[name] = None
+        return None
+    bound, takes = freshness(view.definition), needed(view.took)
+    ends = [each for reader in state.readers.get(name, ()) if (each := _slack(state, reader, known)) is not None]
+    if bound is not None:
+        ends.append(Hold(bound, bound, 0, ()))
+    tightest = min(ends, key=lambda each: each.millis, default=None)
+    if tightest is not None and takes < inf:
+        tightest = Hold(
+            tightest.millis - round(takes), tightest.bound, tightest.needed + round(takes), (name, *tightest.path)
+        )
+    elif tightest is not None:
+        tightest = Hold(0, tightest.bound, 0, (name, *tightest.path))
+    known[name] = tightest
+    return tightest

@@ -1,0 +1,1 @@
+"""What-if: the same core on a virtual clock."""

@@ -1,0 +1,81 @@
+"""The engine embedded in a program, over a warehouse that is not Spark's."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import headwater
+from headwater import MONTH, Engine, Windowed, table
+from headwater.model.error import DefinitionError, StatementError
+
+EXAMPLE = Path(__file__).parents[2] / "docs/examples/duckdb_tables.py"
+
+
+def test_the_example_keeps_duckdb_tables_consistent(tmp_path: Path) -> None:
+    told = runpy.run_path(str(EXAMPLE))["main"](tmp_path)
+    assert told[0] == "filled: 94 partitions"
+    assert "  month=2024-02: sales[day=2024-02-29] changed" in told
+    assert told[-4:] == [
+        "daily[day=2024-02-29]: sales[day=2024-02-29] changed",
+        "monthly[month=2024-02]: sales[day=2024-02-29] changed",
+        "daily equals its query: True",
+        "monthly equals its query: True",
+    ]
+
+
+def test_the_example_is_short_and_runs_as_a_script() -> None:
+    assert len(EXAMPLE.read_text().splitlines()) < 80
+    ran = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, timeout=120, check=True)
+    assert ran.stdout.count("equals its query: True") == 2
+
+
+def test_it_needs_no_spark() -> None:
+    program = "import sys; sys.modules['pyspark'] = None; from headwater import Engine, table, MONTH"
+    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
+
+
+class Nothing:
+    """A warehouse that is never asked."""
+
+    def remove(self, definition) -> None:
+        self.removed = definition.view
+
+
+def test_what_was_declared_survives_the_process(tmp_path: Path) -> None:
+    with Engine(Nothing(), tmp_path / "store.db") as engine:
+        engine.declare("daily", "q", [table("sales", day="day")], partitioned_by=["day"])
+    with Engine(Nothing(), tmp_path / "store.db") as engine:
+        engine.declare("daily", "q", [table("sales", day="day")], partitioned_by=["day"])
+        assert list(engine.behind()) == ["daily"]
+        assert engine.explain("daily")[0].startswith("daily: ")
+
+
+def test_bad_declarations_are_refused(tmp_path: Path) -> None:
+    with Engine(Nothing(), tmp_path / "store.db") as engine:
+        with pytest.raises(DefinitionError, match="monthly maps daily to month, which it is not partitioned by"):
+            engine.declare("monthly", "q", [table("daily", month=Windowed("day", MONTH.days()))])
+        engine.declare("a", "q", [table("b")])
+        with pytest.raises(DefinitionError, match="would read itself"):
+            engine.declare("b", "q", [table("a")])
+        with pytest.raises(StatementError, match="no derived table c"):
+            engine.explain("c")
+
+
+def test_a_dropped_table_is_removed_from_the_warehouse(tmp_path: Path) -> None:
+    warehouse = Nothing()
+    with Engine(warehouse, tmp_path / "store.db") as engine:
+        engine.declare("a", "q", [table("b")])
+        engine.drop("a")
+        engine.drop("a")
+        assert warehouse.removed == "a"
+        assert list(engine.behind()) == []
+
+
+def test_unknown_names_are_unknown() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Motor'"):
+        headwater.Motor  # noqa: B018
