@@ -12,7 +12,7 @@ from cases import A1, change, end, machine, sound, start, view
 from reference import Machine
 
 from headwater.engine.choose import ready
-from headwater.engine.policy import SETTLE
+from headwater.engine.policy import PATIENCE, SETTLE
 
 FORGETS = (view("x", "a", "g"), view("k", "a", "g"), view("j", "a", "x", "g", "r"), view("d", "a", "j", "k"))
 """G→x→J, G→J, R→J, G→k, J→D, k→D: a change of G and one of R meet at J."""
@@ -90,20 +90,20 @@ def test_at_least_this_version_is_not_contains_the_change():
 
 
 def test_when_c_is_renewed_for_x_alone_d_still_waits_for_a():
-    """c runs out of patience with m and is renewed for X's change only, which makes it newer than A's
-    version: the scalar bound c ≥ A would be met, and D would run without A's change in c."""
+    """A changes after c's patience with what comes later is over: c is renewed for X's change only, which
+    makes it newer than A's version. The scalar bound c ≥ A would be met, and D would run without A's change
+    in c."""
     made = machine({"s": "a", "x": "a"}, *BOUND)
     since = made.state.highest
     change(made, "x", A1)
     x = made.state.highest
-    made.now += 10
+    made.now += PATIENCE
     change(made, "s", A1)
     a = made.state.highest
     made.now += SETTLE
     assert start(made, "b")
     end(made, "b")
     assert start(made, "m")
-    made.now += 60_000
     assert start(made, "c")  # for X alone: m is still renewed for A
     end(made, "c")
     assert runs(made, "c", since) == [frozenset({x})] and made.state.tables["c"].highest > a

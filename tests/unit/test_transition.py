@@ -6,6 +6,7 @@ from cases import A1, A2, B2, change, end, fail_for_good, machine, sound, start,
 from reference import lost
 from strategies import rename
 
+from headwater.engine import queue
 from headwater.engine.choose import ready, wake_at
 from headwater.engine.policy import PATIENCE, SETTLE
 from headwater.model.event import Broken, Changed, Failed, Observed, Published, Requested, Restarted, Resumed, Suspended
@@ -67,6 +68,7 @@ def test_two_slices_in_one_run_keep_their_own_origins():
     run = [each for each in ready(made.state, made.now) if each.view == "v"]
     assert run[0].slices == (A1, A2)
     made.state.views["v"].pending.pop(A2)  # as if a=2 had been published for it
+    queue.touch(made.state, "v")
     [w] = [each for each in ready(made.state, made.now) if each.view == "w"]
     assert dict(w.needs)[A2] == (new,) and new not in dict(w.needs)[A1]
 

@@ -2,8 +2,9 @@
 
 A slice is ready when no slice of its inputs that reaches it is still to be renewed. Because a change
 requests everything it covers at once, "an input is pending or running" and "an input is not resolved
-for an origin this slice carries" are the same, except when newer changes overtake: then the older
-origins, resolved in all inputs, may go alone once the slice's patience is over.
+for an origin this slice carries" are the same, except when newer changes overtake. Those that came within
+the slice's patience after its oldest change are waited for, however long they take through the graph;
+later ones are not: the older origins, resolved in all inputs, go alone.
 
 Pending slices that overlap (``a=1`` and ``b=2`` do) run together, or a partition in both would be
 published twice for one change.
@@ -22,7 +23,7 @@ from headwater.engine.policy import patience, settle
 from headwater.engine.reasons import reason
 from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Region, Slice, overlapping, sort_key
-from headwater.model.state import State, Status, Version, ViewState
+from headwater.model.state import Needs, State, Status, Version, ViewState
 
 
 @frozen
@@ -44,15 +45,14 @@ class Ready:
 def ready(state: State, now: int) -> list[Ready]:
     """Everything that can run at ``now``, at most one run a view, those with the oldest change first."""
     found = []
-    for name in state.order:
+    for name, groups in _free_views(state).items():
         view = state.views[name]
-        if not view.pending or view.status in (Status.SUSPENDED, Status.BROKEN) or name in state.running:
-            continue
         if view.retry_at > now:
             continue
-        each = _ready_of(state, name, view, now)
-        if each is not None:
-            found.append(each)
+        due = [needs for needs in groups if _is_due(state, view, needs, now)]
+        if due:
+            needs = sorted((need for group in due for need in group), key=lambda need: sort_key(need[0]))
+            found.append(Ready(name, tuple(needs)))
     return sorted(found, key=lambda each: (min(each.origins), state.order[each.view]))
 
 
@@ -69,11 +69,10 @@ def started(state: State, chosen: Ready, version: Version, now: int) -> Started:
 def wake_at(state: State, now: int) -> int | None:
     """When something that waits for time alone becomes ready; ``None`` when nothing does."""
     times = []
-    for name, view in state.views.items():
-        if view.pending and view.status in (Status.ACTIVE, Status.FAILED) and name not in state.running:
-            times.append(view.retry_at)
-            for origin in frozenset().union(*view.pending.values()):
-                times += [due_at(state, view, origin), state.origins[origin].at + patience(view.definition)]
+    for name, groups in _free_views(state).items():
+        view = state.views[name]
+        times.append(view.retry_at)
+        times += [due_at(state, view, origin) for needs in groups for origin in _origins(needs)]
     return min((each for each in times if each > now), default=None)
 
 
@@ -109,25 +108,52 @@ def blockers(state: State, view: ViewState) -> list[tuple[Region, dict[Slice, fr
     return found
 
 
-def _ready_of(state: State, name: str, view: ViewState, now: int) -> Ready | None:
+def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:
+    """What can run as far as inputs are concerned, for each view that has any: groups of overlapping slices.
+
+    It is kept in the state and found out anew only for views that ``engine.queue`` noted.
+    """
+    for name in state.stale:
+        groups = _free_groups(state, name) if name in state.views else ()
+        if groups:
+            state.free[name] = groups
+        else:
+            state.free.pop(name, None)
+    state.stale.clear()
+    return state.free
+
+
+def _free_groups(state: State, name: str) -> tuple[Needs, ...]:
+    view = state.views[name]
+    if not view.pending or view.status in (Status.SUSPENDED, Status.BROKEN) or name in state.running:
+        return ()
     blocking = blockers(state, view)
-    needs: list[tuple[Slice, tuple[Version, ...]]] = []
+    found = []
     for group in overlapping(view.pending):
-        free = _free(state, view, group, blocking, now)
-        if any(due_at(state, view, origin) <= now for origin in free):
-            needs += [(each, tuple(sorted(view.pending[each] & free))) for each in group if view.pending[each] & free]
-    return Ready(name, tuple(sorted(needs, key=lambda need: sort_key(need[0])))) if needs else None
+        free = _free(state, view, group, blocking)
+        needs = tuple((each, tuple(sorted(view.pending[each] & free))) for each in group if view.pending[each] & free)
+        if needs:
+            found.append(needs)
+    return tuple(found)
 
 
-def _free(state: State, view: ViewState, group: list[Slice], blocking, now: int) -> frozenset[Version]:
-    """The origins for which all inputs of these slices are resolved, if they may run for them now."""
+def _is_due(state: State, view: ViewState, needs: Needs, now: int) -> bool:
+    return any(due_at(state, view, origin) <= now for origin in _origins(needs))
+
+
+def _origins(needs: Needs) -> set[Version]:
+    return {origin for _, origins in needs for origin in origins}
+
+
+def _free(state: State, view: ViewState, group: list[Slice], blocking) -> frozenset[Version]:
+    """The origins for which these slices may run as far as their inputs are concerned."""
     origins = frozenset().union(*(view.pending[each] for each in group))
-    in_the_way = [(each, reached) for region, reached in blocking for each in group if region.overlaps(each)]
-    if not in_the_way:
-        return origins
-    if now < state.origins[min(origins)].at + patience(view.definition):
+    in_the_way = [reached for region, reached in blocking if any(region.overlaps(each) for each in group)]
+    awaited = {origin for each in group for origin in _origins_at(each, in_the_way)}
+    horizon = state.origins[min(origins)].at + patience(view.definition)
+    if any(state.origins[origin].at < horizon for origin in awaited):
         return frozenset()
-    return origins.difference(*(_origins_at(each, [reached]) for each, reached in in_the_way))
+    return origins - awaited
 
 
 def _origins_at(each: Slice, reached_by: list[dict[Slice, frozenset[Version]]]) -> Iterator[Version]:

@@ -159,10 +159,9 @@ def waits(state: State, name: str, now: int) -> str:
         held = hold(state, name)
         if held is None:
             return f"starts in {left}, when further changes had time to join"
-        return (
-            f"held for {left} more, so that further changes join: {held.path[-1]} may be "
-            f"{held.bound / 1000:g} s behind, of which {held.needed / 1000:.1f} s are kept for the runs of {', '.join(held.path)}"
-        )
+        kept = f"{held.needed / 1000:.1f} s are kept for the runs of {', '.join(held.path)}"
+        promised = f"{held.path[-1]} may be {held.bound / 1000:g} s behind, of which {kept}"
+        return f"held for {left} more, so that further changes join: {promised}"
     return "ready"
 
 

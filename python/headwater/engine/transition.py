@@ -10,12 +10,11 @@ runs before those of its inputs that the same change will renew, and a diamond's
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import evolve
 
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
+from headwater.engine import queue
 from headwater.engine.coverage import cover, unresolved
 from headwater.engine.hold import learned
 from headwater.engine.policy import back_off, gives_up
@@ -38,8 +37,8 @@ from headwater.model.event import (
     Started,
     Suspended,
 )
-from headwater.model.partition import WHOLE, Region, Slice, simplified
-from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Version, ViewState
+from headwater.model.partition import WHOLE, Region, simplified
+from headwater.model.state import Origin, PartitionRecord, State, Status, TableRecord, ViewState
 
 
 def transition(state: State, event: Event) -> tuple[State, list[Action]]:
@@ -55,16 +54,18 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
             _declared(state, event)
         case Evaluated(images=images):
             state.images.update({(sql, inputs): value for sql, inputs, value in images})
+            state.stale.update(state.views)
         case Hurried(version=version):
             state.hurried = max(state.hurried, version)
         case Restarted():
             for run in list(state.running.values()):
-                _put_back(state, run)
+                queue.put_back(state, run)
         case Dropped(view=view):
             return state, _dropped(state, view)
         case Started(view=view) if view in state.views:
             return state, [_started(state, event)]
         case _ if event.view in state.views:
+            queue.touch(state, event.view)
             _of_view(state, state.views[event.view], event)
     return state, []
 
@@ -119,15 +120,17 @@ def _declared(state: State, event: Declared) -> None:
         state.tables.setdefault(name, TableRecord())
     else:
         if name in state.running:
-            _put_back(state, state.running[name])  # what it makes is of the old definition
+            queue.put_back(state, state.running[name])  # what it makes is of the old definition
         known.definition = event.definition
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, ""
         known.failures, known.retry_at = 0, 0
-        if event.fill and known.pending:
-            # Slices of the old definition may mean nothing in the new one.
-            known.pending = {WHOLE: frozenset().union(*known.pending.values())}
-    _rewire(state)
+        if event.fill:
+            queue.widen(state, name)  # slices of the old definition may mean nothing in the new one
+    if known is None and name not in state.readers and all(each in state.order for each in _views_read(state, name)):
+        _append(state, name)
+    else:
+        _rewire(state)
     if event.fill:
         origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True)
         _originate(state, origin, include_self=True)
@@ -146,23 +149,23 @@ def _join(state: State, name: str) -> None:
         for each, origins in unresolved(state, dependency.source).items():
             hit = forward(dependency, each, state.images)
             for view, slices in {name: hit, **cover(state, name, hit)}.items():
-                _request(state.views[view], slices, origins)
+                queue.request(state, view, slices, origins)
 
 
 def _dropped(state: State, view: str) -> list[Action]:
     if view not in state.views:
         return []
-    running = state.running.pop(view, None)
+    running = state.running.get(view)
+    queue.forget(state, view)
     definition = state.views.pop(view).definition
     state.tables.pop(view, None)
     _rewire(state)
-    _forget_origins(state)
     return [Clean(definition, running.version if running else None)]
 
 
 def _renamed(state: State, old: str, new: str, definition) -> None:
     if old in state.running:
-        _put_back(state, state.running[old])  # it would be published under the old name
+        queue.put_back(state, state.running[old])  # it would be published under the old name
     view = state.views.pop(old)
     view.definition = definition
     state.views[new] = view
@@ -173,6 +176,19 @@ def _renamed(state: State, old: str, new: str, definition) -> None:
 def _rewire(state: State) -> None:
     sources = {name: view.definition.sources for name, view in state.views.items()}
     state.order, state.readers = graph.order(sources), graph.readers(sources)
+    state.stale.update(state.views)
+
+
+def _append(state: State, name: str) -> None:
+    """Puts a new view that nothing reads behind all others; the graph is large and mostly the same."""
+    state.order[name] = len(state.order)
+    for source in dict.fromkeys(state.views[name].definition.sources):
+        state.readers[source] = tuple(sorted((*state.readers.get(source, ()), name)))
+    state.stale.add(name)
+
+
+def _views_read(state: State, name: str) -> list[str]:
+    return [each for each in state.views[name].definition.sources if each in state.views]
 
 
 # --- requests
@@ -184,53 +200,14 @@ def _originate(state: State, origin: Origin, include_self: bool) -> None:
     if include_self:
         columns = state.views[origin.table].definition.partitioned_by
         reached = {origin.table: simplified(each.keep(columns) for each in origin.slices), **reached}
-    if not reached:
-        return
-    state.origins[origin.version] = origin
-    for view, slices in reached.items():
-        _request(state.views[view], slices, frozenset((origin.version,)))
-
-
-def _request(view: ViewState, slices: Iterable[Slice], origins: frozenset[Version]) -> None:
-    """Merges requests into what is pending: the union of origins for equal slices.
-
-    A slice that another one covers keeps its own origins: a change is on record for no partition
-    that it does not reach. They run together all the same (see ``engine.choose``).
-    """
-    for each in slices:
-        view.pending[each] = view.pending.get(each, frozenset()) | origins
-
-
-def _put_back(state: State, run: Run) -> None:
-    state.running.pop(run.view, None)
-    if run.view in state.views:
-        for each, origins in run.needs:
-            _request(state.views[run.view], (each,), origins)
-
-
-def _forget_origins(state: State) -> None:
-    """An origin is forgotten when no request carries it any more: all it covered is resolved."""
-    live: set[Version] = set()
-    for view in state.views.values():
-        live.update(*view.pending.values())
-    for run in state.running.values():
-        live.update(*(origins for _, origins in run.needs))
-    for version in [each for each in state.origins if each not in live]:
-        del state.origins[version]
+    queue.originate(state, origin, reached)
 
 
 # --- runs
 
 
 def _started(state: State, event: Started) -> Action:
-    view = state.views[event.view]
-    needs = tuple((each, frozenset(origins)) for each, origins in event.needs)
-    for each, carried in needs:
-        rest = view.pending.pop(each, frozenset()) - carried
-        if rest:
-            view.pending[each] = rest
-    run = Run(event.version, event.view, event.slices, needs, event.inputs, event.at, event.mode, event.reason)
-    state.running[event.view] = run
+    run, view = queue.start(state, event), state.views[event.view]
     asked, columns = Region(event.slices), frozenset(view.definition.partitioned_by)
     existing = tuple(
         each
@@ -244,7 +221,7 @@ def _published(state: State, view: ViewState, event: Published) -> None:
     run = state.running.get(event.view)
     if run is None or run.version != event.version:
         return
-    del state.running[event.view]
+    queue.end(state, run)
     record = state.tables.setdefault(event.view, TableRecord())
     for made in event.made:
         record.partitions[made.slice] = PartitionRecord(event.version, made.fingerprint, made.rows, run.inputs)
@@ -264,14 +241,13 @@ def _published(state: State, view: ViewState, event: Published) -> None:
         view.released = view.status is not Status.ACTIVE or bool(view.pending)
         origin = Origin(event.version, event.at, event.view, "was refreshed again", run.slices)
         _originate(state, origin, include_self=False)
-    _forget_origins(state)
 
 
 def _failed(state: State, view: ViewState, event: Failed) -> None:
     run = state.running.get(event.view)
     if run is None or run.version != event.version:
         return
-    _put_back(state, run)
+    queue.put_back(state, run)
     if event.cancelled:
         view.retry_at = event.at + back_off(1)
         return

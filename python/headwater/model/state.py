@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import Enum
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, field, frozen
 
 from headwater.model.partition import Slice, Value
 from headwater.model.view import Definition
@@ -102,9 +103,23 @@ class ViewState:
     took: Took | None = None
 
 
+Needs = tuple[tuple[Slice, tuple[Version, ...]], ...]
+"""Slices, each with the origins on whose behalf it is, or can be, computed."""
+
+
 @define
 class State:
-    """Everything; changed only by ``transition``."""
+    """Everything; changed only by ``transition``.
+
+    Attributes:
+        running: at most one run for each view.
+        origins: the changes that some request is for; ``carried`` counts the slices that carry each.
+        images: values of computed partition columns.
+        hurried: somebody waits for all changes up to this version.
+        order, readers: of the graph of views.
+        stale, free: which views can run as far as their inputs are concerned, and for which that has
+            to be found out anew (see ``engine.choose``).
+    """
 
     views: dict[str, ViewState] = Factory(dict)
     tables: dict[str, TableRecord] = Factory(dict)
@@ -115,3 +130,6 @@ class State:
     highest: Version = 0
     order: dict[str, int] = Factory(dict)
     readers: dict[str, tuple[str, ...]] = Factory(dict)
+    carried: Counter[Version] = field(factory=Counter, eq=False)
+    stale: set[str] = field(factory=set, eq=False)
+    free: dict[str, tuple[Needs, ...]] = field(factory=dict, eq=False)

@@ -1,0 +1,109 @@
+"""The pending requests: put in, taken out, put back. Every change of them goes through here.
+
+An origin is forgotten when no request carries it any more: all that it covered is resolved. So that this
+needs no search, ``State.carried`` counts the slices, pending or running, that carry each origin. Which
+views have to be looked at again for what is ready is noted in ``State.stale``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headwater.model.event import Started
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Origin, Run, State, Version
+
+NONE: frozenset[Version] = frozenset()
+
+
+def touch(state: State, name: str) -> None:
+    """Notes that a view's requests, runs or condition changed, which concerns its readers too."""
+    state.stale.add(name)
+    state.stale.update(state.readers.get(name, ()))
+
+
+def request(state: State, name: str, slices: Iterable[Slice], origins: frozenset[Version]) -> None:
+    """Merges requests into what is pending: the union of origins for equal slices.
+
+    A slice that another one covers keeps its own origins: a change is on record for no partition
+    that it does not reach. They run together all the same (see ``engine.choose``).
+    """
+    pending = state.views[name].pending
+    for each in slices:
+        known = pending.get(each, NONE)
+        new = origins - known
+        if new:
+            pending[each] = known | new if known else origins
+            for origin in new:
+                state.carried[origin] += 1
+    touch(state, name)
+
+
+def originate(state: State, origin: Origin, reached: dict[str, tuple[Slice, ...]]) -> None:
+    """Records an origin with a request for every slice it covers, if there is any."""
+    if reached:
+        state.origins[origin.version] = origin
+        for name, slices in reached.items():
+            request(state, name, slices, frozenset((origin.version,)))
+
+
+def start(state: State, event: Started) -> Run:
+    """Takes what a run is for out of what is pending."""
+    pending = state.views[event.view].pending
+    needs = tuple((each, frozenset(origins)) for each, origins in event.needs)
+    for each, carried in needs:
+        known = pending.pop(each, NONE)
+        for origin in carried - known:
+            state.carried[origin] += 1
+        if known - carried:
+            pending[each] = known - carried
+    run = Run(event.version, event.view, event.slices, needs, event.inputs, event.at, event.mode, event.reason)
+    state.running[event.view] = run
+    touch(state, event.view)
+    return run
+
+
+def end(state: State, run: Run) -> None:
+    """A run is over and what it was for is done."""
+    del state.running[run.view]
+    for _, origins in run.needs:
+        _drop(state, origins)
+    touch(state, run.view)
+
+
+def put_back(state: State, run: Run) -> None:
+    """A run came to nothing; what it was for is pending again."""
+    del state.running[run.view]
+    for each, origins in run.needs if run.view in state.views else ():
+        request(state, run.view, (each,), origins)
+    for _, origins in run.needs:
+        _drop(state, origins)
+    touch(state, run.view)
+
+
+def widen(state: State, name: str) -> None:
+    """Makes one request for the whole view of all that are pending."""
+    pending = state.views[name].pending
+    if pending:
+        request(state, name, (WHOLE,), frozenset().union(*pending.values()))
+        for each in [each for each in pending if each != WHOLE]:
+            _drop(state, pending.pop(each))
+
+
+def forget(state: State, name: str) -> None:
+    """Drops all requests of a view that is no more, and its run."""
+    run = state.running.get(name)
+    if run is not None:
+        end(state, run)
+    pending = state.views[name].pending
+    while pending:
+        _drop(state, pending.popitem()[1])
+    touch(state, name)
+
+
+def _drop(state: State, origins: frozenset[Version]) -> None:
+    for origin in origins:
+        state.carried[origin] -= 1
+        if not state.carried[origin]:
+            del state.carried[origin]
+            state.origins.pop(origin, None)
