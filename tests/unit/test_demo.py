@@ -291,4 +291,5 @@ def test_headwater_is_turned_on_by_a_jar_and_one_setting():
     assert line[line.index("--jars") + 1] == "/x.jar"
     assert f"spark.sql.extensions={session.EXTENSION}" in line
     assert "spark.headwater.role=report" in line
-    assert not any("headwater" in part for part in session.command(Path("/demo"), None, {}))
+    plain = session.command(Path("/demo"), None, {})
+    assert "--jars" not in plain and not any("io.headwater" in part for part in plain)

@@ -6,8 +6,8 @@ import pytest
 
 from headwater.engine import report
 from headwater.engine.choose import ready, wake_at
-from headwater.engine.hold import QUANTILE, hold, learned, needed
-from headwater.engine.policy import SETTLE
+from headwater.engine.hold import QUANTILE, hold, learned, needed, patience
+from headwater.engine.policy import PATIENCE, SETTLE
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency
 from headwater.model.event import Changed, Declared, Hurried, Observed, Suspended
@@ -28,9 +28,9 @@ def build(views: dict[str, tuple[tuple[str, ...], str, float | None]]) -> State:
     return state
 
 
-def change(state: State, at: int = 0) -> State:
+def change(state: State, at: int = 0, table: str = "t") -> State:
     seen = (Observed(WHOLE, str(state.highest)),)
-    return transition(state, Changed(at, state.highest + 1, "t", seen, "", 0, "changed"))[0]
+    return transition(state, Changed(at, state.highest + 1, table, seen, "", 0, "changed"))[0]
 
 
 def test_a_view_waits_for_its_bound_less_its_own_run():
@@ -100,6 +100,24 @@ def test_who_waits_is_served_at_once():
     state = change(build({"a": (("t",), "1 minute", 10.0)}))
     state, _ = transition(state, Hurried(5, state.highest + 1))
     assert [each.view for each in ready(state, 5)] == ["a"]
+
+
+def test_newer_changes_join_as_long_as_the_bound_allows():
+    assert patience(build({"a": (("t",), "", 10.0)}), "a") == PATIENCE
+    assert patience(build({"a": (("t",), "10 minutes", 30.0)}), "a") == 570_000
+    assert patience(build({"a": (("t",), "10 minutes", None)}), "a") == PATIENCE
+    assert patience(build({"a": (("t",), "10 seconds", None)}), "a") == 10_000
+
+
+def test_the_roots_of_a_wave_start_together():
+    """t1 changes first and t2 later: c needs both, so b starts when a must."""
+    state = build(
+        {"a": (("t1",), "1 minute", 5.0), "b": (("t2",), "1 minute", 5.0), "c": (("a", "b"), "1 minute", 5.0)}
+    )
+    state = change(state, 0, "t1")
+    state = change(state, 20_000, "t2")
+    assert [each.view for each in ready(state, 49_999)] == []
+    assert [each.view for each in ready(state, 50_000)] == ["a", "b"]
 
 
 def test_explain_shows_the_decision_and_its_numbers():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.engine.policy import ATTEMPTS, PATIENCE, SETTLE, back_off, duration, gives_up, patience, settle
+from headwater.engine.policy import ATTEMPTS, SETTLE, back_off, duration, freshness, gives_up, settle
 from headwater.model.error import StatementError
 from headwater.model.view import Definition
 
@@ -44,10 +44,9 @@ def test_a_view_holds_its_readers_until_its_fifth_failure():
     assert [gives_up(n) for n in range(ATTEMPTS + 1)] == [False] * ATTEMPTS + [True]
 
 
-def test_patience_is_the_freshness_bound_if_that_is_shorter():
-    assert patience(having()) == PATIENCE
-    assert patience(having(freshness="10 minutes")) == PATIENCE
-    assert patience(having(freshness="10 seconds")) == 10_000
+def test_freshness_is_promised_or_not():
+    assert freshness(having()) is None
+    assert freshness(having(freshness="10 minutes")) == 600_000
 
 
 def test_a_view_may_settle_for_a_time_of_its_own():
@@ -57,4 +56,4 @@ def test_a_view_may_settle_for_a_time_of_its_own():
 
 def test_a_malformed_duration_in_the_catalog_counts_as_not_stated():
     """It was refused where it is stated; the engine's loop must not stop for all views because of one."""
-    assert patience(having(freshness="soon")) == PATIENCE and settle(having(settle="-1")) == SETTLE
+    assert freshness(having(freshness="soon")) is None and settle(having(settle="-1")) == SETTLE

@@ -221,3 +221,13 @@ def test_a_merge_puts_no_change_on_record_for_partitions_it_does_not_reach():
     made.drain()
     last = {each.partition: each.origins for each in made.record_book[-2:]}
     assert small in last[A1] and small not in last[A2]
+
+
+def test_a_view_renamed_while_it_is_ready_is_ready_under_its_new_name():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    change(made, "t", A1)
+    assert wake_at(made.state, made.now) is not None
+    rename(made, "v", "w")
+    made.now += SETTLE
+    assert [each.view for each in ready(made.state, made.now)] == ["w"]
+    sound(made)

@@ -18,8 +18,8 @@ from attrs import frozen
 
 from headwater.algebra.dependency import forward_all
 from headwater.engine.coverage import unresolved
-from headwater.engine.hold import hold
-from headwater.engine.policy import patience, settle
+from headwater.engine.hold import hold, patience, wave_began
+from headwater.engine.policy import settle
 from headwater.engine.reasons import reason
 from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Region, Slice, overlapping, sort_key
@@ -88,7 +88,9 @@ def due_at(state: State, view: ViewState, origin: Version) -> int:
     definition = view.definition
     root = change.table == definition.view or change.table in definition.sources
     held = hold(state, definition.view) if root else None
-    return change.at + (settle(definition) if held is None else held.millis)
+    if held is None:
+        return change.at + settle(definition)
+    return wave_began(state, definition.view, origin) + held.millis
 
 
 def blockers(state: State, view: ViewState) -> list[tuple[Region, dict[Slice, frozenset[Version]]]]:
@@ -150,7 +152,7 @@ def _free(state: State, view: ViewState, group: list[Slice], blocking) -> frozen
     origins = frozenset().union(*(view.pending[each] for each in group))
     in_the_way = [reached for region, reached in blocking if any(region.overlaps(each) for each in group)]
     awaited = {origin for each in group for origin in _origins_at(each, in_the_way)}
-    horizon = state.origins[min(origins)].at + patience(view.definition)
+    horizon = state.origins[min(origins)].at + patience(state, view.definition.view)
     if any(state.origins[origin].at < horizon for origin in awaited):
         return frozenset()
     return origins - awaited

@@ -8,7 +8,8 @@ more, so the cost never rises with waiting; hence each root of a wave waits as l
               (mean + QUANTILE · deviation) of the run time
 
 Adding up the quantiles of a path's jobs, not of their sum, errs towards starting early. Views downstream
-are not held themselves: they run when their inputs are resolved.
+are not held themselves: they run when their inputs are resolved. So the roots of one wave, changes that
+some view downstream is pending for together, start together, when the oldest of them must.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from math import inf
 
 from attrs import frozen
 
-from headwater.engine.policy import freshness, settle
-from headwater.model.state import State, Status, Took
+from headwater.engine.policy import PATIENCE, freshness, settle
+from headwater.model.state import State, Status, Took, Version
 
-CONFIDENCE = 0.95
-QUANTILE = 1.645
+CONFIDENCE = 0.999
+QUANTILE = 3.09
 """The standard normal quantile of ``CONFIDENCE``."""
 
 FORGETTING = 0.25
@@ -57,12 +58,33 @@ def hold(state: State, name: str) -> Hold | None:
     """How long a change that the view reads itself may wait; ``None`` when the view promises no freshness,
     has not run yet, or has no time to spare beyond settling."""
     definition = state.views[name].definition
-    if freshness(definition) is None:
+    if freshness(definition) is None or state.views[name].took is None:
         return None
     found = _slack(state, name, {})
-    if found is None or found.millis <= settle(definition):
-        return None
-    return found
+    return found if found is not None and found.millis > settle(definition) else None
+
+
+def patience(state: State, name: str) -> int:
+    """How long after a request's oldest change newer ones may still join it, though it could run (ms)."""
+    bound, held = freshness(state.views[name].definition), hold(state, name)
+    if held is not None:
+        return held.millis
+    return PATIENCE if bound is None else min(PATIENCE, bound)
+
+
+def wave_began(state: State, name: str, origin: Version) -> int:
+    """When the oldest change came for which something at a view or downstream is pending together with this one."""
+    oldest = state.origins[origin].at
+    frontier, seen = [name], {name}
+    while frontier:
+        each = frontier.pop()
+        together = [origins for origins in state.views[each].pending.values() if origin in origins]
+        if together:
+            oldest = min(oldest, *(state.origins[other].at for origins in together for other in origins))
+            fresh = [reader for reader in state.readers.get(each, ()) if reader not in seen]
+            frontier += fresh
+            seen.update(fresh)
+    return oldest
 
 
 def _slack(state: State, name: str, known: dict[str, Hold | None]) -> Hold | None:

@@ -11,7 +11,8 @@ SETTLE = 1_000
 """After a change, the time in which further changes join its requests."""
 
 PATIENCE = 60_000
-"""A request waits at most this long for inputs that ever newer changes keep renewing."""
+"""A request waits for changes to its inputs that come at most this long after its own, unless its view
+promises a freshness that says more."""
 
 ATTEMPTS = 5
 """Failed runs in a row after which a view no longer holds its readers back."""
@@ -30,12 +31,6 @@ def settle(definition: Definition) -> int:
     """The view's own settling time, or the usual one."""
     own = _stated(definition, "settle")
     return SETTLE if own is None else own
-
-
-def patience(definition: Definition) -> int:
-    """How long a request may be overtaken: its view's freshness bound, if that is shorter."""
-    bound = freshness(definition)
-    return PATIENCE if bound is None else min(PATIENCE, bound)
 
 
 def freshness(definition: Definition) -> int | None:

@@ -22,6 +22,17 @@ def touch(state: State, name: str) -> None:
     state.stale.update(state.readers.get(name, ()))
 
 
+def reconsider(state: State, name: str) -> None:
+    """Notes that what a view promises, or how long it takes, changed: it and all that it reads may have to
+    wait for others for another time."""
+    touch(state, name)
+    frontier = [name] if state.promising else []
+    while frontier:
+        above = [each for each in state.views[frontier.pop()].definition.sources if each in state.views]
+        frontier += [each for each in above if each not in state.stale]
+        state.stale.update(above)
+
+
 def request(state: State, name: str, slices: Iterable[Slice], origins: frozenset[Version]) -> None:
     """Merges requests into what is pending: the union of origins for equal slices.
 
@@ -36,6 +47,8 @@ def request(state: State, name: str, slices: Iterable[Slice], origins: frozenset
             pending[each] = known | new if known else origins
             for origin in new:
                 state.carried[origin] += 1
+        if known:
+            state.merged["both pending" if new else "exact duplicate"] += 1
     touch(state, name)
 
 

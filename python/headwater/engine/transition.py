@@ -17,7 +17,7 @@ from headwater.algebra.dependency import forward
 from headwater.engine import queue
 from headwater.engine.coverage import cover, unresolved
 from headwater.engine.hold import learned
-from headwater.engine.policy import back_off, gives_up
+from headwater.engine.policy import back_off, freshness, gives_up
 from headwater.model.action import Action, Clean, Launch
 from headwater.model.event import (
     Altered,
@@ -65,8 +65,8 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
         case Started(view=view) if view in state.views:
             return state, [_started(state, event)]
         case _ if event.view in state.views:
-            queue.touch(state, event.view)
             _of_view(state, state.views[event.view], event)
+            _reconsider(state, event.to if isinstance(event, Renamed) else event.view)
     return state, []
 
 
@@ -131,6 +131,7 @@ def _declared(state: State, event: Declared) -> None:
         _append(state, name)
     else:
         _rewire(state)
+    _reconsider(state, name)
     if event.fill:
         origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True)
         _originate(state, origin, include_self=True)
@@ -159,6 +160,7 @@ def _dropped(state: State, view: str) -> list[Action]:
     queue.forget(state, view)
     definition = state.views.pop(view).definition
     state.tables.pop(view, None)
+    state.promising.discard(view)
     _rewire(state)
     return [Clean(definition, running.version if running else None)]
 
@@ -170,13 +172,22 @@ def _renamed(state: State, old: str, new: str, definition) -> None:
     view.definition = definition
     state.views[new] = view
     state.tables[new] = state.tables.pop(old, TableRecord())
+    state.promising.discard(old)
     _rewire(state)
+
+
+def _reconsider(state: State, name: str) -> None:
+    if freshness(state.views[name].definition) is None:
+        state.promising.discard(name)
+    else:
+        state.promising.add(name)
+    queue.reconsider(state, name)
 
 
 def _rewire(state: State) -> None:
     sources = {name: view.definition.sources for name, view in state.views.items()}
     state.order, state.readers = graph.order(sources), graph.readers(sources)
-    state.stale.update(state.views)
+    state.stale |= state.views.keys() | state.free.keys()
 
 
 def _append(state: State, name: str) -> None:

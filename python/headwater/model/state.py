@@ -114,9 +114,11 @@ class State:
     Attributes:
         running: at most one run for each view.
         origins: the changes that some request is for; ``carried`` counts the slices that carry each.
+        merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
         hurried: somebody waits for all changes up to this version.
         order, readers: of the graph of views.
+        promising: the views that promise a freshness.
         stale, free: which views can run as far as their inputs are concerned, and for which that has
             to be found out anew (see ``engine.choose``).
     """
@@ -126,10 +128,12 @@ class State:
     running: dict[str, Run] = Factory(dict)
     origins: dict[Version, Origin] = Factory(dict)
     images: dict[tuple[str, tuple[Value, ...]], Value] = Factory(dict)
+    merged: Counter[str] = Factory(Counter)
     hurried: Version = 0
     highest: Version = 0
     order: dict[str, int] = Factory(dict)
     readers: dict[str, tuple[str, ...]] = Factory(dict)
     carried: Counter[Version] = field(factory=Counter, eq=False)
+    promising: set[str] = field(factory=set, eq=False)
     stale: set[str] = field(factory=set, eq=False)
     free: dict[str, tuple[Needs, ...]] = field(factory=dict, eq=False)

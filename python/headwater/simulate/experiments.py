@@ -10,7 +10,7 @@ from random import Random
 
 from attrs import Factory, frozen
 
-from headwater.simulate.world import Graph, naive, reached
+from headwater.simulate.truth import Graph, naive, reached
 
 SECOND = 1000
 
@@ -24,6 +24,9 @@ class Trial:
         mean, deviation: of each job's run time (ms); drawn from a normal distribution, at least 1 ms.
         counted: the jobs whose updates count; all of them when empty.
         labels: versions that the user gives the backfills, for the literal rules.
+        settle: how long (ms) a job waits after a change for others to join.
+        freshness: the bound (ms) that every job promises.
+        paper: the paper's counts, by method.
     """
 
     graph: Graph
@@ -34,7 +37,7 @@ class Trial:
     deviation: Mapping[str, int]
     counted: frozenset[str] = frozenset()
     labels: tuple[int, ...] = ()
-    settle: int | None = None
+    settle: Mapping[str, int] = Factory(dict)
     freshness: int | None = None
     paper: Mapping[str, object] = Factory(dict)
 
@@ -161,7 +164,7 @@ def rollup(random: Random, setting: str) -> Trial:
         {**dict.fromkeys(hours, 1 if apart else 300 * SECOND), "day": 1},
         {**dict.fromkeys(hours, 0 if apart else 100 * SECOND), "day": 0},
         counted=frozenset(("day",)),
-        settle=(waits or 0) * SECOND,
+        settle={"day": max(1, (waits or 0) * SECOND)},
         paper={"eager": paper},
     )
 

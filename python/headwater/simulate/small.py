@@ -4,41 +4,30 @@
 and the uppermost common descendant as the origin of a merged request ([Xu23] §3.2 - §3.9). It loses
 changes and gets stuck; see docs/decisions/0003-origin-sets.md.
 
-``Lazy`` makes a request only when an input was published ([Xu23] §3.3), with sets of origins, and looks
-backwards for requests that will renew an input (§4.3.2). ``expects`` names backfills that are known to
-come, such as those of a cadence group (§4.3.1).
+``Lazy`` makes a request only when an input was published ([Xu23] §3.3) and looks backwards for requests
+that will renew an input (§4.3.2), whatever backfill they are for: so it need not carry which. ``expects``
+counts backfills that are known to come, such as those of a cadence group (§4.3.1).
 """
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from attrs import Factory, define, evolve, field, frozen
 
-from headwater.simulate.world import Graph
-
-Job = str
-
-
-def ancestors(graph: Graph) -> dict[Job, frozenset[Job]]:
-    """For each job, itself and all that it reads, directly or not."""
-    found: dict[Job, frozenset[Job]] = {}
-    for job, inputs in graph.items():
-        found[job] = frozenset((job,)).union(*(found[each] for each in inputs))
-    return found
+from headwater.simulate.clock import Agenda
+from headwater.simulate.truth import Graph, Job, Truth, ancestors
 
 
 @frozen
 class Request:
-    """``at_least``: versions of inputs ([Xu23] §3.2); ``carries``: the backfills it is for, by its origin sets."""
+    """``at_least``: versions that inputs must have, at the least ([Xu23] §3.2)."""
 
     job: Job
     version: int
     origin: Job
     at_least: tuple[tuple[Job, int], ...] = ()
-    carries: frozenset[int] = frozenset()
 
 
 @define
@@ -49,45 +38,39 @@ class Small:
     duration: Callable[[Job], int]
     hold: int = 0
     expects: Counter[Job] = Factory(Counter)
-    now: int = 0
     runs: Counter[Job] = Factory(Counter)
     pending: dict[Job, Request] = Factory(dict)
     since: dict[Job, int] = Factory(dict)
     running: dict[Job, Request] = Factory(dict)
     made: dict[Job, int] = Factory(dict)
     duplicates: Counter[str] = Factory(Counter)
+    readers: dict[Job, list[Job]] = Factory(dict)
     above: dict[Job, frozenset[Job]] = field(init=False)
-    _reflects: dict[Job, frozenset[int]] = Factory(dict)
-    _asked: dict[Job, frozenset[int]] = Factory(dict)
-    _agenda: list = Factory(list)
-    _count: int = 0
+    truth: Truth = field(init=False)
+    _agenda: Agenda = Factory(Agenda)
 
     def __attrs_post_init__(self) -> None:
-        self.above = ancestors(self.graph)
+        self.above, self.truth = ancestors(self.graph), Truth(self.graph)
+        for job, inputs in self.graph.items():
+            for each in inputs:
+                self.readers.setdefault(each, []).append(job)
 
     def backfill(self, at: int, job: Job, label: int | None = None) -> None:
-        self._schedule(at, lambda: self._backfill(job, label))
+        """Schedules a dependent backfill that starts at a job; ``label`` is the version a user gives it."""
+        self._agenda.at(at, lambda: self._backfill(job, label))
 
     def run(self) -> None:
-        while self._agenda:
-            self.now = max(self.now, self._agenda[0][0])
-            while self._agenda and self._agenda[0][0] <= self.now:
-                heapq.heappop(self._agenda)[2]()
+        """Until nothing more happens, which may leave requests that will never be ready."""
+        while self._agenda.next():
             for request in [each for each in self.pending.values() if self._may_start(each)]:
                 self._start(request)
-
-    def converged(self) -> bool:
-        owed: dict[Job, frozenset[int]] = {}
-        for job, inputs in self.graph.items():
-            owed[job] = self._asked.get(job, frozenset()).union(*(owed[each] for each in inputs))
-        return not self.pending and all(self._reflects.get(job, frozenset()) == each for job, each in owed.items())
 
     # --- the rules
 
     def ready(self, request: Request) -> bool:
         raise NotImplementedError
 
-    def triggered(self, reader: Job, by: Request) -> Request | None:
+    def triggered(self, reader: Job, by: Request) -> Request:
         """The request of a reader for what a run published."""
         raise NotImplementedError
 
@@ -101,11 +84,10 @@ class Small:
     # --- inside
 
     def _backfill(self, job: Job, label: int | None) -> None:
-        self._count += 1
-        backfill = self._count
-        self._asked[job] = self._asked.get(job, frozenset()) | {backfill}
+        backfill = len(self.truth.at) + 1
+        self.truth.ask(job, backfill, self._agenda.now)
         self.expects[job] -= 1
-        self._request(Request(job, backfill if label is None else label, job, carries=frozenset((backfill,))))
+        self._request(Request(job, backfill if label is None else label, job))
 
     def _request(self, request: Request) -> None:
         pending = self.pending.get(request.job)
@@ -113,38 +95,40 @@ class Small:
             self.duplicates["satisfied by existing"] += 1
         elif pending is None:
             self.pending[request.job] = request
-            self.since[request.job] = self.now
+            self.since[request.job] = self._agenda.now
             if self.hold and request.job == request.origin:
-                self._schedule(self.now + self.hold, lambda: None)
+                self._agenda.at(self._agenda.now + self.hold, lambda: None)
         else:
             merged = self.merged(pending, request)
             self.duplicates["exact duplicate" if merged == pending else "both pending"] += 1
             self.pending[request.job] = merged
 
     def _may_start(self, request: Request) -> bool:
-        held = request.job == request.origin and self.now < self.since[request.job] + self.hold
-        return request.job not in self.running and not held and self.ready(request)
+        return request.job not in self.running and not self._is_held(request) and self.ready(request)
+
+    def _is_held(self, request: Request) -> bool:
+        """The roots of a wave, those that some job reads together, start when the oldest of them must."""
+        if not self.hold or request.job != request.origin:
+            return False
+        roots = [job for job, each in self.pending.items() if job == each.origin]
+        wave = {job for job in roots for above in self.above.values() if job in above and request.job in above}
+        return self._agenda.now < min(self.since[job] for job in wave) + self.hold
 
     def _start(self, request: Request) -> None:
         job = request.job
         del self.pending[job]
         self.running[job] = request
         self.runs[job] += 1
-        read = (self._reflects.get(each, frozenset()) for each in self.graph[job])
-        reflects = self._asked.get(job, frozenset()).union(*read)
-        self._schedule(self.now + self.duration(job), lambda: self._publish(request, reflects))
+        reflects = self.truth.read(job)
+        self._agenda.at(self._agenda.now + self.duration(job), lambda: self._publish(request, reflects))
 
     def _publish(self, request: Request, reflects: frozenset[int]) -> None:
-        del self.running[request.job]
-        self.made[request.job] = max(request.version, self.made.get(request.job, 0))
-        self._reflects[request.job] = reflects
-        for reader, inputs in self.graph.items():
-            if request.job in inputs and (asked := self.triggered(reader, request)) is not None:
-                self._request(asked)
-
-    def _schedule(self, at: int, work: Callable[[], object]) -> None:
-        self._count += 1
-        heapq.heappush(self._agenda, (at, self._count, work))
+        job = request.job
+        del self.running[job]
+        self.made[job] = max(request.version, self.made.get(job, 0))
+        self.truth.publish(job, reflects, self._agenda.now)
+        for reader in self.readers.get(job, ()):
+            self._request(self.triggered(reader, request))
 
 
 class Literal(Small):
@@ -176,19 +160,14 @@ class Literal(Small):
 
 class Lazy(Small):
     def ready(self, request: Request) -> bool:
-        above = self.above[request.job] - {request.job}
-        return (
-            not any(job in self.pending or job in self.running or self.expects[job] > 0 for job in above)
-            and not self.expects[request.job] > 0
-        )
+        """The backward walk: no request upstream, pending or running or expected, will renew an input."""
+        above = self.above[request.job]
+        if any(self.expects[job] > 0 for job in above):
+            return False
+        return not any(job != request.job and (job in self.pending or job in self.running) for job in above)
 
     def triggered(self, reader: Job, by: Request) -> Request:
-        return Request(reader, by.version, by.origin, carries=by.carries)
+        return Request(reader, by.version, by.origin)
 
     def merged(self, pending: Request, other: Request) -> Request:
-        return evolve(pending, carries=pending.carries | other.carries)
-
-
-def expected(jobs: Iterable[Job]) -> Counter[Job]:
-    """The backfills of a cadence group, all known when the first one comes."""
-    return Counter(jobs)
+        return pending

@@ -1,0 +1,123 @@
+"""Runs the trials of an experiment by each method and sums them up."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+from attrs import frozen
+
+from headwater.engine.hold import QUANTILE
+from headwater.model.state import Took
+from headwater.simulate.experiments import EXPERIMENTS, Trial
+from headwater.simulate.small import Lazy, Literal, Small
+from headwater.simulate.world import World
+
+EXACT = ("lazy", "group", "eager", "lazy, held", "eager, held")
+"""Methods that must converge; ``eager`` is the product's core, which is its default."""
+
+
+@frozen
+class Outcome:
+    """One trial by one method. ``slowest`` (ms) is the longest time a backfill took to reach everything."""
+
+    processed: int
+    converged: bool
+    slowest: int
+    duplicates: Counter[str]
+
+
+def methods(experiment: str) -> tuple[str, ...]:
+    """The methods an experiment compares."""
+    match experiment:
+        case "pipeline":
+            return ("literal", "literal, held", "lazy", "lazy, held", "eager", "eager, held")
+        case "rollup":
+            return ("eager",)
+        case _:
+            return ("literal", "lazy", "group", "eager")
+
+
+def run(trial: Trial, method: str, random: Random) -> Outcome:
+    """Plays one trial; ``random`` draws the run times."""
+
+    def duration(job: str) -> int:
+        return max(1, round(random.gauss(trial.mean[job], trial.deviation[job])))
+
+    kind, _, held = method.partition(", ")
+    world = _core(trial, duration, bool(held)) if kind == "eager" else _small(trial, duration, kind, bool(held))
+    labels = trial.labels or (None,) * len(trial.backfills)
+    for (at, job), label in zip(trial.backfills, labels, strict=True):
+        if kind == "literal":
+            world.backfill(at, job, label)
+        else:
+            world.backfill(at, job)
+    world.run()
+    processed = sum(count for job, count in world.runs.items() if not trial.counted or job in trial.counted)
+    return Outcome(processed, world.truth.converged(), world.truth.slowest(), world.duplicates)
+
+
+def rows(experiment: str, seeds: int) -> Iterator[tuple[Any, str, list[tuple[Trial, Outcome]]]]:
+    """For each setting and method, the trial and outcome of each seed."""
+    make, settings = EXPERIMENTS[experiment]
+    for setting in settings:
+        trials = [make(Random(seed), setting) for seed in range(seeds)]
+        for method in methods(experiment):
+            yield (
+                setting,
+                method,
+                [(trial, run(trial, method, Random(f"{seed} {method}"))) for seed, trial in enumerate(trials)],
+            )
+
+
+def summary(setting: Any, method: str, played: list[tuple[Trial, Outcome]]) -> dict[str, Any]:
+    """One row of the report: means and worst cases over the seeds."""
+    unneeded = [outcome.processed - trial.optimal for trial, outcome in played]
+    duplicates: Counter[str] = sum((outcome.duplicates for _, outcome in played), Counter())
+    trial = played[0][0]
+    return {
+        "setting": str(setting),
+        "method": method,
+        "naive": _spread([trial.naive for trial, _ in played]),
+        "processed": _spread([outcome.processed for _, outcome in played]),
+        "optimal": _spread([trial.optimal for trial, _ in played]),
+        "unneeded": _spread(unneeded),
+        "optimal_seeds": sum(each == 0 for each in unneeded),
+        "converged": all(outcome.converged for _, outcome in played),
+        "converged_seeds": sum(outcome.converged for _, outcome in played),
+        "slowest_seconds": max(outcome.slowest for _, outcome in played) / 1000,
+        "duplicates": {kind: count / len(played) for kind, count in sorted(duplicates.items())},
+        "paper": {key: value for key, value in trial.paper.items() if key in (method, "naive")},
+    }
+
+
+def _spread(values: list[int]) -> dict[str, float]:
+    return {"mean": statistics.fmean(values), "least": min(values), "most": max(values)}
+
+
+def _core(trial: Trial, duration: Callable[[str], int], held: bool) -> World:
+    properties = {job: {"settle": f"{trial.settle.get(job, 1)} milliseconds"} for job in trial.graph}
+    took = {}
+    if held:
+        for job in trial.graph:
+            properties[job]["freshness"] = f"{trial.freshness} milliseconds"
+            took[job] = Took(trial.mean[job] / 1000, (trial.deviation[job] / 1000) ** 2)
+    return World(trial.graph, duration, took, properties)
+
+
+def _small(trial: Trial, duration: Callable[[str], int], kind: str, held: bool) -> Small:
+    hold = trial.freshness - _critical(trial) if held else 0
+    expects = Counter(job for _, job in trial.backfills) if kind == "group" else Counter()
+    return (Literal if kind == "literal" else Lazy)(trial.graph, duration, hold, expects)
+
+
+def _critical(trial: Trial) -> int:
+    """The longest path's run times (ms), each at the confidence that the product keeps."""
+    ends: dict[str, float] = {}
+    for job, inputs in trial.graph.items():
+        takes = trial.mean[job] + QUANTILE * trial.deviation[job]
+        ends[job] = takes + max((ends[each] for each in inputs), default=0)
+    return round(max(ends.values()))

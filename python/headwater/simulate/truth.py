@@ -1,0 +1,81 @@
+"""What every job of a simulated warehouse truly reflects, kept apart from what any method believes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import Factory, define
+
+Job = str
+Graph = Mapping[Job, tuple[Job, ...]]
+"""Each job and the jobs that it reads, in topological order. A job stands for one table-partition."""
+
+Backfill = int
+NONE: frozenset[Backfill] = frozenset()
+
+
+@define
+class Truth:
+    """Which backfills each job reflects. Times are milliseconds.
+
+    Attributes:
+        asked: of each job, the backfills that started there.
+        at, done: when each backfill was asked for, and when a job first reflected it last.
+    """
+
+    graph: Graph
+    asked: dict[Job, frozenset[Backfill]] = Factory(dict)
+    reflects: dict[Job, frozenset[Backfill]] = Factory(dict)
+    at: dict[Backfill, int] = Factory(dict)
+    done: dict[Backfill, int] = Factory(dict)
+
+    def ask(self, job: Job, backfill: Backfill, now: int) -> None:
+        self.asked[job] = self.asked.get(job, NONE) | {backfill}
+        self.at[backfill] = now
+
+    def read(self, job: Job) -> frozenset[Backfill]:
+        """What a run of a job that starts now will reflect."""
+        return self.asked.get(job, NONE).union(*(self.reflects.get(each, NONE) for each in self.graph[job]))
+
+    def publish(self, job: Job, reflects: frozenset[Backfill], now: int) -> None:
+        for backfill in reflects - self.reflects.get(job, NONE):
+            self.done[backfill] = now
+        self.reflects[job] = reflects
+
+    def converged(self) -> bool:
+        """Whether every job reflects all backfills of its own and of what it reads."""
+        owed: dict[Job, frozenset[Backfill]] = {}
+        for job, inputs in self.graph.items():
+            owed[job] = self.asked.get(job, NONE).union(*(owed[each] for each in inputs))
+        return all(self.reflects.get(job, NONE) == each for job, each in owed.items())
+
+    def slowest(self) -> int:
+        """The longest time from a backfill to the last job that reflects it."""
+        return max((self.done.get(each, at) - at for each, at in self.at.items()), default=0)
+
+
+def ancestors(graph: Graph) -> dict[Job, frozenset[Job]]:
+    """For each job, itself and all that it reads, directly or not."""
+    found: dict[Job, frozenset[Job]] = {}
+    for job, inputs in graph.items():
+        found[job] = frozenset((job,)).union(*(found[each] for each in inputs))
+    return found
+
+
+def reached(graph: Graph, jobs: Iterable[Job]) -> set[Job]:
+    """These jobs and everything downstream of them."""
+    found = set(jobs)
+    for job, inputs in graph.items():
+        if found.intersection(inputs):
+            found.add(job)
+    return found
+
+
+def naive(graph: Graph, jobs: Iterable[Job]) -> int:
+    """The runs when every publication triggers every reader: the paths from each backfilled job."""
+    paths: dict[Job, int] = dict.fromkeys(graph, 0)
+    for job in jobs:
+        paths[job] += 1
+    for job, inputs in graph.items():
+        paths[job] += sum(paths[each] for each in inputs)
+    return sum(paths.values())
