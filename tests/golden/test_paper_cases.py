@@ -13,6 +13,7 @@ from reference import Machine
 
 from headwater.engine.choose import ready
 from headwater.engine.policy import PATIENCE, SETTLE
+from headwater.simulate.small import Literal
 
 FORGETS = (view("x", "a", "g"), view("k", "a", "g"), view("j", "a", "x", "g", "r"), view("d", "a", "j", "k"))
 """G→x→J, G→J, R→J, G→k, J→D, k→D: a change of G and one of R meet at J."""
@@ -114,3 +115,28 @@ def test_when_c_is_renewed_for_x_alone_d_still_waits_for_a():
     sound(made)
     assert sum(a in origins for origins in runs(made, "d", since)) == 1
     assert sum(x in origins for origins in runs(made, "d", since)) == 1
+
+
+# --- the same cases under the paper's literal rules
+
+
+def literal(graph: dict[str, tuple[str, ...]], seconds: dict[str, int], *backfills: tuple[int, str]) -> Literal:
+    made = Literal(graph, lambda job: seconds.get(job, 1))
+    for at, job in backfills:
+        made.backfill(at, job)
+    made.run()
+    return made
+
+
+def test_the_literal_merge_at_the_common_descendant_runs_d_twice_or_not_for_k():
+    graph = {"g": (), "r": (), "x": ("g",), "k": ("g",), "j": ("x", "g", "r"), "d": ("j", "k")}
+    made = literal(graph, {"k": 100, "x": 5}, (0, "r"), (0, "g"))
+    assert made.runs["d"] == 2 and made.truth.converged()
+    made = literal(graph, {"k": 100, "x": 5}, (0, "g"), (0, "r"))
+    assert made.runs["d"] == 1 and not made.truth.converged(), "d's second run was rejected as outdated"
+
+
+def test_the_literal_at_least_lets_d_run_without_a_change_and_then_wait_for_ever():
+    graph = {"a": (), "x": (), "m": ("a",), "b": ("a",), "c": ("m", "x"), "d": ("b", "c")}
+    made = literal(graph, {"m": 100, "b": 5}, (0, "a"), (1, "x"))
+    assert not made.truth.converged() or made.pending

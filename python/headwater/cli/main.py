@@ -10,6 +10,7 @@ from headwater import __version__
 from headwater.cli.inspect import cancel, explain, history, status
 from headwater.cli.serve import jar, run
 from headwater.cli.show import demo
+from headwater.cli.simulate import simulate
 from headwater.model.error import HeadwaterError
 
 
@@ -30,5 +31,5 @@ def main() -> None:
     """Keeps the derived tables of a Spark warehouse fresh."""
 
 
-for command in (jar, demo, run, status, explain, history, cancel):
+for command in (jar, demo, run, status, explain, history, cancel, simulate):
     main.add_command(command)

@@ -12,7 +12,7 @@ counts backfills that are known to come, such as those of a cadence group (§4.3
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from attrs import Factory, define, evolve, field, frozen
 
@@ -62,10 +62,14 @@ class Small:
     def run(self) -> None:
         """Until nothing more happens, which may leave requests that will never be ready."""
         while self._agenda.next():
+            self.begin()
             for request in [each for each in self.pending.values() if self._may_start(each)]:
                 self._start(request)
 
     # --- the rules
+
+    def begin(self) -> None:
+        """Called before requests are asked whether they are ready."""
 
     def ready(self, request: Request) -> bool:
         raise NotImplementedError
@@ -158,16 +162,40 @@ class Literal(Small):
         return one if other in self.above[one] else job
 
 
+@define
 class Lazy(Small):
+    """Sets of jobs are bit masks here: the walk is one intersection."""
+
+    _busy: int = 0
+    _awaited: int = 0
+    _bit: dict[Job, int] = Factory(dict)
+    _upstream: dict[Job, int] = Factory(dict)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self._bit = {job: 1 << place for place, job in enumerate(self.graph)}
+        for job, inputs in self.graph.items():
+            self._upstream[job] = 0
+            for each in inputs:
+                self._upstream[job] |= self._upstream[each] | self._bit[each]
+
+    def begin(self) -> None:
+        self._busy = self._mask(self.pending) | self._mask(self.running)
+        self._awaited = self._mask(job for job, count in self.expects.items() if count > 0)
+
     def ready(self, request: Request) -> bool:
         """The backward walk: no request upstream, pending or running or expected, will renew an input."""
-        above = self.above[request.job]
-        if any(self.expects[job] > 0 for job in above):
-            return False
-        return not any(job != request.job and (job in self.pending or job in self.running) for job in above)
+        upstream = self._upstream[request.job]
+        return not upstream & self._busy and not (upstream | self._bit[request.job]) & self._awaited
 
     def triggered(self, reader: Job, by: Request) -> Request:
         return Request(reader, by.version, by.origin)
 
     def merged(self, pending: Request, other: Request) -> Request:
         return pending
+
+    def _mask(self, jobs: Iterable[Job]) -> int:
+        mask = 0
+        for job in jobs:
+            mask |= self._bit[job]
+        return mask

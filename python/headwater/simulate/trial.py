@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -60,17 +60,21 @@ def run(trial: Trial, method: str, random: Random) -> Outcome:
     return Outcome(processed, world.truth.converged(), world.truth.slowest(), world.duplicates)
 
 
-def rows(experiment: str, seeds: int) -> Iterator[tuple[Any, str, list[tuple[Trial, Outcome]]]]:
-    """For each setting and method, the trial and outcome of each seed."""
-    make, settings = EXPERIMENTS[experiment]
-    for setting in settings:
-        trials = [make(Random(seed), setting) for seed in range(seeds)]
-        for method in methods(experiment):
-            yield (
-                setting,
-                method,
-                [(trial, run(trial, method, Random(f"{seed} {method}"))) for seed, trial in enumerate(trials)],
-            )
+def plays(experiment: str) -> list[tuple[Any, str]]:
+    """The settings and methods of an experiment, each played with every seed."""
+    return [(setting, method) for setting in EXPERIMENTS[experiment][1] for method in methods(experiment)]
+
+
+def play(
+    experiment: str, setting: Any, method: str, seeds: int, done: Callable[[], object]
+) -> list[tuple[Trial, Outcome]]:
+    """Trial and outcome of each seed; ``done`` is called after each."""
+    played = []
+    for seed in range(seeds):
+        trial = EXPERIMENTS[experiment][0](Random(seed), setting)
+        played.append((trial, run(trial, method, Random(f"{seed} {method}"))))
+        done()
+    return played
 
 
 def summary(setting: Any, method: str, played: list[tuple[Trial, Outcome]]) -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""The paper's experiments on the core's virtual clock, as a command."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from headwater.simulate.experiments import EXPERIMENTS
+from headwater.simulate.goals import report
+from headwater.simulate.trial import play, plays, summary
+
+COLUMNS = ("setting", "method", "updates", "paper", "optimal", "more", "at most", "converged", "slowest s")
+
+
+@click.command()
+@click.argument("experiment", type=click.Choice(sorted(EXPERIMENTS)))
+@click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="How many random trials of each.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def simulate(experiment: str, seeds: int, as_json: bool) -> None:
+    """Plays an experiment of the paper on a virtual clock, by several methods.
+
+    `eager` is what Headwater does, `held` with a promised freshness; `lazy` and `group` are other exact
+    ways; `literal` follows the paper's rules word for word. Means are over the seeds.
+    """
+    found = report(experiment, _rows(experiment, seeds), seeds)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    console = Console()
+    console.print(found["about"] + "\n", markup=False, highlight=False)
+    console.print(_table(found["rows"], seeds))
+    for goal in found["goals"]:
+        met = "met   " if goal["met"] else "MISSED"
+        console.print(f"{met} {goal['goal']}: {goal['measured']} (goal: {goal['target']})", highlight=False)
+
+
+def _rows(experiment: str, seeds: int) -> list[dict[str, Any]]:
+    rows = []
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        todo = plays(experiment)
+        task = progress.add_task(experiment, total=len(todo) * seeds)
+        for setting, method in todo:
+            progress.update(task, description=f"{experiment}, {setting}: {method}")
+            rows.append(
+                summary(setting, method, play(experiment, setting, method, seeds, lambda: progress.advance(task)))
+            )
+    return rows
+
+
+def _table(rows: list[dict[str, Any]], seeds: int) -> Table:
+    table = Table(*COLUMNS, title=f"{seeds} seeds")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    before = None
+    for row in rows:
+        if before not in (None, row["setting"]):
+            table.add_section()
+        unneeded, converged = row["unneeded"], row["converged_seeds"]
+        table.add_row(
+            "" if before == row["setting"] else row["setting"],
+            row["method"],
+            f"{row['processed']['mean']:.1f}",
+            str(row["paper"].get(row["method"], "")),
+            f"{row['optimal']['mean']:.1f}",
+            f"{unneeded['mean']:.1f}",
+            str(unneeded["most"]),
+            "always" if converged == seeds else f"{converged} of {seeds}",
+            f"{row['slowest_seconds']:.0f}",
+        )
+        before = row["setting"]
+    return table

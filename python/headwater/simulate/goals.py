@@ -1,0 +1,64 @@
+"""What the experiments have to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headwater.simulate.experiments import EXPERIMENTS, ROLLUP
+from headwater.simulate.trial import EXACT
+
+Row = Mapping[str, Any]
+BOUND = 600.0
+"""Seconds: the freshness that the pipeline's outputs promise."""
+
+
+def goals(experiment: str, rows: Sequence[Row], seeds: int) -> list[dict[str, Any]]:
+    """Goal, target, measured and met, for the rows of one experiment."""
+    exact = [row for row in rows if row["method"] in EXACT]
+    found = [
+        _goal("every exact method converges", f"{seeds} of {seeds} seeds", _least(exact, "converged_seeds"), seeds)
+    ]
+    match experiment:
+        case "binomial" | "lifetime":
+            for method in ("lazy", "group", "eager"):
+                mine = [row for row in rows if row["method"] == method]
+                most = max(row["unneeded"]["most"] for row in mine)
+                found.append(_row(f"unneeded updates, {method}, all settings and seeds", "0", most, most == 0))
+        case "pipeline":
+            for row in rows:
+                if row["method"] in ("lazy, held", "eager, held"):
+                    what = f"{row['setting']}: {row['method']}"
+                    found.append(_goal(f"{what}, optimal", f"{seeds} of {seeds} seeds", row["optimal_seeds"], seeds))
+                    slowest = row["slowest_seconds"]
+                    found.append(_row(f"{what}, slowest", f"<= {BOUND:.0f} s", f"{slowest:.0f} s", slowest <= BOUND))
+        case "rollup":
+            for row in rows:
+                paper, processed = ROLLUP[row["setting"]][1], row["processed"]
+                met = processed["least"] <= paper <= processed["most"]
+                spread = f"{processed['least']} to {processed['most']}, mean {processed['mean']:.1f}"
+                found.append(_row(f"updates of the day, {row['setting']}", f"the paper's {paper} within", spread, met))
+    return found
+
+
+def report(experiment: str, rows: Sequence[Row], seeds: int) -> dict[str, Any]:
+    """The experiment's report, as JSON has it."""
+    return {
+        "experiment": experiment,
+        "about": " ".join((EXPERIMENTS[experiment][0].__doc__ or "").split()),
+        "seeds": seeds,
+        "rows": list(rows),
+        "goals": goals(experiment, rows, seeds),
+    }
+
+
+def _least(rows: Sequence[Row], key: str) -> int:
+    return min(row[key] for row in rows)
+
+
+def _goal(goal: str, target: str, measured: int, wanted: int) -> dict[str, Any]:
+    return _row(goal, target, measured, measured == wanted)
+
+
+def _row(goal: str, target: str, measured: Any, met: bool) -> dict[str, Any]:
+    return {"goal": goal, "target": target, "measured": str(measured), "met": met}
