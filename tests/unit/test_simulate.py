@@ -52,6 +52,14 @@ def test_a_run_reflects_what_its_inputs_did_when_it_started():
     assert found.reflects["b"] == frozenset() and found.read("b") == {1}
 
 
+def test_a_backfill_is_reflected_only_by_all_paths():
+    found = truth.Truth(DIAMOND)
+    found.ask("a", 1, 0)
+    for job in "abd":
+        found.publish(job, found.read(job), 1)
+    assert found.reflects["b"] == {1} and found.reflects["d"] == frozenset()
+
+
 def test_the_graphs_are_the_papers():
     tree = binomial(Random(1), 10).graph
     assert len(tree) == 1275

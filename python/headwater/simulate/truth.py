@@ -16,26 +16,38 @@ NONE: frozenset[Backfill] = frozenset()
 
 @define
 class Truth:
-    """Which backfills each job reflects. Times are milliseconds.
+    """Which backfills each job reflects, on every path from where they started. Times are milliseconds.
 
     Attributes:
-        asked: of each job, the backfills that started there.
+        asked: of each job, the backfills that started there; ``of`` is the other way round.
         at, done: when each backfill was asked for, and when a job first reflected it last.
     """
 
     graph: Graph
     asked: dict[Job, frozenset[Backfill]] = Factory(dict)
     reflects: dict[Job, frozenset[Backfill]] = Factory(dict)
+    of: dict[Backfill, Job] = Factory(dict)
     at: dict[Backfill, int] = Factory(dict)
     done: dict[Backfill, int] = Factory(dict)
+    _above: dict[Job, frozenset[Job]] = Factory(dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._above = ancestors(self.graph)
 
     def ask(self, job: Job, backfill: Backfill, now: int) -> None:
         self.asked[job] = self.asked.get(job, NONE) | {backfill}
-        self.at[backfill] = now
+        self.of[backfill], self.at[backfill] = job, now
 
     def read(self, job: Job) -> frozenset[Backfill]:
-        """What a run of a job that starts now will reflect."""
-        return self.asked.get(job, NONE).union(*(self.reflects.get(each, NONE) for each in self.graph[job]))
+        """What a run of a job that starts now will reflect: a backfill only if every input that it reaches does."""
+        inputs = [(self._above[each], self.reflects.get(each, NONE)) for each in self.graph[job]]
+        some = frozenset().union(*(reflected for _, reflected in inputs))
+        lacking = {
+            backfill
+            for backfill in some
+            if any(self.of[backfill] in above and backfill not in reflected for above, reflected in inputs)
+        }
+        return self.asked.get(job, NONE) | (some - lacking)
 
     def publish(self, job: Job, reflects: frozenset[Backfill], now: int) -> None:
         for backfill in reflects - self.reflects.get(job, NONE):
