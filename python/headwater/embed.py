@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
 from headwater.algebra import graph
 from headwater.engine import report
+from headwater.engine.consistency import Verdict, horizontal, vertical
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import Changed, Declared, Dropped, Observed
 from headwater.model.partition import WHOLE, Slice, Value
+from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.ports import Clock, Warehouse
 from headwater.runtime import Runtime, SystemClock
@@ -138,15 +141,39 @@ class Engine:
         Raises:
             StatementError: there is no such table.
         """
-        with self._runtime.lock:
-            if name not in self._runtime.state.views:
-                raise StatementError(f"there is no derived table {name}")
-            return report.explain(self._runtime.state, name, self._now())
+        with self._known(name) as state:
+            return report.explain(state, name, self._now())
+
+    def consistency(self, name: str, partition: Mapping[str, Value] | None = None) -> tuple[Verdict, ...]:
+        """Whether a partition of a derived table (or all of it) reflects every recorded change of each table
+        upstream, and if not, since when and which requests will make it so.
+
+        Raises:
+            StatementError: there is no such table.
+        """
+        with self._known(name) as state:
+            return vertical(state, name, Slice.of(partition))
+
+    def agrees(self, name: str, sibling: str) -> Verdict:
+        """Whether two derived tables reflect the same changes of what both are made from.
+
+        Raises:
+            StatementError: there is no such table.
+        """
+        with self._known(name), self._known(sibling) as state:
+            return horizontal(state, name, sibling)
 
     def behind(self) -> Iterable[str]:
         """The derived tables that do not reflect every recorded change yet."""
         with self._runtime.lock:
             return [name for name in self._runtime.state.views if report.behind(self._runtime.state, name)]
+
+    @contextmanager
+    def _known(self, name: str) -> Iterator[State]:
+        with self._runtime.lock:
+            if name not in self._runtime.state.views:
+                raise StatementError(f"there is no derived table {name}")
+            yield self._runtime.state
 
     def _now(self) -> int:
         return self._runtime.clock.now()

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from headwater.engine import report
+from headwater.engine.consistency import vertical
+from headwater.engine.reasons import of_origin
 from headwater.engine.transition import transition
 from headwater.model.error import JournalError, StatementError, StoreError
 from headwater.model.state import State
@@ -48,9 +50,23 @@ def status(path: Path | None, as_json: bool) -> None:
     rows = [dict(zip(report.VIEWS, row, strict=True)) for row in report.views(state, now)]
     acting = holder if until > now else None
     if as_json:
-        click.echo(json.dumps({"engine": acting, "views": rows, "partitions": _partitions(state)}, indent=2))
+        click.echo(
+            json.dumps(
+                {
+                    "engine": acting,
+                    "views": rows,
+                    "partitions": _partitions(state),
+                    "consistency": _consistency(state),
+                    "merged": dict(state.merged),
+                },
+                indent=2,
+            )
+        )
         return
     _table(report.VIEWS, [list(row.values()) for row in rows])
+    if state.merged:
+        told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(state.merged.items()))
+        click.echo(f"requests merged into one that was pending already: {told}")
     click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")
 
 
@@ -131,6 +147,23 @@ def _known(state: State, view: str) -> str:
         if name.lower() in (wanted, f"default.{wanted}"):
             return name
     raise StatementError(f"there is no materialized view {view}; there are {', '.join(sorted(state.views)) or 'none'}")
+
+
+def _consistency(state: State) -> dict[str, Any]:
+    """For each view, the tables upstream of which it lacks changes, since when, and what will bring them."""
+    return {
+        name: [
+            {
+                "with": each.other,
+                "since": each.since,
+                "lacks": [of_origin(origin) for origin in each.lacks],
+                "requests": [f"{table}[{part}]" for table, part in each.requests],
+            }
+            for each in vertical(state, name)
+            if not each.consistent
+        ]
+        for name in sorted(state.views)
+    }
 
 
 def _partitions(state: State) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from headwater.algebra.notation import spell_window
 from headwater.engine.choose import blockers, due_at, ready
+from headwater.engine.consistency import Verdict, vertical
 from headwater.engine.hold import hold
 from headwater.engine.reasons import of_origin, where
 from headwater.model.dependency import Computed, Dependency, Expression, Same, Windowed
@@ -260,11 +261,22 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
         known = record.partitions[each]
         reflects = ", ".join(f"{source} {version}" for source, version in known.inputs)
         rows.append([str(each), str(known.version), reflects])
+    rows += [["", "", ""], ["# consistent with", "", ""]]
+    rows += [[each.other, *_verdict(each, now)] for each in vertical(state, name)]
     rows += [["", "", ""], ["# pending", "because", "waits"]]
     for line in _behind_lines(state, view, name):
         left, _, right = line.strip().partition(": ")
         rows.append([left, right, waits(state, name, now) if view.pending else "running"])
     return rows
+
+
+def _verdict(verdict: Verdict, now: int) -> list[str | None]:
+    if verdict.consistent:
+        return ["yes", None]
+    lacks = "; ".join(of_origin(each) for each in verdict.lacks[:3])
+    more = f"; and {len(verdict.lacks) - 3} more" if len(verdict.lacks) > 3 else ""
+    requests = ", ".join(f"{table}{where((each,))}" for table, each in verdict.requests[:5])
+    return [f"not since {(now - verdict.since) / 1000:.0f} s ago: {lacks}{more}", f"until {requests} ran"]
 
 
 def reading(state: State, name: str) -> Sequence[str]:
