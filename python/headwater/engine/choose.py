@@ -16,13 +16,13 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from headwater.algebra.dependency import forward_all
-from headwater.engine.coverage import unresolved
+from headwater.algebra.dependency import forward
+from headwater.engine.coverage import identity, unresolved
 from headwater.engine.hold import hold, patience, wave_began
 from headwater.engine.policy import settle
 from headwater.engine.reasons import reason
 from headwater.model.event import Started
-from headwater.model.partition import WHOLE, Region, Slice, overlapping, sort_key
+from headwater.model.partition import WHOLE, Slice, overlapping, sort_key
 from headwater.model.state import Needs, State, Status, Version, ViewState
 
 
@@ -93,21 +93,49 @@ def due_at(state: State, view: ViewState, origin: Version) -> int:
     return wave_began(state, definition.view, origin) + held.millis
 
 
-def blockers(state: State, view: ViewState) -> list[tuple[Region, dict[Slice, frozenset[Version]]]]:
-    """For each input view still to be renewed: where it reaches this view, and on whose behalf."""
-    found = []
+class Awaited:
+    """The slices of one view that an input still to be renewed reaches, and on whose behalf."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, ...], dict[Slice, frozenset[Version]]] = {}
+
+    def add(self, reached: Slice, origins: frozenset[Version]) -> None:
+        group = self._groups.setdefault(reached.names, {})
+        known = group.get(reached)
+        group[reached] = origins if known is None else known | origins
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def at(self, asked: Slice) -> Iterator[Version]:
+        """The origins that some input is awaited for where it overlaps a slice."""
+        names = asked.names
+        for bound, group in self._groups.items():
+            if bound == names:
+                yield from group.get(asked, ())
+            elif set(bound) <= set(names):
+                yield from group.get(asked.keep(bound), ())
+            else:
+                for reached, origins in group.items():
+                    if reached.overlaps(asked):
+                        yield from origins
+
+
+def blockers(state: State, view: ViewState) -> Awaited:
+    """Where inputs that are views still to be renewed reach this one."""
+    awaited = Awaited()
     for dependency in view.definition.dependencies:
         source = state.views.get(dependency.source)
         if source is None or source.status is not Status.ACTIVE:
             continue
-        awaited = unresolved(state, dependency.source)
-        if awaited:
-            reached: dict[Slice, frozenset[Version]] = {}
-            for each, origins in awaited.items():
-                for hit in forward_all(dependency, (each,), state.images):
-                    reached[hit] = reached.get(hit, frozenset()) | origins
-            found.append((Region(reached), reached))
-    return found
+        same = identity(dependency, view.definition.partitioned_by)
+        for each, origins in unresolved(state, dependency.source).items():
+            if same is not None and each.names == same:
+                awaited.add(each, origins)
+            else:
+                for hit in forward(dependency, each, state.images):
+                    awaited.add(hit, origins)
+    return awaited
 
 
 def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:
@@ -147,19 +175,15 @@ def _origins(needs: Needs) -> set[Version]:
     return {origin for _, origins in needs for origin in origins}
 
 
-def _free(state: State, view: ViewState, group: list[Slice], blocking) -> frozenset[Version]:
+def _free(state: State, view: ViewState, group: list[Slice], blocking: Awaited) -> frozenset[Version]:
     """The origins for which these slices may run as far as their inputs are concerned."""
     origins = frozenset().union(*(view.pending[each] for each in group))
-    in_the_way = [reached for region, reached in blocking if any(region.overlaps(each) for each in group)]
-    awaited = {origin for each in group for origin in _origins_at(each, in_the_way)}
+    if not blocking:
+        return origins
+    awaited = {origin for each in group for origin in blocking.at(each)}
+    if not awaited:
+        return origins
     horizon = state.origins[min(origins)].at + patience(state, view.definition.view)
     if any(state.origins[origin].at < horizon for origin in awaited):
         return frozenset()
     return origins - awaited
-
-
-def _origins_at(each: Slice, reached_by: list[dict[Slice, frozenset[Version]]]) -> Iterator[Version]:
-    for reached in reached_by:
-        for hit, origins in reached.items():
-            if hit.overlaps(each):
-                yield from origins

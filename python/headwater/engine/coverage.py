@@ -8,11 +8,14 @@ next publication is a change of its own.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from headwater.algebra.dependency import forward_all, missing
+from headwater.algebra.dependency import Images, forward_all, missing
+from headwater.model.dependency import Computed, Dependency, Same
 from headwater.model.partition import Slice, Value, simplified
-from headwater.model.state import State, Version
+from headwater.model.state import State, Step, Version
+
+Names = tuple[str, ...]
 
 
 def cover(state: State, table: str, slices: Iterable[Slice]) -> dict[str, tuple[Slice, ...]]:
@@ -21,8 +24,14 @@ def cover(state: State, table: str, slices: Iterable[Slice]) -> dict[str, tuple[
     Views come in topological order. ``table`` itself is not in the result.
     """
     reached: dict[str, tuple[Slice, ...]] = {}
-    for view, hit, _ in _walk(state, table, simplified(slices)):
-        reached[view] = hit
+    changed = {table: simplified(slices)}
+    named: dict[int, Names | None] = {}
+    for step in _plan(state, table):
+        hit = _hit(step, changed, named, state.images)
+        if hit:
+            reached[step.view] = hit
+            if not state.views[step.view].released:
+                changed[step.view] = hit
     return reached
 
 
@@ -32,8 +41,12 @@ def unknown_images(state: State, table: str, slices: Iterable[Slice]) -> set[tup
     Evaluating them may uncover further ones downstream; ask again until there are none.
     """
     wanted: set[tuple[str, str, tuple[Value, ...]]] = set()
-    for _, _, lacking in _walk(state, table, simplified(slices)):
-        wanted |= lacking
+    changed = {table: simplified(slices), **cover(state, table, slices)}
+    for step in _plan(state, table):
+        for dependency, _ in step.reads:
+            if _computes(dependency) and not _is_released(state, table, dependency.source):
+                for each in changed.get(dependency.source, ()):
+                    wanted |= {(step.view, *key) for key in missing(dependency, each, state.images)}
     return wanted
 
 
@@ -46,28 +59,82 @@ def unresolved(state: State, view: str) -> dict[Slice, frozenset[Version]]:
     return found
 
 
-def _walk(state: State, table: str, slices: tuple[Slice, ...]):
-    changed = {table: slices}
+def identity(dependency: Dependency, columns: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The partition columns, in order, if a partition of the source reaches just the one of the same name."""
+    if len(dependency.occurrences) == 1 and columns:
+        [occurrence] = dependency.occurrences
+        if dict(occurrence.columns) == {column: Same(column) for column in columns}:
+            return tuple(sorted(columns))
+    return None
+
+
+# --- inside
+
+
+def _plan(state: State, table: str) -> tuple[Step, ...]:
+    """The views that changes of a table may reach, in topological order; kept until the graph changes."""
+    plan = state.plans.get(table)
+    if plan is None:
+        plan = state.plans[table] = _planned(state, table)
+    return plan
+
+
+def _planned(state: State, table: str) -> tuple[Step, ...]:
+    below = {table}
     queue = [(state.order[view], view) for view in state.readers.get(table, ())]
     heapq.heapify(queue)
     seen = {view for _, view in queue}
+    steps = []
     while queue:
         _, view = heapq.heappop(queue)
-        hit: list[Slice] = []
-        lacking: set[tuple[str, str, tuple[Value, ...]]] = set()
-        for dependency in state.views[view].definition.dependencies:
-            source = changed.get(dependency.source)
-            if source:
-                hit += forward_all(dependency, source, state.images)
-                lacking |= {(view, *key) for one in source for key in missing(dependency, one, state.images)}
-        if not hit:
-            continue
-        changed[view] = simplified(hit)
-        yield view, changed[view], lacking
-        if state.views[view].released:
-            changed.pop(view)
-            continue
+        below.add(view)
+        definition = state.views[view].definition
+        reads = tuple(
+            (dependency, identity(dependency, definition.partitioned_by))
+            for dependency in definition.dependencies
+            if dependency.source in below
+        )
+        steps.append(Step(view, reads))
         for reader in state.readers.get(view, ()):
             if reader not in seen:
                 seen.add(reader)
                 heapq.heappush(queue, (state.order[reader], reader))
+    return tuple(steps)
+
+
+def _hit(
+    step: Step, changed: Mapping[str, tuple[Slice, ...]], named: dict[int, Names | None], images: Images
+) -> tuple[Slice, ...]:
+    hits = []
+    for dependency, same in step.reads:
+        slices = changed.get(dependency.source)
+        if slices is None:
+            continue
+        if same is not None and _names(slices, named) == same:
+            hits.append(slices)  # the same values, not copies: a wide change is stored once
+        else:
+            hits.append(forward_all(dependency, slices, images))
+    if len(hits) == 1:
+        return hits[0]
+    return simplified(each for hit in hits for each in hit)
+
+
+def _names(slices: tuple[Slice, ...], named: dict[int, Names | None]) -> Names | None:
+    """The columns that all of these slices bind, if they bind the same; looked at once for each tuple."""
+    key = id(slices)
+    if key not in named:
+        names = slices[0].names
+        named[key] = names if all(each.names == names for each in slices) else None
+    return named[key]
+
+
+def _computes(dependency: Dependency) -> bool:
+    return any(
+        isinstance(expression, Computed)
+        for occurrence in dependency.occurrences
+        for _, expression in occurrence.columns
+    )
+
+
+def _is_released(state: State, table: str, source: str) -> bool:
+    return source != table and source in state.views and state.views[source].released

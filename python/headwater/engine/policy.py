@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from headwater.model.error import StatementError
 from headwater.model.view import Definition
@@ -41,8 +42,9 @@ def freshness(definition: Definition) -> int | None:
 def _stated(definition: Definition, option: str) -> int | None:
     """A duration among the view's properties. One that was written into the catalog past Headwater may be
     malformed; it counts as not stated, so that one view does not stop all others."""
+    text = definition.option(option)
     try:
-        return duration(definition.option(option))
+        return duration(text) if text else None
     except StatementError:
         return None
 
@@ -50,6 +52,7 @@ def _stated(definition: Definition, option: str) -> int | None:
 UNITS = {"millisecond": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 604_800_000}
 
 
+@lru_cache(maxsize=4096)
 def duration(text: str) -> int:
     """``'10 minutes'`` in milliseconds.
 

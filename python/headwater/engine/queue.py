@@ -39,25 +39,40 @@ def request(state: State, name: str, slices: Iterable[Slice], origins: frozenset
     A slice that another one covers keeps its own origins: a change is on record for no partition
     that it does not reach. They run together all the same (see ``engine.choose``).
     """
-    pending = state.views[name].pending
+    _merge(state, name, slices, origins)
+    touch(state, name)
+
+
+def _merge(state: State, name: str, slices: Iterable[Slice], origins: frozenset[Version]) -> None:
+    pending, carried = state.views[name].pending, state.carried
+    added = 0
     for each in slices:
-        known = pending.get(each, NONE)
+        known = pending.get(each)
+        if known is None:
+            pending[each] = origins
+            added += 1
+            continue
         new = origins - known
         if new:
-            pending[each] = known | new if known else origins
+            pending[each] = known | new
             for origin in new:
-                state.carried[origin] += 1
-        if known:
-            state.merged["both pending" if new else "exact duplicate"] += 1
-    touch(state, name)
+                carried[origin] += 1
+        state.merged["both pending" if new else "exact duplicate"] += 1
+    if added:
+        for origin in origins:
+            carried[origin] += added
 
 
 def originate(state: State, origin: Origin, reached: dict[str, tuple[Slice, ...]]) -> None:
     """Records an origin with a request for every slice it covers, if there is any."""
     if reached:
         state.origins[origin.version] = origin
+        origins = frozenset((origin.version,))
         for name, slices in reached.items():
-            request(state, name, slices, frozenset((origin.version,)))
+            _merge(state, name, slices, origins)
+            if state.views[name].released:
+                touch(state, name)
+        state.stale.update(reached)  # whatever else reads these is not reached, so it does not wait for them
 
 
 def start(state: State, event: Started) -> Run:

@@ -188,6 +188,7 @@ def _rewire(state: State) -> None:
     sources = {name: view.definition.sources for name, view in state.views.items()}
     state.order, state.readers = graph.order(sources), graph.readers(sources)
     state.stale |= state.views.keys() | state.free.keys()
+    state.plans.clear()
 
 
 def _append(state: State, name: str) -> None:
@@ -196,6 +197,7 @@ def _append(state: State, name: str) -> None:
     for source in dict.fromkeys(state.views[name].definition.sources):
         state.readers[source] = tuple(sorted((*state.readers.get(source, ()), name)))
     state.stale.add(name)
+    state.plans.clear()
 
 
 def _views_read(state: State, name: str) -> list[str]:

@@ -16,7 +16,7 @@ Value = str | None
 """A partition value as the catalog spells it; ``None`` is the null partition."""
 
 
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Slice:
     """A set of partitions: all those that agree with every bound column.
 
@@ -28,6 +28,11 @@ class Slice:
     @classmethod
     def of(cls, values: Mapping[str, Value] | None = None, **columns: Value) -> Slice:
         return cls(tuple({**(values or {}), **columns}.items()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The bound columns, in order."""
+        return tuple([column for column, _ in self.bound])
 
     @property
     def columns(self) -> frozenset[str]:

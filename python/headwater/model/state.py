@@ -7,6 +7,7 @@ from enum import Enum
 
 from attrs import Factory, define, field, frozen
 
+from headwater.model.dependency import Dependency
 from headwater.model.partition import Slice, Value
 from headwater.model.view import Definition
 
@@ -107,6 +108,15 @@ Needs = tuple[tuple[Slice, tuple[Version, ...]], ...]
 """Slices, each with the origins on whose behalf it is, or can be, computed."""
 
 
+@frozen
+class Step:
+    """A view that changes of some table may reach: what it reads of what is changed, each with the view's
+    partition columns if a partition reaches just the one of the same name."""
+
+    view: str
+    reads: tuple[tuple[Dependency, tuple[str, ...] | None], ...]
+
+
 @define
 class State:
     """Everything; changed only by ``transition``.
@@ -118,6 +128,7 @@ class State:
         images: values of computed partition columns.
         hurried: somebody waits for all changes up to this version.
         order, readers: of the graph of views.
+        plans: for a table, what its changes may reach (see ``engine.coverage``).
         promising: the views that promise a freshness.
         stale, free: which views can run as far as their inputs are concerned, and for which that has
             to be found out anew (see ``engine.choose``).
@@ -134,6 +145,7 @@ class State:
     order: dict[str, int] = Factory(dict)
     readers: dict[str, tuple[str, ...]] = Factory(dict)
     carried: Counter[Version] = field(factory=Counter, eq=False)
+    plans: dict[str, tuple[Step, ...]] = field(factory=dict, eq=False)
     promising: set[str] = field(factory=set, eq=False)
     stale: set[str] = field(factory=set, eq=False)
     free: dict[str, tuple[Needs, ...]] = field(factory=dict, eq=False)
