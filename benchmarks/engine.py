@@ -26,6 +26,8 @@ from headwater.store.sql import SqlStore
 
 FAN_OUT = 3
 MERGING = 0.3
+BATCH = 100
+"""Changes that one look finds and one transaction records."""
 DAYS = [f"{year}-{month:02d}-{day:02d}" for year in (2023, 2024) for month in range(1, 13) for day in range(1, 29)]
 
 
@@ -142,12 +144,11 @@ def _journal(jobs: int, count: int) -> float:
     todo = list(changes(bases, count, state.highest + 1, 0))
     with scratch() as place:
         store = SqlStore(place / "store.db")
-        after = 0
         began = time.perf_counter()
-        for event in todo:
-            entry = store.append(lambda _, event=event: event, event.at, after)
-            state, _ = transition(state, entry.event)
-            after = entry.seq
+        for first in range(0, count, BATCH):
+            builds = [lambda _, event=event: event for event in todo[first : first + BATCH]]
+            for entry in store.append_all(builds, 0, first):
+                state, _ = transition(state, entry.event)
         taken = time.perf_counter() - began
         store.close()
     return count / taken

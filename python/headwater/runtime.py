@@ -23,10 +23,13 @@ from headwater.model.event import Evaluated, Event, Failed, Published, Restarted
 from headwater.model.partition import Slice
 from headwater.model.state import Run, State
 from headwater.model.view import Definition
-from headwater.ports import Clock, Store, Warehouse
+from headwater.ports import Clock, Entry, Store, Warehouse
 from headwater.store.sql import Stale
 
 log = logging.getLogger("headwater")
+
+Change = tuple[str, Iterable[Slice], Callable[[State, int], "Event | None"]]
+"""A table, the slices of it that a change starts at, and what makes the event (see ``Runtime.change``)."""
 
 LEASE = 15_000
 """How long (ms) an engine may act without renewing; after it, another takes over."""
@@ -91,17 +94,27 @@ class Runtime:
     def change(self, table: str, slices: Iterable[Slice], build: Callable[[State, int], Event | None]) -> Event | None:
         """Records an event that starts at slices of a table, after evaluating the partition columns
         that are computed from them, here and downstream."""
-        slices = tuple(slices)
         with self.lock:
-            while wanted := unknown_images(self.state, table, slices):
-                try:
-                    evaluated = self._evaluate(wanted)
-                except HeadwaterError as error:
-                    # Without an image the column stays free: more is refreshed, nothing is missed.
-                    log.warning("a partition column cannot be computed: %s", error)
-                    break
-                self.record(lambda _state, _version, images=evaluated: Evaluated(self.clock.now(), images))
+            self._evaluate_for(table, tuple(slices))
             return self.record(build)
+
+    def change_all(self, changes: Iterable[Change]) -> None:
+        """Records several changes in one transaction of the store, each as ``change`` does. None may depend
+        on another."""
+        with self.lock:
+            builds = []
+            for table, slices, build in changes:
+                self._evaluate_for(table, tuple(slices))
+                builds.append(lambda version, build=build: build(self.state, version))
+            entries: Iterable[Entry] | None = None if builds else ()
+            while entries is None:
+                self.sync()
+                with contextlib.suppress(Stale):
+                    entries = self.store.append_all(builds, self.clock.now(), self.seq)
+            for entry in entries:
+                self.state, _ = transition(self.state, entry.event)
+                self.seq = entry.seq
+            self.changed.notify_all()
 
     def step(self) -> int | None:
         """Takes or renews the lease and starts what is ready; when to step again (ms), if known."""
@@ -241,6 +254,16 @@ class Runtime:
     def _failed(self, launch: Launch, began: int, error: str, cancelled: bool = False) -> Failed:
         now = self.clock.now()
         return Failed(now, launch.run.version, launch.run.view, error, (now - began) / 1000, cancelled)
+
+    def _evaluate_for(self, table: str, slices: tuple[Slice, ...]) -> None:
+        while wanted := unknown_images(self.state, table, slices):
+            try:
+                evaluated = self._evaluate(wanted)
+            except HeadwaterError as error:
+                # Without an image the column stays free: more is refreshed, nothing is missed.
+                log.warning("a partition column cannot be computed: %s", error)
+                break
+            self.record(lambda _state, _version, images=evaluated: Evaluated(self.clock.now(), images))
 
     def _evaluate(self, wanted: Iterable[tuple[str, str, tuple]]) -> tuple[tuple[str, tuple, str | None], ...]:
         together: dict[tuple[str, str], list[tuple]] = {}

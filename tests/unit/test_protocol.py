@@ -319,10 +319,10 @@ class Facts(Observer):
     """An observer that notes what it would record."""
 
     def __init__(self, shim) -> None:
-        super().__init__(None, shim, None)
+        super().__init__(Recorder(change_all=lambda changes: None), shim, None)
         self.recorded = {}
 
-    def _record(self, table, fact, command):
+    def _record(self, table, fact, command, changes):
         self.recorded[table] = fact
         return False
 

@@ -207,3 +207,23 @@ def test_an_existing_store_is_not_made_anew(path, store):
     with again._engine.connect() as connection:
         assert connection.scalar(sa.text("SELECT count(*) FROM lease")) == 1
     again.close()
+
+
+def test_several_events_are_appended_in_one_transaction_with_versions_of_their_own(store):
+    builds = [lambda v: Hurried(1, v), lambda v: None, lambda v: Hurried(2, v)]
+    entries = store.append_all(builds, 100, 0)
+    assert [(entry.seq, entry.event.version) for entry in entries] == [(1, 100), (2, 102)]
+    assert list(store.read()) == entries
+    assert store.append_all([lambda v: None], 100, 2) == []
+    assert store.append(lambda v: Hurried(3, v), 50, 2).event.version == 103
+    with pytest.raises(Stale):
+        store.append_all(builds, 100, 2)
+
+
+def test_when_one_of_several_cannot_be_made_none_is_appended(store):
+    def refuses(version):
+        raise LeaseLost("no")
+
+    with pytest.raises(LeaseLost):
+        store.append_all([lambda v: Hurried(1, v), refuses], 100, 0)
+    assert list(store.read()) == []

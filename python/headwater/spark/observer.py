@@ -22,7 +22,7 @@ from headwater.model.event import Broken, Changed, Declared, Dropped, Event, Obs
 from headwater.model.partition import Slice
 from headwater.model.state import State, Status, TableRecord
 from headwater.model.view import Definition
-from headwater.runtime import Runtime
+from headwater.runtime import Change, Runtime
 from headwater.spark import catalog
 from headwater.spark.define import Analyst
 from headwater.spark.shim import Shim
@@ -100,12 +100,14 @@ class Observer:
             for table, partitions in hint.tables.items()
         ]
         shaken: set[str] = set()
+        changes: list[Change] = []
         for fact in self._shim.observe(asked):
             table = fact.get("table") or f"path:{fact['path']}"
             if fact.get("location"):
                 self._locations[table] = fact["location"]
-            if self._record(table, fact, hint.command):
+            if self._record(table, fact, hint.command, changes):
                 shaken.add(table)
+        self._runtime.change_all(changes)
         for table in shaken:
             self.reanalyse(table)
 
@@ -152,8 +154,8 @@ class Observer:
         mine, written = _plain(location), _plain(path)
         return mine.startswith(written) or written.startswith(mine) or "*" in mine or table in self._scattered
 
-    def _record(self, table: str, fact: Mapping[str, Any], command: str) -> bool:
-        """Records a difference; whether the table's columns, incarnation or existence changed."""
+    def _record(self, table: str, fact: Mapping[str, Any], command: str, changes: list[Change]) -> bool:
+        """Notes a difference among ``changes``; whether the table's columns, incarnation or existence changed."""
         runtime = self._runtime
         if table in runtime.state.views:
             return self._record_view(table, fact, command)
@@ -179,12 +181,14 @@ class Observer:
             def build(state: State, version: int) -> Event | None:
                 record = state.tables.get(table)
                 changed = differing(record)
+                if not changed and not shaken and record is not None:
+                    return None  # another engine was faster
                 verb = summary(changed, record, command) if changed else f"has other columns ({command})"
                 return Changed(
                     runtime.clock.now(), version, table, changed, schema, fact["created"], verb, record is None
                 )
 
-            runtime.change(table, [each.slice for each in changed], build)
+            changes.append((table, [each.slice for each in changed], build))
         return shaken
 
     def _note_scattered(self, table: str, fact: Mapping[str, Any]) -> None:

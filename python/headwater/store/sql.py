@@ -22,6 +22,7 @@ from headwater.store import codec
 from headwater.store.schema import command, garbage, journal, lease, meta, migrate
 
 ENDED = ("Published", "Failed")
+Build = Callable[[int], "Event | None"]
 
 
 class Stale(Exception):
@@ -66,26 +67,36 @@ class SqlStore:
             Stale: the journal's last entry is not ``after``.
             LeaseLost: ``epoch`` is given and is not that of the lease now.
         """
+        [entry] = self._append([build], now, after, epoch)
+        return entry
+
+    def append_all(self, builds: Iterable[Build], now: int, after: int) -> list[Entry]:
+        """Appends the events that ``builds`` make, all in one transaction, each of a version of its own; one
+        that makes ``None`` is left out.
+
+        Raises:
+            Stale: the journal's last entry is not ``after``.
+        """
+        return self._append(builds, now, after, None)
+
+    def _append(self, builds: Iterable[Build], now: int, after: int, epoch: int | None) -> list[Entry]:
         with self._begin() as connection:
             last = connection.scalar(sa.select(sa.func.max(journal.c.seq))) or 0
             if last != after:
                 raise Stale
             if epoch is not None and connection.scalar(sa.select(lease.c.epoch)) != epoch:
                 raise LeaseLost("another engine took over this store")
-            version = max(now, (connection.scalar(sa.select(meta.c.highest)) or 0) + 1)
-            event = build(version)
-            connection.execute(sa.update(meta).values(highest=version))
-            connection.execute(
-                sa.insert(journal).values(
-                    seq=last + 1,
-                    at=now,
-                    kind=codec.kind(event),
-                    version=getattr(event, "version", None),
-                    subject=_subject(event),
-                    body=codec.encode(event),
-                )
-            )
-        return Entry(last + 1, event)
+            version = max(now - 1, connection.scalar(sa.select(meta.c.highest)) or 0)
+            entries = []
+            for build in builds:
+                version += 1
+                event = build(version)
+                if event is not None:
+                    entries.append(Entry(last + len(entries) + 1, event))
+            if entries:
+                connection.execute(sa.update(meta).values(highest=version))
+                connection.execute(sa.insert(journal), [_row(entry, now) for entry in entries])
+        return entries
 
     def read(self, after: int = 0) -> Iterator[Entry]:
         """The journal's entries above ``after``, in order.
@@ -187,6 +198,18 @@ def _entry(seq: int, body: str) -> Entry:
         return Entry(seq, codec.decode(body))
     except ValueError as error:
         raise JournalError(seq, str(error)) from error
+
+
+def _row(entry: Entry, now: int) -> dict[str, object]:
+    event = entry.event
+    return {
+        "seq": entry.seq,
+        "at": now,
+        "kind": codec.kind(event),
+        "version": getattr(event, "version", None),
+        "subject": _subject(event),
+        "body": codec.encode(event),
+    }
 
 
 def _subject(event: Event) -> str:
