@@ -43,8 +43,6 @@ class Store(Protocol):
 
     def discard(self, view: str, paths: Iterable[str], now: int) -> None: ...
 
-    def take_orders(self) -> list[tuple[str, str]]: ...
-
 
 @frozen
 class Written:

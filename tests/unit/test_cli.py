@@ -27,7 +27,7 @@ MONTHLY = Definition(
     dependencies=(Dependency("default.sales", (Occurrence((("month", Same("month")),)),)),),
     root="/warehouse/monthly",
 )
-HELPED = ("jar", "demo", "run", "status", "explain", "history", "cancel")
+HELPED = ("jar", "demo", "run", "status", "explain", "history", "cancel", "backfill", "simulate")
 
 
 class Here:
@@ -126,14 +126,14 @@ def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:
 
 def test_cancel(here: Here) -> None:
     assert "nothing to cancel" in here.run("cancel", "monthly").output
-    assert here.store.take_orders() == []
+    assert here.store.orders() == []
     here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), "partition", "why"))
     assert json.loads(here.run("status", "--json").output)["views"][0]["state"] == "running"
     assert "no engine" in here.run("cancel", "monthly").output
     assert here.store.acquire("host:1:app", _now(), 60_000)
     said = here.run("cancel", "monthly", "--json")
     assert json.loads(said.output) == {"view": "default.monthly", "cancelled": True}
-    assert here.store.take_orders() == [("cancel", "default.monthly")]
+    assert [(each.kind, each.subject) for each in here.store.orders()] == [("cancel", "default.monthly")]
 
 
 @pytest.mark.parametrize("command", ["explain", "history", "cancel"])

@@ -165,12 +165,16 @@ def test_only_the_epoch_of_the_lease_may_append_runs(store):
     store.append(restarted(), 1, 2)
 
 
-def test_orders_are_taken_once_and_in_order(store):
-    assert store.take_orders() == []
+def test_orders_wait_in_order_until_they_are_carried_out(store):
+    assert store.orders() == []
     store.order("cancel", "v")
     store.order("cancel", "w")
-    assert store.take_orders() == [("cancel", "v"), ("cancel", "w")]
-    assert store.take_orders() == []
+    [first, second] = store.orders()
+    assert [(each.kind, each.subject) for each in (first, second)] == [("cancel", "v"), ("cancel", "w")]
+    store.carried_out(first)
+    assert store.orders() == [second]
+    store.carried_out(second)
+    assert store.orders() == []
 
 
 def test_garbage_keeps_the_time_since_which_it_is_garbage(store):

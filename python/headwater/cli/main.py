@@ -7,6 +7,7 @@ import sys
 import click
 
 from headwater import __version__
+from headwater.cli.backfill import backfill
 from headwater.cli.inspect import cancel, explain, history, status
 from headwater.cli.serve import jar, run
 from headwater.cli.show import demo
@@ -31,5 +32,5 @@ def main() -> None:
     """Keeps the derived tables of a Spark warehouse fresh."""
 
 
-for command in (jar, demo, run, status, explain, history, cancel, simulate):
+for command in (jar, demo, run, status, explain, history, cancel, backfill, simulate):
     main.add_command(command)

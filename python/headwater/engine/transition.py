@@ -62,6 +62,8 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
                 queue.put_back(state, run)
         case Dropped(view=view):
             return state, _dropped(state, view)
+        case Requested():
+            _requested(state, event)
         case Started(view=view) if view in state.views:
             return state, [_started(state, event)]
         case _ if event.view in state.views:
@@ -70,17 +72,29 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
     return state, []
 
 
+def _requested(state: State, event: Requested) -> None:
+    origin = Origin(event.version, event.at, event.view, event.why, event.slices)
+    view = state.views.get(event.view)
+    if view is None:
+        _originate(state, origin, include_self=False)
+        return
+    if event.downstream:
+        _originate(state, origin, include_self=True)
+    else:
+        columns = view.definition.partitioned_by
+        queue.originate(state, origin, {event.view: simplified(each.keep(columns) for each in event.slices)})
+    view.failures, view.retry_at = 0, 0
+    if view.status is Status.FAILED:
+        view.status, view.reason = Status.ACTIVE, ""
+    _reconsider(state, event.view)
+
+
 def _of_view(state: State, view: ViewState, event: Event) -> None:
     match event:
         case Published():
             _published(state, view, event)
         case Failed():
             _failed(state, view, event)
-        case Requested(version=version, at=at, slices=slices, why=why):
-            _originate(state, Origin(version, at, event.view, why, slices), include_self=True)
-            view.failures, view.retry_at = 0, 0
-            if view.status is Status.FAILED:
-                view.status, view.reason = Status.ACTIVE, ""
         case Suspended():
             _release(view, Status.SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
         case Resumed():

@@ -85,13 +85,15 @@ class Evaluated:
 
 @frozen
 class Requested:
-    """Somebody asked to recompute slices of a view, changed or not (``REFRESH … FULL``)."""
+    """Somebody asked to recompute slices of a view, changed or not (``REFRESH … FULL``), and what is made
+    from them if ``downstream``; of a base table, only that."""
 
     at: int
     version: int
     view: str
     slices: tuple[Slice, ...]
     why: str
+    downstream: bool = True
 
 
 @frozen

@@ -7,6 +7,7 @@ the driver closes, however the driver ended.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -22,6 +23,9 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headwater.model.error import HeadwaterError, JournalError, StoreError
+from headwater.model.event import Requested
+from headwater.model.partition import Slice
+from headwater.model.state import State
 from headwater.runtime import Runtime, SystemClock
 from headwater.spark import place
 from headwater.spark.adopt import adopt
@@ -143,23 +147,35 @@ class Engine:
         """The heartbeat: lease, journal, time, orders from the command line."""
         while True:
             wake = self._guarded(self.runtime.step)
-            self._guarded(self._cancel)
+            self._guarded(self._obey)
             pause = HEARTBEAT if wake is None else (wake - self.runtime.clock.now()) / 1000
             time.sleep(min(max(pause, 0.02), HEARTBEAT))
 
-    def _cancel(self) -> None:
-        """Carries out orders to cancel. A run between two Spark jobs has none to cancel, so it is tried
-        until the run has ended."""
+    def _obey(self) -> None:
+        """Carries out orders. A run between two Spark jobs has none to cancel, so that is tried until the run
+        has ended."""
         if not self.runtime.leads:
             return
         with self.runtime.lock:
             running = {view: run.version for view, run in self.runtime.state.running.items()}
-        for kind, view in self.store.take_orders():
-            if kind == "cancel" and view in running:
-                self._cancelled[view] = running[view]
+        for order in self.store.orders():
+            if order.kind == "backfill":
+                self._backfill(json.loads(order.subject))
+            elif order.subject in running:
+                self._cancelled[order.subject] = running[order.subject]
+            self.store.carried_out(order)
         self._cancelled = {view: run for view, run in self._cancelled.items() if running.get(view) == run}
         for view in self._cancelled:
             self.warehouse.cancel(view)
+
+    def _backfill(self, asked: Mapping[str, Any]) -> None:
+        slices = tuple(Slice.of(each) for each in asked["slices"])
+
+        def event(_state: State, version: int) -> Requested:
+            why = "was to be backfilled, by headwater backfill"
+            return Requested(self.runtime.clock.now(), version, asked["table"], slices, why, asked["downstream"])
+
+        self.runtime.change(asked["table"], slices, event)
 
     def _observe(self) -> None:
         """Looks where hints point, and at everything at the start and every so often."""

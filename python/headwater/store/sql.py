@@ -37,6 +37,15 @@ class Entry:
     event: Event
 
 
+@frozen
+class Order:
+    """What the command line asked of the engine that acts."""
+
+    id: int
+    kind: str
+    subject: str
+
+
 class SqlStore:
     """Opens (and creates) the store at ``path``, a SQLite file.
 
@@ -174,12 +183,15 @@ class SqlStore:
         with self._begin() as connection:
             connection.execute(sa.insert(command).values(kind=kind, subject=subject))
 
-    def take_orders(self) -> list[tuple[str, str]]:
+    def orders(self) -> list[Order]:
+        """The orders that are not carried out yet, oldest first."""
         with self._begin() as connection:
-            rows = connection.execute(sa.select(command.c.id, command.c.kind, command.c.subject)).all()
-            if rows:
-                connection.execute(sa.delete(command).where(command.c.id <= rows[-1].id))
-        return [(row.kind, row.subject) for row in rows]
+            rows = connection.execute(sa.select(command).order_by(command.c.id)).all()
+        return [Order(row.id, row.kind, row.subject) for row in rows]
+
+    def carried_out(self, order: Order) -> None:
+        with self._begin() as connection:
+            connection.execute(sa.delete(command).where(command.c.id == order.id))
 
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:

@@ -1,0 +1,104 @@
+"""Recomputing partitions, and what follows, from the command line."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from headwater.cli.shared import json_option, known_table, milliseconds, open_store, state_of, store_option, table
+from headwater.engine.backfill import Part, asked, planned
+from headwater.engine.coverage import unresolved
+from headwater.model.error import StatementError
+from headwater.model.event import Requested
+from headwater.model.state import State, Version
+from headwater.store.sql import SqlStore
+
+LOOK_AGAIN = 0.5
+
+
+@click.command()
+@click.argument("name", metavar="TABLE")
+@click.argument("conditions", metavar="[COLUMN=VALUE | COLUMN=FIRST..LAST]...", nargs=-1)
+@click.option("--downstream", is_flag=True, help="Also whatever is computed from these partitions.")
+@click.option("--dry-run", is_flag=True, help="Only say what would run.")
+@store_option
+@json_option
+def backfill(
+    name: str, conditions: tuple[str, ...], downstream: bool, dry_run: bool, path: Path | None, as_json: bool
+) -> None:
+    """Recomputes partitions of TABLE, changed or not: those that meet all conditions, or all.
+
+    For a base table there is nothing to recompute but what is DOWNSTREAM. The running engine carries it
+    out; interrupting this command does not stop it, and an engine that starts later takes it up.
+    """
+    store = open_store(path)
+    state = state_of(store)
+    found = known_table(state, name)
+    if found not in state.views and not downstream:
+        raise StatementError(f"{found} is no view; --downstream recomputes the views that are made from it")
+    slices = asked(state, found, conditions)
+    plan = planned(state, found, slices, downstream)
+    if as_json:
+        click.echo(json.dumps({"table": found, "dry_run": dry_run, "plan": _rows(plan)}, indent=2))
+    else:
+        _show(plan)
+    if dry_run or not plan:
+        return
+    since = max((entry.seq for entry in store.read()), default=0)
+    order = {"table": found, "slices": [dict(each.bound) for each in slices], "downstream": downstream}
+    store.order("backfill", json.dumps(order))
+    if store.holder()[1] <= milliseconds():
+        click.echo("no engine is running; the next session or `headwater run` carries it out", err=True)
+    else:
+        _follow(store, found, since)
+
+
+def _rows(plan: list[Part]) -> list[dict[str, object]]:
+    return [
+        {"view": part.view, "partitions": [str(each) for each in part.slices], "seconds": part.seconds} for part in plan
+    ]
+
+
+def _show(plan: list[Part]) -> None:
+    rows = []
+    for part in plan:
+        named = "; ".join(map(str, part.slices[:3])) + (" …" if len(part.slices) > 3 else "")
+        seconds = "not known yet" if part.seconds is None else f"{part.seconds:.1f}"
+        rows.append([part.view, len(part.slices), named, seconds])
+    table(("view", "requests", "partitions", "about seconds"), rows)
+    total = sum(part.seconds or 0 for part in plan)
+    click.echo(f"{len(plan)} refreshes, about {total:.1f} s of work, as their last runs took")
+
+
+def _follow(store: SqlStore, name: str, since: int) -> None:
+    """Shows how far a backfill is, until it is done."""
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(f"backfill of {name}", total=None)
+        origin = total = None
+        while True:
+            if origin is None:
+                origin = _taken_up(store, name, since)
+            state = state_of(store)
+            left = _left(state, origin) if origin is not None else None
+            if left is not None:
+                total = max(total or 0, left)
+                progress.update(task, total=total, completed=total - left)
+            if left == 0:
+                break
+            time.sleep(LOOK_AGAIN)
+    click.echo(f"{name} is backfilled", err=True)
+
+
+def _taken_up(store: SqlStore, name: str, since: int) -> Version | None:
+    """The origin of the backfill, once the engine has recorded it."""
+    events = (entry.event for entry in store.read(since))
+    return next((e.version for e in events if isinstance(e, Requested) and e.view == name), None)
+
+
+def _left(state: State, origin: Version) -> int:
+    return sum(origin in origins for view in state.views for origins in unresolved(state, view).values())

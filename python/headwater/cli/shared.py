@@ -1,0 +1,102 @@
+"""What the commands share: where the store is, what it says, and how rows are shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from headwater.engine.transition import transition
+from headwater.model.error import JournalError, StatementError, StoreError
+from headwater.model.state import State
+from headwater.store.place import default_store
+from headwater.store.sql import SqlStore
+
+PIPE_WIDTH = 1000
+SHOWN_AS_TIME = ("refreshed_at", "started_at")
+
+
+def store_option(command: Callable) -> Callable:
+    return click.option(
+        "--store",
+        "path",
+        type=click.Path(path_type=Path),
+        help="The store's file. Default: spark-warehouse/.headwater/store.db, here.",
+    )(command)
+
+
+def json_option(command: Callable) -> Callable:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def open_store(path: Path | None) -> SqlStore:
+    found = path or default_store(Path("spark-warehouse"))
+    if not found.exists():
+        raise StoreError(
+            f"there is no store at {found}; name it with --store (it lies in the warehouse, .headwater/store.db)"
+        )
+    return SqlStore(found)
+
+
+def state_of(store: SqlStore) -> State:
+    state = State()
+    try:
+        for entry in store.read():
+            state, _ = transition(state, entry.event)
+    except JournalError as error:
+        raise StoreError(
+            f"the store {store.path} is damaged ({error}); move it away: the next session makes a new one and "
+            "adopts the views from the catalog"
+        ) from error
+    return state
+
+
+def known_view(state: State, view: str) -> str:
+    wanted = view.lower()
+    for name in state.views:
+        if name.lower() in (wanted, f"default.{wanted}"):
+            return name
+    raise StatementError(f"there is no materialized view {view}; there are {', '.join(sorted(state.views)) or 'none'}")
+
+
+def known_table(state: State, name: str) -> str:
+    """A table by its name, of which ``default.`` may be left out.
+
+    Raises:
+        StatementError: it is unknown to this store.
+    """
+    wanted = name.lower()
+    for table in (*state.views, *state.tables):
+        if table.lower() in (wanted, f"default.{wanted}"):
+            return table
+    raise StatementError(f"no view reads or is {name}; there are {', '.join(sorted(state.tables)) or 'no tables yet'}")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], leave_out: Sequence[str] = ()) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    shown = [n for n, column in enumerate(columns) if column not in leave_out]
+    for n in shown:
+        table.add_column(columns[n].replace("_", " "), overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(columns[n], row[n]) for n in shown))
+    console = Console()
+    # A file or a pipe has no width to fit into: a row stays a line there.
+    (console if console.is_terminal else Console(width=PIPE_WIDTH)).print(table)
+
+
+def milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _cell(column: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if column in SHOWN_AS_TIME:
+        return datetime.fromtimestamp(value / 1000).strftime("%Y-%m-%d %H:%M:%S")
+    return str(value)
