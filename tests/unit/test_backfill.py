@@ -92,7 +92,7 @@ def test_a_backfill_and_a_change_are_one_refresh():
 def test_a_dry_run_leaves_no_order(here: Here):  # noqa: F811
     shown = here.run("backfill", "sales", "month=2024-01..2024-02", "--downstream", "--dry-run")
     assert shown.exit_code == 0, shown.output
-    assert "default.monthly" in shown.output and "1 refreshes, about 1.5 s of work" in shown.output
+    assert "default.monthly" in shown.output and "1 refresh, about 1.5 s of work" in shown.output
     assert here.store.orders() == []
     [part] = json.loads(here.run("backfill", "monthly", "--dry-run", "--json").output)["plan"]
     assert part == {"view": "default.monthly", "partitions": ["()"], "seconds": 1.5}

@@ -111,7 +111,10 @@ def test_explain(here: Here) -> None:
 
 def test_history(here: Here) -> None:
     assert "it was created" in here.run("history").output
-    [row] = json.loads(here.run("history", "monthly", "--json").output)
+    why = "default.sales[month=2024-02] was appended to"
+    here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), "partition", why))
+    assert why in here.run("history").output, "brackets are no markup"
+    [_, row] = json.loads(here.run("history", "monthly", "--json").output)
     assert (row["partition"], row["mode"], row["rows"], row["status"]) == ("month=2024-01", "full", 31, "published")
     assert list(row)[:4] == ["run_id", "view", "partition", "mode"]
 

@@ -72,7 +72,8 @@ def _show(plan: list[Part]) -> None:
         rows.append([part.view, len(part.slices), named, seconds])
     table(("view", "requests", "partitions", "about seconds"), rows)
     total = sum(part.seconds or 0 for part in plan)
-    click.echo(f"{len(plan)} refreshes, about {total:.1f} s of work, as their last runs took")
+    runs = "1 refresh" if len(plan) == 1 else f"{len(plan)} refreshes"
+    click.echo(f"{runs}, about {total:.1f} s of work, as their last runs took")
 
 
 def _follow(store: SqlStore, name: str, since: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from headwater.engine.transition import transition
@@ -99,4 +100,4 @@ def _cell(column: str, value: Any) -> str:
         return ""
     if column in SHOWN_AS_TIME:
         return datetime.fromtimestamp(value / 1000).strftime("%Y-%m-%d %H:%M:%S")
-    return str(value)
+    return escape(str(value))  # a partition in brackets is no markup
