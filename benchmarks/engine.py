@@ -23,6 +23,7 @@ from headwater.model.event import Changed, Declared, Event, Made, Observed, Publ
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
+from headwater.store.replay import replay
 from headwater.store.sql import SqlStore
 
 FAN_OUT = 3
@@ -186,17 +187,12 @@ def _size(partitions: int, requests: int) -> dict[str, Any]:
             store.append(lambda _, event=event: event, 0, seq)
         events.clear()
         began = time.perf_counter()
-        state = State()
-        for entry in store.read():
-            state, _ = transition(state, entry.event)
+        state, _ = replay(store, State())
         start = time.perf_counter() - began
         del state
         gc.collect()
         tracemalloc.start()
-        state = State()
-        for entry in store.read():
-            state, _ = transition(state, entry.event)
-        del entry
+        state, _ = replay(store, State())
         gc.collect()
         held = tracemalloc.get_traced_memory()[0]
         for number in range(tables):

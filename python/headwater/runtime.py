@@ -24,6 +24,7 @@ from headwater.model.partition import Slice
 from headwater.model.state import Run, State
 from headwater.model.view import Definition
 from headwater.ports import Clock, Entry, Store, Warehouse
+from headwater.store.replay import replay
 from headwater.store.sql import Stale
 
 log = logging.getLogger("headwater")
@@ -73,9 +74,7 @@ class Runtime:
     def sync(self) -> None:
         """Applies what other engines appended to the journal."""
         with self.lock:
-            for entry in self.store.read(self.seq):
-                self.state, _ = transition(self.state, entry.event)
-                self.seq = entry.seq
+            self.state, self.seq = replay(self.store, self.state, self.seq)
             self.changed.notify_all()
 
     def record(self, build: Callable[[State, int], Event | None]) -> Event | None:

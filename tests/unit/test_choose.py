@@ -7,7 +7,7 @@ from cases import A1, A2, change, end, fail_for_good, machine, sound, start, vie
 
 from headwater.engine.choose import ready, started, wake_at
 from headwater.engine.policy import PATIENCE, SETTLE
-from headwater.model.event import Broken, Hurried, Resumed, Suspended
+from headwater.model.event import Broken, Hurried, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE
 
 CHAIN = (view("v", "a", "u"), view("w", "a", "v", "t"))
@@ -160,3 +160,28 @@ def test_a_run_of_everything_is_full_and_computes_each_partition_once():
     made.declare(view("v", "a", "t", fingerprint="2"))
     event = started(made.state, ready(made.state, made.now)[0], 99, made.now)
     assert event.mode == "full" and event.slices == (WHOLE,)
+
+
+def test_a_view_that_does_not_follow_stays_as_it_is_and_its_readers_with_it():
+    made = machine(BASES, view("v", "a", "u", propagate="none"), view("w", "a", "v", "t"))
+    change(made, "u", A1)
+    assert not any(each.pending for each in made.state.views.values()) and not made.state.origins
+    change(made, "t", A1)
+    made.now += SETTLE
+    assert names(made) == ["w"]
+    made.record(lambda version: Requested(made.now, version, "v", (A1,), "was asked for"))
+    made.now += SETTLE
+    assert names(made) == ["v"], "asked for, it runs, and w waits for it"
+
+
+def test_merged_requests_are_counted_by_kind_and_by_how_their_origins_lie():
+    made = machine(BASES, *CHAIN, view("x", "a", "t", "u"))
+    made.state.merged.clear()
+    change(made, "u", A1)
+    assert not made.state.merged
+    change(made, "u", A1, 4)
+    assert made.state.merged == {"both pending": 3, "same origin": 3}
+    change(made, "t", A1)
+    assert made.state.merged == {"both pending": 5, "same origin": 3, "independent origins": 2}
+    made.record(lambda version: Requested(made.now, version, "v", (A1,), "was asked for"))
+    assert made.state.merged["same ancestor"] == 2

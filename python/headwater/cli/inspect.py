@@ -14,6 +14,8 @@ from headwater.engine.consistency import vertical
 from headwater.engine.reasons import of_origin
 from headwater.model.state import State
 
+RELATIONS = ("independent origins", "same ancestor", "same origin")
+
 
 @click.command()
 @store_option
@@ -41,8 +43,9 @@ def status(path: Path | None, as_json: bool) -> None:
         return
     table(report.VIEWS, [list(row.values()) for row in rows])
     if state.merged:
-        told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(state.merged.items()))
-        click.echo(f"requests merged into one that was pending already: {told}")
+        merged, exact = state.merged["both pending"], state.merged["exact duplicate"]
+        kinds = ", ".join(f"{state.merged[kind]:,} {kind}" for kind in RELATIONS)
+        click.echo(f"requests merged with pending ones: {merged:,} ({kinds}); {exact:,} exact duplicates")
     click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")
 
 

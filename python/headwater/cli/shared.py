@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headwater.engine.transition import transition
 from headwater.model.error import JournalError, StatementError, StoreError
 from headwater.model.state import State
 from headwater.store.place import default_store
+from headwater.store.replay import replay
 from headwater.store.sql import SqlStore
 
 PIPE_WIDTH = 1000
@@ -46,16 +46,13 @@ def open_store(path: Path | None) -> SqlStore:
 
 
 def state_of(store: SqlStore) -> State:
-    state = State()
     try:
-        for entry in store.read():
-            state, _ = transition(state, entry.event)
+        return replay(store, State())[0]
     except JournalError as error:
         raise StoreError(
             f"the store {store.path} is damaged ({error}); move it away: the next session makes a new one and "
             "adopts the views from the catalog"
         ) from error
-    return state
 
 
 def known_view(state: State, view: str) -> str:

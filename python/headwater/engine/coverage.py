@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 
 from headwater.algebra.dependency import Images, forward_all, missing
+from headwater.engine.policy import follows
 from headwater.model.dependency import Computed, Dependency, Same
 from headwater.model.partition import Slice, Value, simplified
 from headwater.model.state import State, Step, Version
@@ -87,13 +88,15 @@ def _planned(state: State, table: str) -> tuple[Step, ...]:
     steps = []
     while queue:
         _, view = heapq.heappop(queue)
-        below.add(view)
         definition = state.views[view].definition
+        if not follows(definition):
+            continue
         reads = tuple(
             (dependency, identity(dependency, definition.partitioned_by))
             for dependency in definition.dependencies
             if dependency.source in below
         )
+        below.add(view)
         steps.append(Step(view, reads))
         for reader in state.readers.get(view, ()):
             if reader not in seen:

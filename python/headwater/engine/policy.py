@@ -28,6 +28,11 @@ def gives_up(failures: int) -> bool:
     return failures >= ATTEMPTS
 
 
+def follows(definition: Definition) -> bool:
+    """Whether changes of what it reads reach the view; one made for a single analysis may stay as it is."""
+    return definition.option("propagate", "all").lower() != "none"
+
+
 def settle(definition: Definition) -> int:
     """The view's own settling time, or the usual one."""
     own = _stated(definition, "settle")

@@ -53,11 +53,14 @@ def _merge(state: State, name: str, slices: Iterable[Slice], origins: frozenset[
             added += 1
             continue
         new = origins - known
-        if new:
-            pending[each] = known | new
-            for origin in new:
-                carried[origin] += 1
-        state.merged["both pending" if new else "exact duplicate"] += 1
+        if not new:
+            state.merged["exact duplicate"] += 1
+            continue
+        pending[each] = known | new
+        for origin in new:
+            carried[origin] += 1
+        state.merged["both pending"] += 1
+        state.merged[_relation(state, min(known), min(new))] += 1
     if added:
         for origin in origins:
             carried[origin] += added
@@ -127,6 +130,27 @@ def forget(state: State, name: str) -> None:
     while pending:
         _drop(state, pending.popitem()[1])
     touch(state, name)
+
+
+def _relation(state: State, one: Version, other: Version) -> str:
+    """How the origins of two merged requests lie to one another ([Xu23] Table 9)."""
+    pair = (state.origins[one].table, state.origins[other].table)
+    if pair not in state.relations:
+        left, right = (_with_upstream(state, table) for table in pair)
+        state.relations[pair] = (
+            "same origin" if pair[0] == pair[1] else "same ancestor" if left & right else "independent origins"
+        )
+    return state.relations[pair]
+
+
+def _with_upstream(state: State, table: str) -> set[str]:
+    found, frontier = {table}, [table]
+    while frontier:
+        view = state.views.get(frontier.pop())
+        new = set(view.definition.sources) - found if view is not None else set()
+        found |= new
+        frontier += new
+    return found
 
 
 def _drop(state: State, origins: frozenset[Version]) -> None:

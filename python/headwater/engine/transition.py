@@ -17,7 +17,7 @@ from headwater.algebra.dependency import forward
 from headwater.engine import queue
 from headwater.engine.coverage import cover, unresolved
 from headwater.engine.hold import learned
-from headwater.engine.policy import back_off, freshness, gives_up
+from headwater.engine.policy import back_off, follows, freshness, gives_up
 from headwater.model.action import Action, Clean, Launch
 from headwater.model.event import (
     Altered,
@@ -104,6 +104,7 @@ def _of_view(state: State, view: ViewState, event: Event) -> None:
             _release(view, Status.BROKEN, reason)
         case Altered(properties=properties):
             view.definition = evolve(view.definition, properties=properties)
+            state.plans.clear()
         case Renamed(to=to, definition=definition):
             _renamed(state, event.view, to, definition)
 
@@ -157,7 +158,8 @@ def _join(state: State, name: str) -> None:
 
     They were recorded before the view read those inputs, so they did not cover it.
     """
-    for dependency in state.views[name].definition.dependencies:
+    definition = state.views[name].definition
+    for dependency in definition.dependencies if follows(definition) else ():
         source = state.views.get(dependency.source)
         if source is None or source.released:
             continue
@@ -203,6 +205,7 @@ def _rewire(state: State) -> None:
     state.order, state.readers = graph.order(sources), graph.readers(sources)
     state.stale |= state.views.keys() | state.free.keys()
     state.plans.clear()
+    state.relations.clear()
 
 
 def _append(state: State, name: str) -> None:
@@ -212,6 +215,7 @@ def _append(state: State, name: str) -> None:
         state.readers[source] = tuple(sorted((*state.readers.get(source, ()), name)))
     state.stale.add(name)
     state.plans.clear()
+    state.relations.clear()
 
 
 def _views_read(state: State, name: str) -> list[str]:

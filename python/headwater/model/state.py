@@ -129,6 +129,7 @@ class State:
         hurried: somebody waits for all changes up to this version.
         order, readers: of the graph of views.
         plans: for a table, what its changes may reach (see ``engine.coverage``).
+        relations: how tables at which changes start lie to one another (see ``engine.queue``).
         promising: the views that promise a freshness.
         stale, free: which views can run as far as their inputs are concerned, and for which that has
             to be found out anew (see ``engine.choose``).
@@ -145,6 +146,7 @@ class State:
     order: dict[str, int] = Factory(dict)
     readers: dict[str, tuple[str, ...]] = Factory(dict)
     carried: Counter[Version] = field(factory=Counter, eq=False)
+    relations: dict[tuple[str, str], str] = field(factory=dict, eq=False)
     plans: dict[str, tuple[Step, ...]] = field(factory=dict, eq=False)
     promising: set[str] = field(factory=set, eq=False)
     stale: set[str] = field(factory=set, eq=False)

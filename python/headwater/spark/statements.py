@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.engine import report
-from headwater.engine.policy import duration
+from headwater.engine.policy import duration, follows
 from headwater.model.error import StatementError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE, Slice
@@ -190,11 +190,11 @@ class Statements:
         properties = {**dict(definition.properties), **changed}
         altered = self._analyst.analysed(evolve(definition, properties=properties))
         catalog.store(self._catalog_session(), altered, definition)
-        if altered.dependencies != definition.dependencies:
+        follows_again = follows(altered) and not follows(definition)
+        if follows_again or altered.dependencies != definition.dependencies:
+            why = "follows its sources again" if follows_again else "depends on its sources in another way"
             self._runtime.change(
-                definition.view,
-                [WHOLE],
-                lambda _, version: Declared(self._now(), version, altered, "depends on its sources in another way"),
+                definition.view, [WHOLE], lambda _, version: Declared(self._now(), version, altered, why)
             )
         else:
             self._runtime.record(lambda _s, _v: Altered(self._now(), definition.view, pairs(properties)))
