@@ -100,6 +100,12 @@ def test_the_literal_rules_lose_changes_and_get_stuck():
     assert "literal" not in EXACT
 
 
+def test_the_command_draws_a_picture(tmp_path):
+    file = tmp_path / "lifetime.png"
+    ran = CliRunner().invoke(main, ["simulate", "lifetime", "--seeds", "2", "--plot", str(file)])
+    assert ran.exit_code == 0 and file.read_bytes().startswith(b"\x89PNG")
+
+
 def test_the_command_prints_the_report():
     ran = CliRunner().invoke(main, ["simulate", "rollup", "--seeds", "8"])
     assert ran.exit_code == 0 and "met    updates of the day, one range: 1 to 1" in ran.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,13 +22,16 @@ COLUMNS = ("setting", "method", "updates", "paper", "optimal", "more", "at most"
 @click.argument("experiment", type=click.Choice(sorted(EXPERIMENTS)))
 @click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="How many random trials of each.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def simulate(experiment: str, seeds: int, as_json: bool) -> None:
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the updates into this PNG.")
+def simulate(experiment: str, seeds: int, as_json: bool, plot: Path | None) -> None:
     """Plays an experiment of the paper on a virtual clock, by several methods.
 
     `eager` is what Headwater does, `held` with a promised freshness; `lazy` and `group` are other exact
     ways; `literal` follows the paper's rules word for word. Means are over the seeds.
     """
     found = report(experiment, _rows(experiment, seeds), seeds)
+    if plot is not None:
+        _draw(found, plot)
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
@@ -37,6 +41,14 @@ def simulate(experiment: str, seeds: int, as_json: bool) -> None:
     for goal in found["goals"]:
         met = "met   " if goal["met"] else "MISSED"
         console.print(f"{met} {goal['goal']}: {goal['measured']} (goal: {goal['target']})", highlight=False)
+
+
+def _draw(found: dict[str, Any], file: Path) -> None:
+    try:
+        from headwater.simulate.plot import draw  # only who plots needs matplotlib
+    except ImportError as error:
+        raise click.ClickException("--plot needs matplotlib; pip install 'headwater[plot]'") from error
+    draw(found, file)
 
 
 def _rows(experiment: str, seeds: int) -> list[dict[str, Any]]:
