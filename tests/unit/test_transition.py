@@ -231,3 +231,9 @@ def test_a_view_renamed_while_it_is_ready_is_ready_under_its_new_name():
     made.now += SETTLE
     assert [each.view for each in ready(made.state, made.now)] == ["w"]
     sound(made)
+
+
+def test_a_table_that_is_gone_or_has_other_columns_has_no_partition_that_changed():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    made.record(lambda version: Changed(made.now, version, "t", (), "other", 0, "is gone"))
+    assert not made.state.views["v"].pending and not made.state.origins

@@ -111,7 +111,7 @@ def _hit(
     hits = []
     for dependency, same in step.reads:
         slices = changed.get(dependency.source)
-        if slices is None:
+        if not slices:
             continue
         if same is not None and _names(slices, named) == same:
             hits.append(slices)  # the same values, not copies: a wide change is stored once
