@@ -139,6 +139,7 @@ def published_at(home: Home, view: str) -> set[str]:
     }
 
 
+@pytest.mark.long
 def test_old_versions_are_removed_after_their_time_and_plain_spark_reads_the_rest(tmp_path: Path) -> None:
     home = Home(tmp_path)
     with home.session({"spark.headwater.check.interval": "2"}) as session:

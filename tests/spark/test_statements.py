@@ -402,6 +402,7 @@ def test_describe(shop: SparkSession) -> None:
     extended = {row["name"]: row for row in shop.sql("DESCRIBE MATERIALIZED VIEW EXTENDED monthly").collect()}
     assert extended[f"{here}.sales"]["value"] == "by month = month"
     assert extended["partitions"]["value"] == "2"
+    assert extended[f"with {here}.sales"]["value"] == "yes"
     for partition in ("month=2024-01", "month=2024-02"):
         assert extended[partition]["value"].isdigit()
         assert re.fullmatch(rf"{here}\.sales \d+", extended[partition]["note"])

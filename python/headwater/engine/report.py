@@ -261,8 +261,8 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
         known = record.partitions[each]
         reflects = ", ".join(f"{source} {version}" for source, version in known.inputs)
         rows.append([str(each), str(known.version), reflects])
-    rows += [["", "", ""], ["# consistent with", "", ""]]
-    rows += [[each.other, *_verdict(each, now)] for each in vertical(state, name)]
+    rows += [["", "", ""], ["# consistent", "", ""]]
+    rows += [[f"with {each.other}", *_verdict(each, now)] for each in vertical(state, name)]
     rows += [["", "", ""], ["# pending", "because", "waits"]]
     for line in _behind_lines(state, view, name):
         left, _, right = line.strip().partition(": ")
