@@ -100,9 +100,7 @@ class Engine:
             sources = {each: view.definition.sources for each, view in self._runtime.state.views.items()}
         if known is not None and known.definition == definition:
             return
-        cycle = graph.cycle({**sources, name: definition.sources})
-        if cycle:
-            raise DefinitionError("CYCLE", f"{name} would read itself: {' reads '.join(reversed(cycle))}")
+        graph.refuse_cycle(sources, name, definition.sources)
         why = "was created" if known is None else "was redefined"
         self._runtime.change(name, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
 

@@ -24,7 +24,7 @@ from headwater.model.partition import Slice
 from headwater.model.state import Run, State
 from headwater.model.view import Definition
 from headwater.ports import Clock, Entry, Store, Warehouse
-from headwater.store.replay import replay
+from headwater.store.replay import uncollected
 from headwater.store.sql import Stale
 
 log = logging.getLogger("headwater")
@@ -74,7 +74,9 @@ class Runtime:
     def sync(self) -> None:
         """Applies what other engines appended to the journal."""
         with self.lock:
-            self.state, self.seq = replay(self.store, self.state, self.seq)
+            with uncollected():
+                for entry in self.store.read(self.seq):
+                    self._apply(entry)
             self.changed.notify_all()
 
     def record(self, build: Callable[[State, int], Event | None]) -> Event | None:
@@ -111,8 +113,7 @@ class Runtime:
                 with contextlib.suppress(Stale):
                     entries = self.store.append_all(builds, self.clock.now(), self.seq)
             for entry in entries:
-                self.state, _ = transition(self.state, entry.event)
-                self.seq = entry.seq
+                self._apply(entry)
             self.changed.notify_all()
 
     def step(self) -> int | None:
@@ -159,9 +160,12 @@ class Runtime:
                 continue
             except _Nothing:
                 return None, []
-            self.state, actions = transition(self.state, entry.event)
-            self.seq = entry.seq
-            return entry.event, actions
+            return entry.event, self._apply(entry)
+
+    def _apply(self, entry: Entry) -> list[Action]:
+        self.state, actions = transition(self.state, entry.event)
+        self.seq = entry.seq  # with each, so that an entry that cannot be read leaves none to be applied twice
+        return actions
 
     def _lead(self) -> None:
         epoch = None if self._closed else self.store.acquire(self.holder, self.clock.now(), LEASE)

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 
 from headwater.engine import report
-from headwater.engine.settled import settled, upstream
+from headwater.engine.coverage import upstream
+from headwater.engine.settled import settled
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import Hurried
 from headwater.model.state import State, Version

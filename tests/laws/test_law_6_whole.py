@@ -37,7 +37,11 @@ def test_a_reader_sees_each_partition_old_or_new_and_nothing_between(graph, scri
 @examples(80)
 @given(graph=graphs(), script=scripts(50))
 def test_what_a_run_publishes_is_its_query_over_the_sources_it_read(graph, script):
-    """All partitions of a run appear together, each the whole result of the query, and no other changes."""
+    """All partitions of a run appear together, each the whole result of the query, and no other changes.
+
+    A partition that is on no record, for it was written past the engine or published just before a crash,
+    stays until the next look at the view finds it.
+    """
     made = machine(graph)
 
     def watch(each, step):
@@ -48,11 +52,14 @@ def test_what_a_run_publishes_is_its_query_over_the_sources_it_read(graph, scrip
         definition, slices = flight.launch.definition, flight.launch.run.slices
         truth = restricted(recomputed(definition, flight.read), slices)
         columns = set(definition.partitioned_by)
-        assert restricted(last.after, slices) == truth
-        others = {p: c for p, c in last.before.items() if not any(one.covers(p) for one in slices)}
-        assert {p: c for p, c in last.after.items() if p not in truth} == {
-            p: c for p, c in others.items() if p.columns == columns
-        }
+        unknown = {p: c for p, c in last.before.items() if p not in {*truth, *flight.launch.existing}}
+        assert restricted(last.after, slices) == truth | restricted(_of(unknown, columns), slices)
+        others = {p: c for p, c in last.before.items() if p in unknown or not any(one.covers(p) for one in slices)}
+        assert {p: c for p, c in last.after.items() if p not in truth} == _of(others, columns)
 
     made.watch = watch
     play(made, graph, script)
+
+
+def _of(content, columns):
+    return {each: value for each, value in content.items() if each.columns == columns}

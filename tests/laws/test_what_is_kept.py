@@ -8,38 +8,43 @@ from hypothesis import given
 from strategies import examples, graphs, machine, play, scripts
 
 from headwater.engine.choose import ready, wake_at
+from headwater.model.state import State
+
+
+def _played(graph, script, holds) -> None:
+    """Asks after each step whether something holds of the state then, at that time."""
+    made = machine(graph)
+
+    def watch(each, step):
+        assert holds(each.state, each.now), step
+
+    made.watch = watch
+    play(made, graph, script)
+    made.drain()
+
+
+def _is_found_again(state: State, now: int) -> bool:
+    kept = ready(state, now), wake_at(state, now)
+    state.free.clear()
+    state.stale.update(state.views)
+    return (ready(state, now), wake_at(state, now)) == kept
+
+
+def _is_counted(state: State, _now: int) -> bool:
+    carried = Counter(
+        origin for view in state.views.values() for origins in view.pending.values() for origin in origins
+    )
+    carried.update(origin for run in state.running.values() for _, origins in run.needs for origin in origins)
+    return state.carried == carried and state.origins.keys() == carried.keys()
 
 
 @examples(150)
 @given(graph=graphs(), script=scripts(50))
 def test_what_is_ready_is_found_again_from_scratch(graph, script):
-    made = machine(graph)
-
-    def watch(each, step):
-        state = each.state
-        kept = ready(state, each.now), wake_at(state, each.now)
-        state.free.clear()
-        state.stale.update(state.views)
-        assert (ready(state, each.now), wake_at(state, each.now)) == kept, step
-
-    made.watch = watch
-    play(made, graph, script)
-    made.drain()
+    _played(graph, script, _is_found_again)
 
 
 @examples(150)
 @given(graph=graphs(), script=scripts(50))
 def test_origins_are_counted_by_the_slices_that_carry_them(graph, script):
-    made = machine(graph)
-
-    def watch(each, step):
-        state = each.state
-        carried = Counter(
-            origin for view in state.views.values() for origins in view.pending.values() for origin in origins
-        )
-        carried.update(origin for run in state.running.values() for _, origins in run.needs for origin in origins)
-        assert state.carried == carried and state.origins.keys() == carried.keys(), step
-
-    made.watch = watch
-    play(made, graph, script)
-    made.drain()
+    _played(graph, script, _is_counted)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 from cases import A1, A2, change, end, fail_for_good, machine, sound, start, view
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples, slices
 
-from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.choose import Awaited, ready, started, wake_at
 from headwater.engine.policy import PATIENCE, SETTLE
-from headwater.model.event import Broken, Hurried, Requested, Resumed, Suspended
+from headwater.model.event import Broken, Declared, Hurried, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE
 
 CHAIN = (view("v", "a", "u"), view("w", "a", "v", "t"))
@@ -185,3 +188,25 @@ def test_merged_requests_are_counted_by_kind_and_by_how_their_origins_lie():
     assert made.state.merged == {"both pending": 5, "same origin": 3, "independent origins": 2}
     made.record(lambda version: Requested(made.now, version, "v", (A1,), "was asked for"))
     assert made.state.merged["same ancestor"] == 2
+
+
+@examples(100)
+@given(added=st.lists(st.tuples(slices, st.frozensets(st.integers(1, 3), min_size=1)), max_size=6), asked=slices)
+def test_what_is_awaited_at_a_slice_is_what_is_awaited_where_it_overlaps(added, asked):
+    awaited = Awaited()
+    for each, origins in added:
+        awaited.add(each, origins)
+    expected = {origin for each, origins in added if each.overlaps(asked) for origin in origins}
+    assert set(awaited.at(asked)) == expected and bool(awaited) == bool(added)
+
+
+@pytest.mark.parametrize("how", ["set a property", "create or replace"])
+def test_a_view_that_follows_again_is_filled(how):
+    before, after = view("v", "a", "t", propagate="none"), view("v", "a", "t")
+    made = machine({"t": "a"}, before)
+    change(made, "t", A1)
+    made.drain()
+    why, fill = ("follows its sources again", True) if how == "set a property" else ("was replaced", False)
+    made.record(lambda version: Declared(made.now, version, after, why, fill))
+    assert set(made.state.views["v"].pending) == {WHOLE}
+    sound(made)

@@ -8,7 +8,8 @@ from reference import recomputed, wrong
 from strategies import examples, graphs, play, scripts
 from strategies import machine as machine_of
 
-from headwater.engine.consistency import horizontal, upstream, vertical
+from headwater.engine.consistency import horizontal, vertical
+from headwater.engine.coverage import upstream
 from headwater.engine.policy import SETTLE
 from headwater.model.event import Suspended
 from headwater.model.partition import WHOLE
@@ -24,7 +25,7 @@ def lacking(state, name, partition=WHOLE) -> dict[str, list[str]]:
 
 def test_everything_upstream_is_asked_about():
     made = machine(BASES, *CHAIN)
-    assert upstream(made.state, "w") == ("t", "u", "v")
+    assert upstream(made.state, "w") == {"t", "u", "v", "w"}
     assert [each.other for each in vertical(made.state, "w")] == ["t", "u", "v"]
     assert lacking(made.state, "w") == {}
 
@@ -83,7 +84,7 @@ def test_what_lacks_nothing_equals_its_query(graph, script):
         made.look(table)
     stale = {each for each in made.state.views if lacking(made.state, each) or each in made.state.running}
     for name in made.state.views:
-        if name not in stale and not any(each in stale for each in upstream(made.state, name)):
+        if not stale & upstream(made.state, name):
             definition = made.state.views[name].definition
             assert made.world.content[name] == recomputed(definition, made.world.content), name
     made.drain()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from headwater.engine import report
 from headwater.engine.choose import ready, wake_at
@@ -10,7 +11,7 @@ from headwater.engine.hold import QUANTILE, hold, learned, needed, patience
 from headwater.engine.policy import PATIENCE, SETTLE
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency
-from headwater.model.event import Changed, Declared, Hurried, Observed, Suspended
+from headwater.model.event import Altered, Changed, Declared, Hurried, Observed, Suspended
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, Took
 from headwater.model.view import Definition
@@ -126,3 +127,29 @@ def test_explain_shows_the_decision_and_its_numbers():
         "held for 30.0 s more, so that further changes join: b may be 60 s behind, "
         "of which 15.0 s are kept for the runs of a, b"
     )
+
+
+def test_a_reader_that_does_not_follow_does_not_hurry():
+    state = build({"a": (("t",), "10 minutes", 30.0), "b": (("a",), "1 minute", 5.0)})
+    once = evolve(
+        state.views["b"].definition, properties={"headwater.freshness": "1 minute", "headwater.propagate": "none"}
+    )
+    state, _ = transition(state, Declared(0, 9, once, "was replaced", fill=False))
+    assert hold(state, "a").millis == 570_000
+
+
+def test_a_chain_of_any_length_is_held():
+    length = 3_000
+    views = {f"v{n:04d}": ((f"v{n - 1:04d}" if n else "t",), "", 0.001) for n in range(length)}
+    views |= {"v0000": (("t",), "1 hour", 0.001), f"v{length - 1:04d}": ((f"v{length - 2:04d}",), "1 hour", 0.001)}
+    assert hold(build(views), "v0000").millis == 3_600_000 - length
+
+
+def test_a_new_promise_reaches_all_that_a_view_is_made_from():
+    """Whether a request waits for newer changes depends on what is promised below, however far."""
+    chain = {"a": (("t",), "", 1.0), "b": (("a",), "", 1.0), "c": (("b",), "1 hour", 1.0)}
+    state = build(chain)
+    state.stale.clear()
+    state.stale.add("b")
+    state, _ = transition(state, Altered(0, "c", (("headwater.freshness", "1 minute"),)))
+    assert state.stale == {"a", "b", "c"}

@@ -12,7 +12,7 @@ from reference import World, recomputed, replayed
 
 from headwater.ledger.compare import differences
 from headwater.model.action import Launch
-from headwater.model.error import LeaseLost, RefreshFailed, StoreError
+from headwater.model.error import JournalError, LeaseLost, RefreshFailed, StoreError
 from headwater.model.event import Changed, Declared, Dropped, Event, Failed, Hurried, Published, Restarted, Started
 from headwater.runtime import LEASE, Runtime
 from headwater.store.sql import SqlStore
@@ -365,3 +365,26 @@ def test_superseded_files_are_kept_for_their_readers(bench):
     bench.drain(one)
     assert one.store.discarded("v", before=replaced) == []
     assert "v/old" in one.store.discarded("v", before=replaced + 1)
+
+
+def test_no_entry_is_applied_twice_when_one_after_it_cannot_be_read(bench):
+    one, two = bench.engine("one"), bench.engine("two")
+    bench.declare(one, V)
+    bench.write(one, A1, 5)
+    bench.write(one, A1, 6)
+    read, applied = two.store.read, []
+
+    def halfway(after):
+        for entry in read(after):
+            if len(applied) == 1:
+                applied.append(None)
+                raise JournalError(entry.seq, "is unreadable")
+            applied.append(entry.seq)
+            yield entry
+
+    two.store.read = halfway
+    with pytest.raises(JournalError):
+        two.sync()
+    two.sync()
+    seen = [each for each in applied if each is not None]
+    assert seen == sorted(set(seen)) and two.state == one.state

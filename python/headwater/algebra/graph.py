@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import networkx as nx
 
+from headwater.model.error import DefinitionError
+
 
 def build(sources: Mapping[str, Iterable[str]]) -> nx.DiGraph:
     """The graph with an edge from each source to the view that reads it."""
@@ -26,6 +28,15 @@ def readers(sources: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """The views that read each table, in name order."""
     graph = build(sources)
     return {table: tuple(sorted(graph.successors(table))) for table in graph if graph.out_degree(table)}
+
+
+def refuse_cycle(sources: Mapping[str, Iterable[str]], view: str, reads: Iterable[str]) -> None:
+    """Raises:
+    DefinitionError: with these reads the view would read itself; it names the views in between.
+    """
+    found = cycle({**sources, view: reads})
+    if found:
+        raise DefinitionError("CYCLE", f"{view} would read itself: {' reads '.join(reversed(found))}")
 
 
 def cycle(sources: Mapping[str, Iterable[str]]) -> tuple[str, ...]:

@@ -15,7 +15,9 @@ from headwater.engine.backfill import Part, asked, planned
 from headwater.engine.coverage import unresolved
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
+from headwater.model.partition import Slice
 from headwater.model.state import State, Version
+from headwater.store.replay import replay
 from headwater.store.sql import SqlStore
 
 LOOK_AGAIN = 0.5
@@ -37,7 +39,7 @@ def backfill(
     out; interrupting this command does not stop it, and an engine that starts later takes it up.
     """
     store = open_store(path)
-    state = state_of(store)
+    state, seq = state_of(store)
     found = known_table(state, name)
     if found not in state.views and not downstream:
         raise StatementError(f"{found} is no view; --downstream recomputes the views that are made from it")
@@ -49,13 +51,10 @@ def backfill(
         _show(plan)
     if dry_run or not plan:
         return
-    since = max((entry.seq for entry in store.read()), default=0)
     order = {"table": found, "slices": [dict(each.bound) for each in slices], "downstream": downstream}
     store.order("backfill", json.dumps(order))
-    if store.holder()[1] <= milliseconds():
+    if not _follow(store, state, seq, found, slices):
         click.echo("no engine is running; the next session or `headwater run` carries it out", err=True)
-    else:
-        _follow(store, found, since)
 
 
 def _rows(plan: list[Part]) -> list[dict[str, object]]:
@@ -76,30 +75,29 @@ def _show(plan: list[Part]) -> None:
     click.echo(f"{runs}, about {total:.1f} s of work, as their last runs took")
 
 
-def _follow(store: SqlStore, name: str, since: int) -> None:
-    """Shows how far a backfill is, until it is done."""
+def _follow(store: SqlStore, state: State, seq: int, name: str, slices: tuple[Slice, ...]) -> bool:
+    """Shows how far a backfill is, until it is done; false when no engine carries it out (any more)."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"backfill of {name}", total=None)
-        origin = total = None
-        while True:
-            if origin is None:
-                origin = _taken_up(store, name, since)
-            state = state_of(store)
-            left = _left(state, origin) if origin is not None else None
-            if left is not None:
-                total = max(total or 0, left)
+        origin, total = None, 0
+        while store.holder()[1] > milliseconds():
+            origin = origin or _taken_up(store, seq, name, slices)
+            state, seq = replay(store, state, seq)
+            if origin is not None:
+                left = sum(origin in each for view in state.views for each in unresolved(state, view).values())
+                total = max(total, left)
                 progress.update(task, total=total, completed=total - left)
-            if left == 0:
-                break
+                if left == 0:
+                    click.echo(f"{name} is backfilled", err=True)
+                    return True
             time.sleep(LOOK_AGAIN)
-    click.echo(f"{name} is backfilled", err=True)
+    return False
 
 
-def _taken_up(store: SqlStore, name: str, since: int) -> Version | None:
+def _taken_up(store: SqlStore, after: int, name: str, slices: tuple[Slice, ...]) -> Version | None:
     """The origin of the backfill, once the engine has recorded it."""
-    events = (entry.event for entry in store.read(since))
-    return next((e.version for e in events if isinstance(e, Requested) and e.view == name), None)
-
-
-def _left(state: State, origin: Version) -> int:
-    return sum(origin in origins for view in state.views for origins in unresolved(state, view).values())
+    for entry in store.read(after):
+        match entry.event:
+            case Requested(version=version, view=view, slices=asked) if (view, asked) == (name, slices):
+                return version
+    return None

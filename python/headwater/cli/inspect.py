@@ -23,7 +23,7 @@ RELATIONS = ("independent origins", "same ancestor", "same origin")
 def status(path: Path | None, as_json: bool) -> None:
     """Shows every view: its state, how many partitions are behind, and why."""
     store = open_store(path)
-    state, now = state_of(store), milliseconds()
+    (state, _), now = state_of(store), milliseconds()
     holder, until = store.holder()
     rows = [dict(zip(report.VIEWS, row, strict=True)) for row in report.views(state, now)]
     acting = holder if until > now else None
@@ -55,7 +55,7 @@ def status(path: Path | None, as_json: bool) -> None:
 @json_option
 def explain(view: str, path: Path | None, as_json: bool) -> None:
     """Says what a refresh of VIEW would do now, and why."""
-    state = state_of(open_store(path))
+    state, _ = state_of(open_store(path))
     lines = report.explain(state, known_view(state, view), milliseconds())
     click.echo(json.dumps(lines, indent=2) if as_json else "\n".join(lines))
 
@@ -68,7 +68,7 @@ def explain(view: str, path: Path | None, as_json: bool) -> None:
 def history(view: str | None, limit: int, path: Path | None, as_json: bool) -> None:
     """Lists refreshes, newest first: what ran, why, how long, how many rows."""
     store = open_store(path)
-    name = known_view(state_of(store), view) if view else None
+    name = known_view(state_of(store)[0], view) if view else None
     rows = report.refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit)
     if as_json:
         click.echo(json.dumps([dict(zip(report.REFRESHES, row, strict=True)) for row in rows], indent=2))
@@ -83,7 +83,7 @@ def history(view: str | None, limit: int, path: Path | None, as_json: bool) -> N
 def cancel(view: str, path: Path | None, as_json: bool) -> None:
     """Cancels the running refresh of VIEW; what it was for stays pending."""
     store = open_store(path)
-    state, now = state_of(store), milliseconds()
+    (state, _), now = state_of(store), milliseconds()
     name = known_view(state, view)
     running, acting = name in state.running, store.holder()[1] > now
     if running and acting:

@@ -45,9 +45,14 @@ def open_store(path: Path | None) -> SqlStore:
     return SqlStore(found)
 
 
-def state_of(store: SqlStore) -> State:
+def state_of(store: SqlStore) -> tuple[State, int]:
+    """What the journal says, and its last entry's number.
+
+    Raises:
+        StoreError: an entry is malformed.
+    """
     try:
-        return replay(store, State())[0]
+        return replay(store, State())
     except JournalError as error:
         raise StoreError(
             f"the store {store.path} is damaged ({error}); move it away: the next session makes a new one and "

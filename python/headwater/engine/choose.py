@@ -18,7 +18,7 @@ from attrs import frozen
 
 from headwater.algebra.dependency import forward
 from headwater.engine.coverage import identity, unresolved
-from headwater.engine.hold import hold, patience, wave_began
+from headwater.engine.hold import Hold, hold, patience, wave_began
 from headwater.engine.policy import settle
 from headwater.engine.reasons import reason
 from headwater.model.event import Started
@@ -77,20 +77,22 @@ def wake_at(state: State, now: int) -> int | None:
 
 
 def due_at(state: State, view: ViewState, origin: Version) -> int:
-    """When a change need not wait for others any more; at once when somebody waits for it.
-
-    What reads the changed table is held as long as the freshness downstream allows; what reads only
-    views has settled when they are resolved.
-    """
+    """When a change need not wait for others any more; at once when somebody waits for it."""
     change = state.origins[origin]
     if origin <= state.hurried or change.definition:
         return change.at
-    definition = view.definition
-    root = change.table == definition.view or change.table in definition.sources
-    held = hold(state, definition.view) if root else None
+    held = held_for(state, view, origin)
     if held is None:
-        return change.at + settle(definition)
-    return wave_began(state, definition.view, origin) + held.millis
+        return change.at + settle(view.definition)
+    return wave_began(state, view.definition.view, origin) + held.millis
+
+
+def held_for(state: State, view: ViewState, origin: Version) -> Hold | None:
+    """How long a change is held, if it is: what reads the changed table is, as long as the freshness
+    downstream allows; what reads only views has settled when they are resolved."""
+    table, definition = state.origins[origin].table, view.definition
+    root = table == definition.view or table in definition.sources
+    return hold(state, definition.view) if root else None
 
 
 class Awaited:

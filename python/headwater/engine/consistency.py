@@ -2,7 +2,8 @@
 
 A partition reflects a change when no request for it carries that change any more. So every question
 is one about the changes that are pending for it, of which the state has all: exactly those recorded
-changes that reach the partition and are not in it yet.
+changes that reach the partition and are not in it yet. A view that does not follow what it reads lacks
+nothing, by its own policy.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from headwater.engine.coverage import cover, unresolved
+from headwater.engine.coverage import cover, unresolved, upstream
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Origin, State, Version
 
@@ -44,18 +45,6 @@ class Verdict:
         return self.lacks[0].at if self.lacks else None
 
 
-def upstream(state: State, name: str) -> tuple[str, ...]:
-    """All tables that a view is made from, directly or not, in name order."""
-    found: set[str] = set()
-    frontier = [name]
-    while frontier:
-        view = state.views.get(frontier.pop())
-        new = set(view.definition.sources) - found if view is not None else set()
-        found |= new
-        frontier += new
-    return tuple(sorted(found))
-
-
 def vertical(state: State, name: str, partition: Slice = WHOLE) -> tuple[Verdict, ...]:
     """Whether partitions of a view reflect every recorded change of each table upstream.
 
@@ -64,8 +53,8 @@ def vertical(state: State, name: str, partition: Slice = WHOLE) -> tuple[Verdict
     """
     owed = _owed(state, name, partition)
     verdicts = []
-    for table in upstream(state, name):
-        above = {name, table, *upstream(state, table)}
+    for table in sorted(upstream(state, name) - {name}):
+        above = upstream(state, table) | {name}
         lacks = [version for version in owed if state.origins[version].table in above]
         verdicts.append(_verdict(state, table, lacks, owed))
     return tuple(verdicts)
@@ -74,7 +63,7 @@ def vertical(state: State, name: str, partition: Slice = WHOLE) -> tuple[Verdict
 def horizontal(state: State, name: str, sibling: str, partition: Slice = WHOLE, other: Slice = WHOLE) -> Verdict:
     """Whether partitions of two views reflect the same changes of what both are made from."""
     mine, its = _owed(state, name, partition), _owed(state, sibling, other)
-    common = {name, *upstream(state, name)} & {sibling, *upstream(state, sibling)}
+    common = upstream(state, name) & upstream(state, sibling)
     apart = [version for version in mine.keys() ^ its.keys() if state.origins[version].table in common]
     return _verdict(state, sibling, apart, mine, its)
 
@@ -86,7 +75,7 @@ def _owed(state: State, name: str, partition: Slice) -> Owed:
         if each.overlaps(partition):
             for version in origins:
                 owed.setdefault(version, []).append((name, each))
-    for table in upstream(state, name):
+    for table in upstream(state, name) - {name}:
         # A view that is suspended, broken or failing does not pass on what it lacks; its readers lack it too.
         for each, origins in unresolved(state, table).items() if table in state.views else ():
             reached = cover(state, table, (each,)).get(name, ())

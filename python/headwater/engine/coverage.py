@@ -27,7 +27,7 @@ def cover(state: State, table: str, slices: Iterable[Slice]) -> dict[str, tuple[
     reached: dict[str, tuple[Slice, ...]] = {}
     changed = {table: simplified(slices)}
     named: dict[int, Names | None] = {}
-    for step in _plan(state, table):
+    for step in plan(state, table):
         hit = _hit(step, changed, named, state.images)
         if hit:
             reached[step.view] = hit
@@ -43,12 +43,23 @@ def unknown_images(state: State, table: str, slices: Iterable[Slice]) -> set[tup
     """
     wanted: set[tuple[str, str, tuple[Value, ...]]] = set()
     changed = {table: simplified(slices), **cover(state, table, slices)}
-    for step in _plan(state, table):
+    for step in plan(state, table):
         for dependency, _ in step.reads:
             if _computes(dependency) and not _is_released(state, table, dependency.source):
                 for each in changed.get(dependency.source, ()):
                     wanted |= {(step.view, *key) for key in missing(dependency, each, state.images)}
     return wanted
+
+
+def upstream(state: State, name: str) -> set[str]:
+    """A table, and all that it is made from, directly or not."""
+    found, frontier = {name}, [name]
+    while frontier:
+        view = state.views.get(frontier.pop())
+        new = set(view.definition.sources) - found if view is not None else set()
+        found |= new
+        frontier += new
+    return found
 
 
 def unresolved(state: State, view: str) -> dict[Slice, frozenset[Version]]:
@@ -69,15 +80,15 @@ def identity(dependency: Dependency, columns: tuple[str, ...]) -> tuple[str, ...
     return None
 
 
-# --- inside
-
-
-def _plan(state: State, table: str) -> tuple[Step, ...]:
+def plan(state: State, table: str) -> tuple[Step, ...]:
     """The views that changes of a table may reach, in topological order; kept until the graph changes."""
-    plan = state.plans.get(table)
-    if plan is None:
-        plan = state.plans[table] = _planned(state, table)
-    return plan
+    kept = state.plans.get(table)
+    if kept is None:
+        kept = state.plans[table] = _planned(state, table)
+    return kept
+
+
+# --- inside
 
 
 def _planned(state: State, table: str) -> tuple[Step, ...]:

@@ -18,8 +18,9 @@ from math import inf
 
 from attrs import frozen
 
+from headwater.engine.coverage import plan
 from headwater.engine.policy import PATIENCE, freshness, settle
-from headwater.model.state import State, Status, Took, Version
+from headwater.model.state import State, Status, Took, Version, ViewState
 
 CONFIDENCE = 0.999
 QUANTILE = 3.09
@@ -60,7 +61,7 @@ def hold(state: State, name: str) -> Hold | None:
     definition = state.views[name].definition
     if freshness(definition) is None or state.views[name].took is None:
         return None
-    found = _slack(state, name, {})
+    found = _slack(state, name)
     return found if found is not None and found.millis > settle(definition) else None
 
 
@@ -87,24 +88,25 @@ def wave_began(state: State, name: str, origin: Version) -> int:
     return oldest
 
 
-def _slack(state: State, name: str, known: dict[str, Hold | None]) -> Hold | None:
-    """The least slack of a view and what is downstream of it; ``None`` when nothing there is bounded."""
-    if name in known:
-        return known[name]
-    view = state.views[name]
+def _slack(state: State, name: str) -> Hold | None:
+    """The least slack of a view and of what its changes reach; ``None`` when nothing there is bounded."""
+    known: dict[str, Hold | None] = {}
+    for each in (*reversed([step.view for step in plan(state, name)]), name):
+        ends = [found for reader in state.readers.get(each, ()) if (found := known.get(reader)) is not None]
+        known[each] = _before(each, state.views[each], ends)
+    return known[name]
+
+
+def _before(name: str, view: ViewState, ends: list[Hold]) -> Hold | None:
+    """The slack before a view runs, given that of its readers."""
     if view.status is not Status.ACTIVE:
-        known[name] = None
         return None
     bound, takes = freshness(view.definition), needed(view.took)
-    ends = [each for reader in state.readers.get(name, ()) if (each := _slack(state, reader, known)) is not None]
     if bound is not None:
-        ends.append(Hold(bound, bound, 0, ()))
-    tightest = min(ends, key=lambda each: each.millis, default=None)
-    if tightest is not None and takes < inf:
-        tightest = Hold(
-            tightest.millis - round(takes), tightest.bound, tightest.needed + round(takes), (name, *tightest.path)
-        )
-    elif tightest is not None:
-        tightest = Hold(0, tightest.bound, 0, (name, *tightest.path))
-    known[name] = tightest
-    return tightest
+        ends = [*ends, Hold(bound, bound, 0, ())]
+    if not ends:
+        return None
+    end = min(ends, key=lambda each: each.millis)
+    if takes == inf:
+        return Hold(0, end.bound, 0, (name, *end.path))
+    return Hold(end.millis - round(takes), end.bound, end.needed + round(takes), (name, *end.path))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headwater.engine.coverage import upstream
 from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Origin, Run, State, Version
@@ -26,11 +27,8 @@ def reconsider(state: State, name: str) -> None:
     """Notes that what a view promises, or how long it takes, changed: it and all that it reads may have to
     wait for others for another time."""
     touch(state, name)
-    frontier = [name] if state.promising else []
-    while frontier:
-        above = [each for each in state.views[frontier.pop()].definition.sources if each in state.views]
-        frontier += [each for each in above if each not in state.stale]
-        state.stale.update(above)
+    if state.promising:
+        state.stale |= upstream(state, name) & state.views.keys()
 
 
 def request(state: State, name: str, slices: Iterable[Slice], origins: frozenset[Version]) -> None:
@@ -136,21 +134,11 @@ def _relation(state: State, one: Version, other: Version) -> str:
     """How the origins of two merged requests lie to one another ([Xu23] Table 9)."""
     pair = (state.origins[one].table, state.origins[other].table)
     if pair not in state.relations:
-        left, right = (_with_upstream(state, table) for table in pair)
+        left, right = (upstream(state, table) for table in pair)
         state.relations[pair] = (
             "same origin" if pair[0] == pair[1] else "same ancestor" if left & right else "independent origins"
         )
     return state.relations[pair]
-
-
-def _with_upstream(state: State, table: str) -> set[str]:
-    found, frontier = {table}, [table]
-    while frontier:
-        view = state.views.get(frontier.pop())
-        new = set(view.definition.sources) - found if view is not None else set()
-        found |= new
-        frontier += new
-    return found
 
 
 def _drop(state: State, origins: frozenset[Version]) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headwater.algebra.notation import spell_window
-from headwater.engine.choose import blockers, due_at, ready
+from headwater.engine.choose import blockers, due_at, held_for, ready
 from headwater.engine.consistency import Verdict, vertical
-from headwater.engine.hold import hold
 from headwater.engine.reasons import of_origin, where
 from headwater.model.dependency import Computed, Dependency, Expression, Same, Windowed
 from headwater.model.event import Event, Failed, Published, Started
@@ -157,7 +156,7 @@ def waits(state: State, name: str, now: int) -> str:
     oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
     if oldest is not None and due_at(state, view, oldest) > now:
         left = f"{(due_at(state, view, oldest) - now) / 1000:.1f} s"
-        held = hold(state, name)
+        held = held_for(state, view, oldest)
         if held is None:
             return f"starts in {left}, when further changes had time to join"
         kept = f"{held.needed / 1000:.1f} s are kept for the runs of {', '.join(held.path)}"

@@ -5,18 +5,6 @@ from __future__ import annotations
 from headwater.model.state import State, Status, Version
 
 
-def upstream(state: State, view: str) -> set[str]:
-    """The view and all views that it reads, through any number of views."""
-    found: set[str] = set()
-    frontier = [view]
-    while frontier:
-        name = frontier.pop()
-        if name in state.views and name not in found:
-            found.add(name)
-            frontier += state.views[name].definition.sources
-    return found
-
-
 def settled(state: State, name: str, version: Version) -> bool:
     """Whether a view reflects everything recorded up to ``version``, or will not soon."""
     view = state.views.get(name)

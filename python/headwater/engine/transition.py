@@ -130,6 +130,8 @@ def _changed(state: State, event: Changed) -> None:
 def _declared(state: State, event: Declared) -> None:
     name = event.definition.view
     known = state.views.get(name)
+    follows_again = known is not None and follows(event.definition) and not follows(known.definition)
+    fill = event.fill or follows_again
     if known is None:
         state.views[name] = ViewState(event.definition)
         state.tables.setdefault(name, TableRecord())
@@ -140,14 +142,14 @@ def _declared(state: State, event: Declared) -> None:
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, ""
         known.failures, known.retry_at = 0, 0
-        if event.fill:
+        if fill:
             queue.widen(state, name)  # slices of the old definition may mean nothing in the new one
     if known is None and name not in state.readers and all(each in state.order for each in _views_read(state, name)):
         _append(state, name)
     else:
         _rewire(state)
     _reconsider(state, name)
-    if event.fill:
+    if fill:
         origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True)
         _originate(state, origin, include_self=True)
     _join(state, name)

@@ -70,7 +70,7 @@ WHOLE = Slice()
 
 
 class Region:
-    """A set of slices with fast overlap tests, grouped by which columns they bind."""
+    """A set of slices that is fast to ask whether it covers one, grouped by which columns they bind."""
 
     def __init__(self, slices: Iterable[Slice] = ()) -> None:
         self._groups: dict[frozenset[str], set[Slice]] = {}
@@ -90,16 +90,6 @@ class Region:
     def covers(self, asked: Slice) -> bool:
         """Whether one slice of the region covers ``asked`` (never true by union of several)."""
         return any(columns <= asked.columns and asked.keep(columns) in group for columns, group in self._groups.items())
-
-    def overlaps(self, asked: Slice) -> bool:
-        bound = asked.columns
-        for columns, group in self._groups.items():
-            if columns <= bound:
-                if asked.keep(columns) in group:
-                    return True
-            elif any(each.overlaps(asked) for each in group):
-                return True
-        return False
 
 
 def simplified(slices: Iterable[Slice]) -> tuple[Slice, ...]:

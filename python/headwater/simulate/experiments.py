@@ -99,6 +99,7 @@ def lifetime(_random: Random, setting: str, days: int = 30) -> Trial:
     )
 
 
+PIPELINE_BOUND = 600 * SECOND
 PIPELINE = {
     "ascending": {"eager": 14, "eager, held": 7, "lazy": 18, "lazy, held": 7},
     "random": {"eager": 10, "eager, held": 7, "lazy": 14, "lazy, held": 8},
@@ -130,7 +131,7 @@ def pipeline(random: Random, setting: str) -> Trial:
         dict.fromkeys(graph, mean),
         dict.fromkeys(graph, deviation),
         labels=tuple(labels),
-        freshness=600 * SECOND,
+        freshness=PIPELINE_BOUND,
         paper=PIPELINE[setting],
     )
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headwater.simulate.experiments import EXPERIMENTS, ROLLUP
+from headwater.simulate.experiments import EXPERIMENTS, PIPELINE_BOUND, ROLLUP, SECOND
 from headwater.simulate.trial import EXACT
 
 Row = Mapping[str, Any]
-BOUND = 600.0
-"""Seconds: the freshness that the pipeline's outputs promise."""
+BOUND = PIPELINE_BOUND / SECOND
 
 
 def goals(experiment: str, rows: Sequence[Row], seeds: int) -> list[dict[str, Any]]:

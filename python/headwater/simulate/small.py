@@ -11,6 +11,7 @@ counts backfills that are known to come, such as those of a cadence group (§4.3
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -31,7 +32,7 @@ class Request:
 
 
 @define
-class Small:
+class Small(ABC):
     """What both have in common: the clock, the runs, and what each job truly reflects."""
 
     graph: Graph
@@ -68,18 +69,20 @@ class Small:
 
     # --- the rules
 
-    def begin(self) -> None:
-        """Called before requests are asked whether they are ready."""
-
+    @abstractmethod
     def ready(self, request: Request) -> bool:
-        raise NotImplementedError
+        """Whether a pending request may run, as far as inputs are concerned."""
 
+    @abstractmethod
     def triggered(self, reader: Job, by: Request) -> Request:
         """The request of a reader for what a run published."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merged(self, pending: Request, other: Request) -> Request:
-        raise NotImplementedError
+        """One request for two of the same job."""
+
+    def begin(self) -> None:  # noqa: B027 - a hook that only some rules need
+        """Called before requests are asked whether they are ready."""
 
     def rejects(self, request: Request) -> bool:
         """Whether what has run or runs satisfies a request."""

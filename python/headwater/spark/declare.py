@@ -59,7 +59,9 @@ class Declarations:
                 "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
             )
         definition = self._rooted(definition, known.definition if known else None)
-        self._refuse_cycle(definition)
+        with self.runtime.lock:
+            sources = {name: each.definition.sources for name, each in self.runtime.state.views.items()}
+        graph.refuse_cycle(sources, view, definition.sources)
         if known is None:
             return self._declare(definition, message)
         if _same(known.definition, definition):
@@ -115,13 +117,6 @@ class Declarations:
         while root in taken:  # by a view that had this name before it was renamed
             root, number = f"{wanted}_{number}", number + 1
         return evolve(definition, root=root)
-
-    def _refuse_cycle(self, definition: Definition) -> None:
-        with self.runtime.lock:
-            sources = {name: view.definition.sources for name, view in self.runtime.state.views.items()}
-        cycle = graph.cycle({**sources, definition.view: definition.sources})
-        if cycle:
-            raise DefinitionError("CYCLE", f"{definition.view} would read itself: {' reads '.join(reversed(cycle))}")
 
     def _now(self) -> int:
         return self.runtime.clock.now()

@@ -10,7 +10,7 @@ from cattrs.strategies import configure_tagged_union
 
 from headwater.model.calendar import Step
 from headwater.model.dependency import Expression
-from headwater.model.event import Event, Observed
+from headwater.model.event import Event
 from headwater.model.partition import Slice
 
 
@@ -19,15 +19,9 @@ def _converter() -> JsonConverter:
     converter.register_unstructure_hook(Slice, lambda each: dict(each.bound))
     converter.register_structure_hook(Slice, lambda values, _: Slice.of(values))
     converter.register_structure_hook(str | None, lambda value, _: value)
-    # A baseline holds a hundred thousand of these, and a start replays it: taken apart by hand, four times as fast.
-    converter.register_structure_hook(Observed, _observed)
     for union in (Step, Expression, Event):
         configure_tagged_union(union, converter, tag_name="kind")
     return converter
-
-
-def _observed(values: dict[str, Any], _) -> Observed:
-    return Observed(Slice(tuple(values["slice"].items())), values["fingerprint"])
 
 
 _CONVERTER = _converter()

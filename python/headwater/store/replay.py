@@ -17,7 +17,7 @@ def replay(store: Store, state: State, after: int = 0) -> tuple[State, int]:
     Raises:
         JournalError: an entry is malformed; it says which.
     """
-    with _uncollected():
+    with uncollected():
         for entry in store.read(after):
             state, _ = transition(state, entry.event)
             after = entry.seq
@@ -25,7 +25,7 @@ def replay(store: Store, state: State, after: int = 0) -> tuple[State, int]:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """All that a replay makes stays, often millions of values; the collector would walk them again and again."""
     enabled = gc.isenabled()
     gc.disable()
