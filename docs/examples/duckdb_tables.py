@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 
-from headwater import MONTH, Engine, Made, Slice, Windowed, Written, table
+from headwater import MONTH, Engine, Made, Replaced, Slice, Windowed, Written, table
 
 
 class DuckWarehouse:
@@ -27,7 +27,7 @@ class DuckWarehouse:
         made = tuple(Made(each, rows, str(launch.run.version)) for each, rows in parts.items())
         return Written(made, tuple(each for each in launch.existing if each not in parts), staged)
 
-    def publish(self, launch, written: Written) -> list[str]:
+    def publish(self, launch, written: Written) -> Replaced:
         view, staged = launch.definition.view, written.handle
         with self.db.cursor() as db:
             db.begin()
@@ -35,7 +35,7 @@ class DuckWarehouse:
             db.execute(f"INSERT INTO {view} FROM {staged}")
             db.execute(f"DROP TABLE {staged}")
             db.commit()
-        return []
+        return Replaced()
 
     def remove(self, definition) -> None:
         self.db.cursor().execute(f"DROP TABLE IF EXISTS {definition.view}")

@@ -18,6 +18,7 @@ _WHERE = {
     "Computed": "headwater.model.dependency",
     "Slice": "headwater.model.partition",
     "Made": "headwater.model.event",
+    "Replaced": "headwater.ports",
     "Written": "headwater.ports",
     **dict.fromkeys(("HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"), "headwater.model.calendar"),
 }

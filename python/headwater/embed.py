@@ -13,6 +13,7 @@ from types import TracebackType
 from headwater.algebra import graph
 from headwater.engine import report
 from headwater.engine.consistency import Verdict, horizontal, vertical
+from headwater.engine.history import REFRESHES
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import Changed, Declared, Dropped, Observed
@@ -127,7 +128,7 @@ class Engine:
         rows = self._waiting.until_fresh(
             lambda state: set(state.views), self._waiting.hurry(), since=since, timeout=timeout
         )
-        return [dict(zip(report.REFRESHES, row, strict=True)) for row in rows]
+        return [dict(zip(REFRESHES, row, strict=True)) for row in rows]
 
     def step(self) -> int | None:
         """Starts what is due by now, for programs with a loop of their own; when to call again (ms), if known."""

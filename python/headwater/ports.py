@@ -53,6 +53,20 @@ class Written:
     handle: Any = None
 
 
+@frozen
+class Replaced:
+    """What a publication took the place of.
+
+    Attributes:
+        locations: where it lay, for readers that have it open; to be removed after the retention time.
+        unchanged: the published partitions that hold the same rows as what they replaced, as far as that
+            is known for certain: content sums agree, and what was replaced was as the record says.
+    """
+
+    locations: Sequence[str] = ()
+    unchanged: frozenset[Slice] = frozenset()
+
+
 class Warehouse(Protocol):
     """Where the tables are. Methods are called from worker threads, several at once."""
 
@@ -64,8 +78,8 @@ class Warehouse(Protocol):
             RefreshCancelled: somebody cancelled it.
         """
 
-    def publish(self, launch: Launch, written: Written) -> Sequence[str]:
-        """Makes readers see what was written, whole or not at all; the locations that it replaced.
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        """Makes readers see what was written, whole or not at all.
 
         Raises:
             LeaseLost: a higher version is published already.

@@ -13,13 +13,15 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from headwater.engine.choose import ready, started, wake_at
+from attrs import evolve
+
+from headwater.engine.choose import ready, skipped, started, unneeded, wake_at
 from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
 from headwater.model.action import Action, Clean, Launch
 from headwater.model.dependency import Computed
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled
-from headwater.model.event import Evaluated, Event, Failed, Published, Restarted, Started
+from headwater.model.event import Evaluated, Event, Failed, Published, Restarted, Skipped, Started
 from headwater.model.partition import Slice
 from headwater.model.state import Run, State
 from headwater.model.view import Definition
@@ -179,6 +181,7 @@ class Runtime:
         self.sync()
 
     def _start(self, epoch: int) -> list[Launch]:
+        self._skip(epoch)
         launches: list[Launch] = []
         for chosen in ready(self.state, self.clock.now()):
             if len(self._mine) >= self.tracks:
@@ -198,6 +201,20 @@ class Runtime:
                 launches += actions
         self.changed.notify_all()
         return launches
+
+    def _skip(self, epoch: int) -> None:
+        """Completes what need not run, and then what need not run because of that."""
+        while unneeded(self.state):
+
+            def build(state: State, version: int) -> Skipped | None:
+                found = unneeded(state)
+                return skipped(state, found[0], version, self.clock.now()) if found else None
+
+            try:
+                self._append(build, epoch)
+            except LeaseLost:
+                self._epoch = None
+                return
 
     def _carry_out(self, action: Action) -> None:
         match action:
@@ -246,13 +263,14 @@ class Runtime:
                 raise LeaseLost("another engine took over this store while it was computed")
             if not _is_running(self.state, run):
                 raise RefreshCancelled(f"{run.view} was dropped, renamed or redefined while it was computed")
-        superseded = self.warehouse.publish(launch, written)
+        replaced = self.warehouse.publish(launch, written)
         now = self.clock.now()
         try:
-            self.store.discard(run.view, superseded, now)
+            self.store.discard(run.view, replaced.locations, now)
         except HeadwaterError as error:
             log.warning("the superseded files of %s are removed later, as orphans: %s", run.view, error)
-        return Published(now, run.version, run.view, written.made, written.removed, (now - began) / 1000)
+        made = tuple(evolve(each, unchanged=each.slice in replaced.unchanged) for each in written.made)
+        return Published(now, run.version, run.view, made, written.removed, (now - began) / 1000)
 
     def _failed(self, launch: Launch, began: int, error: str, cancelled: bool = False) -> Failed:
         now = self.clock.now()

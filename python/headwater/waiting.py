@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from headwater.engine import report
 from headwater.engine.coverage import upstream
+from headwater.engine.history import refreshes
 from headwater.engine.settled import settled
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import Hurried
@@ -79,7 +80,7 @@ class Waiting:
             self._abandoned.discard(token)
             raise Abandoned("the statement was abandoned; what it asked for goes on in the background")
         entries = [entry.event for entry in self._store.history(only, ended_after=since)]
-        rows = [row for row in report.refreshes(entries) if row[9] != "running"]
+        rows = [row for row in refreshes(entries) if row[9] != "running"]
         return sorted(rows, key=lambda row: row[0])
 
     def until_view_fresh(

@@ -19,9 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 
-from attrs import Factory, define, field, frozen
+from attrs import Factory, define, evolve, field, frozen
 
-from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.choose import ready, skipped, started, unneeded, wake_at
 from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
 from headwater.ledger.compare import differences, revisited
@@ -45,7 +45,7 @@ from headwater.model.event import (
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import State, Status
 from headwater.model.view import Definition
-from headwater.ports import Written
+from headwater.ports import Replaced, Written
 from headwater.store import codec
 
 Content = dict[Slice, int]
@@ -127,7 +127,8 @@ class Publication:
 
 
 class World:
-    """Base tables and views as readers see them. ``stamps`` are the files' fingerprints."""
+    """Base tables and views as readers see them. ``stamps`` are the files' fingerprints; ``sums`` says whether
+    the content of what is written is compared with what it replaces."""
 
     def __init__(self, bases: Mapping[str, Sequence[str]]) -> None:
         self.columns = {name: tuple(columns) for name, columns in bases.items()}
@@ -135,7 +136,7 @@ class World:
         self.stamps: dict[str, dict[Slice, str]] = {name: {} for name in bases}
         self.newest: dict[str, int] = {}
         self.publications: list[Publication] = []
-        self.evaluates = True
+        self.evaluates, self.sums = True, True
         self.writes = 0
         self.lock = threading.RLock()
         self.pause: Callable[[str, Launch], None] = lambda step, launch: None
@@ -143,7 +144,8 @@ class World:
     def __deepcopy__(self, memo) -> World:
         copy = World(self.columns)
         copy.content, copy.stamps = deepcopy(self.content, memo), deepcopy(self.stamps, memo)
-        copy.newest, copy.writes, copy.evaluates = dict(self.newest), self.writes, self.evaluates
+        copy.newest, copy.writes = dict(self.newest), self.writes
+        copy.evaluates, copy.sums = self.evaluates, self.sums
         return copy
 
     def write(self, table: str, partition: Slice, value: int | None) -> None:
@@ -168,7 +170,7 @@ class World:
     def written(self, launch: Launch, tables: Tables) -> Written:
         """What a run makes of sources as it read them."""
         content = restricted(recomputed(launch.definition, tables), launch.run.slices)
-        made = tuple(Made(each, 1, f"v{launch.run.version}") for each in content)
+        made = tuple(Made(each, 1, f"v{launch.run.version}", str(value)) for each, value in content.items())
         removed = tuple(each for each in launch.existing if each not in content)
         return Written(made, removed, content)
 
@@ -182,7 +184,7 @@ class World:
             self.pause("read", launch)
         return self.written(launch, tables)
 
-    def publish(self, launch: Launch, written: Written) -> Sequence[str]:
+    def publish(self, launch: Launch, written: Written) -> Replaced:
         self.pause("publish", launch)
         with self.lock:
             view, version = launch.run.view, launch.run.version
@@ -192,12 +194,26 @@ class World:
             columns = set(launch.definition.partitioned_by)
             gone = {*written.removed, *(each for each in before if each.columns != columns)}
             after = {each: value for each, value in before.items() if each not in gone} | written.handle
+            unchanged = self._unchanged(launch, written)
             stamps = {each: stamp for each, stamp in self.stamps.get(view, {}).items() if each not in gone}
             self.newest[view] = version
             self.content[view] = after
             self.stamps[view] = stamps | {each: f"v{version}" for each in written.handle}
             self.publications.append(Publication(view, version, before, after))
-            return [f"{view}/{stamp}" for stamp in set(self.stamps[view].values()) - {f"v{version}"}]
+            left = set(self.stamps[view].values()) - {f"v{version}"}
+            return Replaced([f"{view}/{stamp}" for stamp in left], unchanged)
+
+    def _unchanged(self, launch: Launch, written: Written) -> frozenset[Slice]:
+        """The partitions that come out as the record says they are, where readers see what the record says."""
+        view = launch.run.view
+        return frozenset(
+            made.slice
+            for made in written.made
+            if self.sums
+            and (known := launch.existing.get(made.slice)) is not None
+            and known.content == made.content
+            and known.fingerprint == self.stamps[view].get(made.slice)
+        )
 
     def cancel(self, view: str) -> bool:
         return False
@@ -226,6 +242,7 @@ class Flight:
     read: dict[str, Content] = Factory(dict)
     written: Written | None = None
     visible: bool = False
+    unchanged: frozenset[Slice] = frozenset()
 
 
 @frozen
@@ -325,12 +342,18 @@ class Machine:
     # runs
 
     def start(self, which: int = 0) -> bool:
+        self.skip()
         choice = ready(self.state, self.now)
         if not choice:
             return False
         chosen = choice[which % len(choice)]
         self.record(lambda version: started(self.state, chosen, version, self.now))
         return True
+
+    def skip(self) -> None:
+        """Completes what need not run."""
+        while found := unneeded(self.state):
+            self.record(lambda version, chosen=found[0]: skipped(self.state, chosen, version, self.now))
 
     def flight(self, which: int) -> Flight | None:
         """One of the runs under way that still counts; one that does not is forgotten."""
@@ -351,15 +374,14 @@ class Machine:
             flight.written = self.world.written(launch, flight.read)
             self.watch(self, "wrote")
         elif not flight.visible:
-            self.world.publish(launch, flight.written)
+            flight.unchanged = self.world.publish(launch, flight.written).unchanged
             flight.visible = True
             self.watch(self, "published")
         else:
             del self.flights[launch.run.view]
             done = flight.written
-            self.record(
-                lambda _: Published(self.now, launch.run.version, launch.run.view, done.made, done.removed, 0.1)
-            )
+            made = tuple(evolve(each, unchanged=each.slice in flight.unchanged) for each in done.made)
+            self.record(lambda _: Published(self.now, launch.run.version, launch.run.view, made, done.removed, 0.1))
 
     def finish(self, flight: Flight) -> None:
         while self.flights.get(flight.launch.run.view) is flight:

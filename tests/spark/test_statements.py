@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
 
-from headwater.engine.report import REFRESHES
+from headwater.engine.history import REFRESHES
 from headwater.model.event import Changed, Published
 from headwater.spark.jar import build_jar
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, slices
 
-from headwater.engine.choose import Awaited, ready, started, wake_at
+from headwater.engine.choose import ready, started, wake_at
 from headwater.engine.policy import PATIENCE, SETTLE
+from headwater.engine.reached import Reached
 from headwater.model.event import Broken, Declared, Hurried, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE
 
@@ -193,9 +194,7 @@ def test_merged_requests_are_counted_by_kind_and_by_how_their_origins_lie():
 @examples(100)
 @given(added=st.lists(st.tuples(slices, st.frozensets(st.integers(1, 3), min_size=1)), max_size=6), asked=slices)
 def test_what_is_awaited_at_a_slice_is_what_is_awaited_where_it_overlaps(added, asked):
-    awaited = Awaited()
-    for each, origins in added:
-        awaited.add(each, origins)
+    awaited = Reached(added)
     expected = {origin for each, origins in added if each.overlaps(asked) for origin in origins}
     assert set(awaited.at(asked)) == expected and bool(awaited) == bool(added)
 

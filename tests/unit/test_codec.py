@@ -28,6 +28,7 @@ from headwater.model.event import (
     Requested,
     Restarted,
     Resumed,
+    Skipped,
     Started,
     Suspended,
 )
@@ -49,7 +50,8 @@ views = st.builds(
     dependencies=graphs(2).map(lambda graph: graph.views[-1].dependencies),
 )
 some = st.lists(slices, max_size=3).map(tuple)
-made = st.builds(Made, slices, numbers, texts)
+needs = st.lists(st.tuples(slices, st.lists(numbers, max_size=3).map(tuple)), max_size=3).map(tuple)
+made = st.builds(Made, slices, numbers, texts, texts, st.booleans())
 KINDS = {
     Declared: st.builds(Declared, numbers, numbers, views, texts, st.booleans()),
     Dropped: st.builds(Dropped, numbers, texts),
@@ -78,7 +80,7 @@ KINDS = {
         numbers,
         numbers,
         texts,
-        st.lists(st.tuples(slices, st.lists(numbers, max_size=3).map(tuple)), max_size=3).map(tuple),
+        needs,
         st.lists(st.tuples(texts, numbers), max_size=2).map(tuple),
         texts,
         texts,
@@ -87,6 +89,7 @@ KINDS = {
         Published, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some, st.floats(0, 1e6)
     ),
     Failed: st.builds(Failed, numbers, numbers, texts, texts, st.floats(0, 1e6), st.booleans()),
+    Skipped: st.builds(Skipped, numbers, numbers, texts, needs, texts, needs),
     Suspended: st.builds(Suspended, numbers, texts),
     Resumed: st.builds(Resumed, numbers, texts),
     Broken: st.builds(Broken, numbers, texts, texts),

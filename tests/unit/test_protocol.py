@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from attrs import fields
 
-from headwater.engine import report
+from headwater.engine.history import refreshes
 from headwater.model.action import Launch
 from headwater.model.error import HeadwaterError, LeaseLost
 from headwater.model.event import Made, Published, Started
@@ -309,7 +309,7 @@ def test_a_refreshed_partition_is_shown_as_the_golden_row():
     needs = {"slices": (MARCH,), "needs": ((MARCH, ()),)}
     started = event(Started, **run, **needs, at=done[7], mode=done[3], reason=done[4])
     published = event(Published, **run, at=done[7] + 1900, made=(Made(MARCH, done[6], "f"),), seconds=done[8])
-    assert report.refreshes([published, started]) == [done]
+    assert refreshes([published, started]) == [done]
 
 
 # --- requests of the engine

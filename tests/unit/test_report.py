@@ -5,6 +5,7 @@ from __future__ import annotations
 from cases import A1, A2, change, end, machine, start, view
 
 from headwater.engine import report
+from headwater.engine.history import REFRESHES, refreshes
 from headwater.engine.policy import SETTLE
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.event import Broken, Failed, Made, Published, Requested, Started, Suspended
@@ -23,7 +24,7 @@ HISTORY = [
 
 
 def test_show_refreshes():
-    assert [dict(zip(report.REFRESHES, row, strict=True)) for row in report.refreshes(reversed(HISTORY), 1)] == [
+    assert [dict(zip(REFRESHES, row, strict=True)) for row in refreshes(reversed(HISTORY), 1)] == [
         {
             "run_id": 13,
             "view": "mart.n",
@@ -38,7 +39,7 @@ def test_show_refreshes():
             "error": None,
         }
     ]
-    shown = [[row[0], row[1], row[2], row[6], row[8], row[9], row[10]] for row in report.refreshes(reversed(HISTORY))]
+    shown = [[row[0], row[1], row[2], row[6], row[8], row[9], row[10]] for row in refreshes(reversed(HISTORY))]
     assert shown == [
         [13, "mart.n", "a=1", None, None, "running", None],
         [12, "mart.n", "()", None, 1.0, "cancelled", "cancelled by somebody"],
@@ -49,8 +50,8 @@ def test_show_refreshes():
 
 
 def test_a_limit_counts_rows():
-    assert len(report.refreshes(reversed(HISTORY), 4)) == 4
-    assert report.refreshes([], 4) == []
+    assert len(refreshes(reversed(HISTORY), 4)) == 4
+    assert refreshes([], 4) == []
 
 
 def two():

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from attrs import evolve
 from cases import A1, A2, view
 from reference import World, recomputed, replayed
 
@@ -360,7 +361,7 @@ def test_superseded_files_are_kept_for_their_readers(bench):
     bench.clock.at += 1_000
     replaced = bench.clock.now()
     publish = bench.world.publish
-    bench.world.publish = lambda launch, written: [*publish(launch, written), "v/old"]
+    bench.world.publish = lambda launch, written: evolve(publish(launch, written), locations=["v/old"])
     bench.write(one, A1, 5)
     bench.drain(one)
     assert one.store.discarded("v", before=replaced) == []

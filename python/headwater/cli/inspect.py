@@ -11,6 +11,7 @@ import click
 from headwater.cli.shared import json_option, known_view, milliseconds, open_store, state_of, store_option, table
 from headwater.engine import report
 from headwater.engine.consistency import vertical
+from headwater.engine.history import REFRESHES, refreshes
 from headwater.engine.reasons import of_origin
 from headwater.model.state import State
 
@@ -69,11 +70,11 @@ def history(view: str | None, limit: int, path: Path | None, as_json: bool) -> N
     """Lists refreshes, newest first: what ran, why, how long, how many rows."""
     store = open_store(path)
     name = known_view(state_of(store)[0], view) if view else None
-    rows = report.refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit)
+    rows = refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit)
     if as_json:
-        click.echo(json.dumps([dict(zip(report.REFRESHES, row, strict=True)) for row in rows], indent=2))
+        click.echo(json.dumps([dict(zip(REFRESHES, row, strict=True)) for row in rows], indent=2))
         return
-    table(report.REFRESHES, rows, leave_out=("run_id", "version"))
+    table(REFRESHES, rows, leave_out=("run_id", "version"))
 
 
 @click.command()

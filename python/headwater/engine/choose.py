@@ -8,22 +8,26 @@ later ones are not: the older origins, resolved in all inputs, go alone.
 
 Pending slices that overlap (``a=1`` and ``b=2`` do) run together, or a partition in both would be
 published twice for one change.
+
+Of a slice that could run, the parts need not in which no origin changed anything that the view reads: they
+are skipped, and what is left of the slice runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from attrs import frozen
 
-from headwater.algebra.dependency import forward
-from headwater.engine.coverage import identity, unresolved
+from headwater.engine.coverage import unresolved
 from headwater.engine.hold import Hold, hold, patience, wave_began
 from headwater.engine.policy import settle
+from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
-from headwater.model.event import Started
+from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice, overlapping, sort_key
 from headwater.model.state import Needs, State, Status, Version, ViewState
+
+MOST_PARTS = 1_000
+"""A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
 
 
 @frozen
@@ -66,6 +70,28 @@ def started(state: State, chosen: Ready, version: Version, now: int) -> Started:
     return Started(now, version, chosen.view, chosen.needs, inputs, mode, reason(state, chosen.origins))
 
 
+@frozen
+class Unneeded:
+    """Slices of one view that need not run for these origins, but for the parts that are left."""
+
+    view: str
+    needs: Needs
+    left: Needs
+
+
+def unneeded(state: State) -> list[Unneeded]:
+    """What need not run: no origin that it could run for changed anything that the view reads there."""
+    _look_again(state)
+    return [Unneeded(name, *found) for name, found in state.idle.items()]
+
+
+def skipped(state: State, chosen: Unneeded, version: Version, now: int) -> Skipped:
+    """The event that completes, without running, what was chosen of ``unneeded``."""
+    origins = {origin for _, some in chosen.needs for origin in some}
+    why = f"{reason(state, sorted(origins))}; what {chosen.view} reads of it came out unchanged"
+    return Skipped(now, version, chosen.view, chosen.needs, why, chosen.left)
+
+
 def wake_at(state: State, now: int) -> int | None:
     """When something that waits for time alone becomes ready; ``None`` when nothing does."""
     times = []
@@ -95,78 +121,58 @@ def held_for(state: State, view: ViewState, origin: Version) -> Hold | None:
     return hold(state, definition.view) if root else None
 
 
-class Awaited:
-    """The slices of one view that an input still to be renewed reaches, and on whose behalf."""
-
-    def __init__(self) -> None:
-        self._groups: dict[tuple[str, ...], dict[Slice, frozenset[Version]]] = {}
-
-    def add(self, reached: Slice, origins: frozenset[Version]) -> None:
-        group = self._groups.setdefault(reached.names, {})
-        known = group.get(reached)
-        group[reached] = origins if known is None else known | origins
-
-    def __bool__(self) -> bool:
-        return bool(self._groups)
-
-    def at(self, asked: Slice) -> Iterator[Version]:
-        """The origins that some input is awaited for where it overlaps a slice."""
-        names = asked.names
-        for bound, group in self._groups.items():
-            if bound == names:
-                yield from group.get(asked, ())
-            elif set(bound) <= set(names):
-                yield from group.get(asked.keep(bound), ())
-            else:
-                for reached, origins in group.items():
-                    if reached.overlaps(asked):
-                        yield from origins
-
-
-def blockers(state: State, view: ViewState) -> Awaited:
+def blockers(state: State, view: ViewState) -> Reached:
     """Where inputs that are views still to be renewed reach this one."""
-    awaited = Awaited()
+    awaited = Reached()
     for dependency in view.definition.dependencies:
         source = state.views.get(dependency.source)
         if source is None or source.status is not Status.ACTIVE:
             continue
-        same = identity(dependency, view.definition.partitioned_by)
-        for each, origins in unresolved(state, dependency.source).items():
-            if same is not None and each.names == same:
-                awaited.add(each, origins)
-            else:
-                for hit in forward(dependency, each, state.images):
-                    awaited.add(hit, origins)
+        awaited.reach(view.definition, dependency, unresolved(state, dependency.source).items(), state.images)
     return awaited
 
 
 def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:
-    """What can run as far as inputs are concerned, for each view that has any: groups of overlapping slices.
-
-    It is kept in the state and found out anew only for views that ``engine.queue`` noted.
-    """
-    for name in state.stale:
-        groups = _free_groups(state, name) if name in state.views else ()
-        if groups:
-            state.free[name] = groups
-        else:
-            state.free.pop(name, None)
-    state.stale.clear()
+    """What can run as far as inputs are concerned, for each view that has any: groups of overlapping slices."""
+    _look_again(state)
     return state.free
 
 
-def _free_groups(state: State, name: str) -> tuple[Needs, ...]:
+def _look_again(state: State) -> None:
+    """Brings up to date what is kept of readiness, for the views that ``engine.queue`` noted only."""
+    for name in state.stale:
+        state.free.pop(name, None)
+        state.idle.pop(name, None)
+        if name in state.views:
+            free, idle = _sorted_out(state, name)
+            if free:
+                state.free[name] = free
+            if idle:
+                state.idle[name] = idle
+    state.stale.clear()
+
+
+def _sorted_out(state: State, name: str) -> tuple[tuple[Needs, ...], tuple[Needs, Needs] | None]:
+    """What of a view can run, in groups of overlapping slices; and what need not, with what is left of that."""
     view = state.views[name]
     if not view.pending or view.status in (Status.SUSPENDED, Status.BROKEN) or name in state.running:
-        return ()
-    blocking = blockers(state, view)
-    found = []
+        return (), None
+    blocking, news = blockers(state, view), Reached(view.news.items())
+    groups, idle, left = [], [], []
     for group in overlapping(view.pending):
         free = _free(state, view, group, blocking)
-        needs = tuple((each, tuple(sorted(view.pending[each] & free))) for each in group if view.pending[each] & free)
+        needs = []
+        for each in group:
+            origins = view.pending[each] & free
+            parts = news.parts(each, origins) if origins else {}
+            if each in parts or len(parts) > MOST_PARTS:
+                needs.append((each, tuple(sorted(origins))))
+            elif origins:
+                idle.append((each, tuple(sorted(origins))))
+                left += [(part, tuple(sorted(some))) for part, some in parts.items()]
         if needs:
-            found.append(needs)
-    return tuple(found)
+            groups.append(tuple(needs))
+    return tuple(groups), (tuple(idle), tuple(left)) if idle else None
 
 
 def _is_due(state: State, view: ViewState, needs: Needs, now: int) -> bool:
@@ -177,7 +183,7 @@ def _origins(needs: Needs) -> set[Version]:
     return {origin for _, origins in needs for origin in origins}
 
 
-def _free(state: State, view: ViewState, group: list[Slice], blocking: Awaited) -> frozenset[Version]:
+def _free(state: State, view: ViewState, group: list[Slice], blocking: Reached) -> frozenset[Version]:
     """The origins for which these slices may run as far as their inputs are concerned."""
     origins = frozenset().union(*(view.pending[each] for each in group))
     if not blocking:

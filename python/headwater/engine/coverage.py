@@ -17,14 +17,16 @@ from headwater.model.partition import Slice, Value, simplified
 from headwater.model.state import State, Step, Version
 
 Names = tuple[str, ...]
+Reach = dict[str, tuple[Slice, ...]]
+"""Slices of views."""
 
 
-def cover(state: State, table: str, slices: Iterable[Slice]) -> dict[str, tuple[Slice, ...]]:
+def cover(state: State, table: str, slices: Iterable[Slice]) -> Reach:
     """The slices of each view downstream of ``table`` that a change of its ``slices`` reaches.
 
     Views come in topological order. ``table`` itself is not in the result.
     """
-    reached: dict[str, tuple[Slice, ...]] = {}
+    reached: Reach = {}
     changed = {table: simplified(slices)}
     named: dict[int, Names | None] = {}
     for step in plan(state, table):
@@ -34,6 +36,20 @@ def cover(state: State, table: str, slices: Iterable[Slice]) -> dict[str, tuple[
             if not state.views[step.view].released:
                 changed[step.view] = hit
     return reached
+
+
+def direct(state: State, table: str, slices: Iterable[Slice], reached: Reach) -> Reach:
+    """Of the slices that a change reaches, those that it reaches because their view itself reads the table."""
+    changed, named = {table: simplified(slices)}, {}
+    found = {}
+    for step in plan(state, table):
+        mine = tuple(read for read in step.reads if read[0].source == table)
+        if mine and step.view in reached:
+            alone = len(mine) == len(step.reads)
+            found[step.view] = (
+                reached[step.view] if alone else _hit(Step(step.view, mine), changed, named, state.images)
+            )
+    return found
 
 
 def unknown_images(state: State, table: str, slices: Iterable[Slice]) -> set[tuple[str, str, tuple[Value, ...]]]:

@@ -7,12 +7,13 @@ views have to be looked at again for what is ready is noted in ``State.stale``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from headwater.engine.coverage import upstream
-from headwater.model.event import Started
+from headwater.engine.reached import Changes
+from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import Origin, Run, State, Version
+from headwater.model.state import Origin, Run, State, Version, ViewState
 
 NONE: frozenset[Version] = frozenset()
 
@@ -64,8 +65,15 @@ def _merge(state: State, name: str, slices: Iterable[Slice], origins: frozenset[
             carried[origin] += added
 
 
-def originate(state: State, origin: Origin, reached: dict[str, tuple[Slice, ...]]) -> None:
-    """Records an origin with a request for every slice it covers, if there is any."""
+Slices = Mapping[str, Iterable[Slice]]
+
+
+def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> None:
+    """Records an origin with a request for every slice it covers, if there is any.
+
+    ``news`` are those of them that read what is changed already, or must be computed anew in any case;
+    whether it changes anything for the others will be told by the views between (see ``tell``).
+    """
     if reached:
         state.origins[origin.version] = origin
         origins = frozenset((origin.version,))
@@ -73,7 +81,22 @@ def originate(state: State, origin: Origin, reached: dict[str, tuple[Slice, ...]
             _merge(state, name, slices, origins)
             if state.views[name].released:
                 touch(state, name)
+        for name, slices in news.items():
+            known = state.views[name].news
+            for each in slices:
+                known[each] = known[each] | origins if each in known else origins
         state.stale.update(reached)  # whatever else reads these is not reached, so it does not wait for them
+
+
+def tell(state: State, name: str, reached: Changes) -> None:
+    """Notes where origins did change what a view reads, as far as anything is pending for them."""
+    view = state.views[name]
+    awaited = frozenset().union(*view.pending.values())
+    for each, origins in reached:
+        new = origins & awaited
+        if new:
+            view.news[each] = view.news.get(each, NONE) | new
+    touch(state, name)
 
 
 def start(state: State, event: Started) -> Run:
@@ -97,7 +120,24 @@ def end(state: State, run: Run) -> None:
     del state.running[run.view]
     for _, origins in run.needs:
         _drop(state, origins)
+    _forget_news(state.views[run.view])
     touch(state, run.view)
+
+
+def skip(state: State, event: Skipped) -> None:
+    """What was pending for these origins is done without a run, but for what is left."""
+    view = state.views[event.view]
+    for each, origins in event.left:
+        request(state, event.view, (each,), frozenset(origins))
+    for each, carried in event.needs:
+        known = view.pending.pop(each, NONE)
+        others = known.difference(carried)
+        if others:
+            view.pending[each] = others
+        _drop(state, known - others)
+    _forget_news(view)
+    state.merged["found unchanged"] += len(event.needs)
+    touch(state, event.view)
 
 
 def put_back(state: State, run: Run) -> None:
@@ -117,6 +157,8 @@ def widen(state: State, name: str) -> None:
         request(state, name, (WHOLE,), frozenset().union(*pending.values()))
         for each in [each for each in pending if each != WHOLE]:
             _drop(state, pending.pop(each))
+        told = frozenset().union(*state.views[name].news.values())
+        state.views[name].news = {WHOLE: told} if told else {}
 
 
 def forget(state: State, name: str) -> None:
@@ -139,6 +181,15 @@ def _relation(state: State, one: Version, other: Version) -> str:
             "same origin" if pair[0] == pair[1] else "same ancestor" if left & right else "independent origins"
         )
     return state.relations[pair]
+
+
+def _forget_news(view: ViewState) -> None:
+    """Keeps no news of origins that nothing is pending for."""
+    if not view.pending:
+        view.news.clear()
+    elif len(view.news) > 2 * len(view.pending):
+        awaited = frozenset().union(*view.pending.values())
+        view.news = {each: origins & awaited for each, origins in view.news.items() if origins & awaited}
 
 
 def _drop(state: State, origins: frozenset[Version]) -> None:

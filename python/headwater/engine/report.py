@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from headwater.algebra.notation import spell_window
@@ -10,76 +10,12 @@ from headwater.engine.choose import blockers, due_at, held_for, ready
 from headwater.engine.consistency import Verdict, vertical
 from headwater.engine.reasons import of_origin, where
 from headwater.model.dependency import Computed, Dependency, Expression, Same, Windowed
-from headwater.model.event import Event, Failed, Published, Started
 from headwater.model.partition import WHOLE, Slice, simplified, sort_key
 from headwater.model.state import State, Status, ViewState
 
 Row = list[Any]
 
-REFRESHES = (
-    "run_id",
-    "view",
-    "partition",
-    "mode",
-    "reason",
-    "version",
-    "rows",
-    "started_at",
-    "seconds",
-    "status",
-    "error",
-)
 VIEWS = ("database", "view", "state", "partitions", "behind", "refreshed_at", "reason")
-
-
-def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Row]:
-    """One row for each refreshed partition, newest run first, from events given newest first."""
-    begun: dict[int, Started] = {}
-    ended: list[tuple[Published | Failed | None, int]] = []
-    closed: set[int] = set()
-    for event in events:
-        match event:
-            case Started(version=version):
-                begun[version] = event
-                if version not in closed:
-                    ended.append((None, version))
-            case Published(version=version) | Failed(version=version):
-                ended.append((event, version))
-                closed.add(version)
-    rows: list[Row] = []
-    for event, version in ended:
-        if version in begun:
-            rows += _run_rows(begun[version], event)
-        if limit is not None and len(rows) >= limit:
-            break
-    return rows[:limit]
-
-
-def _run_rows(started: Started, ended: Published | Failed | None) -> list[Row]:
-    def row(each: Slice, rows: int | None, status: str, seconds: float | None, error: str | None) -> Row:
-        return [
-            started.version,
-            started.view,
-            str(each),
-            started.mode,
-            started.reason,
-            started.version,
-            rows,
-            started.at,
-            seconds,
-            status,
-            error,
-        ]
-
-    match ended:
-        case Published(made=made, removed=removed, seconds=seconds):
-            kept = [row(each.slice, each.rows, "published", seconds, None) for each in made]
-            return kept + [row(each, 0, "published", seconds, None) for each in removed]
-        case Failed(error=error, seconds=seconds, cancelled=cancelled):
-            status = "cancelled" if cancelled else "failed"
-            return [row(each, None, status, seconds, error) for each in started.slices]
-        case None:
-            return [row(each, None, "running", None, None) for each in started.slices]
 
 
 def views(state: State, now: int) -> list[Row]:
@@ -283,17 +219,4 @@ def reading(state: State, name: str) -> Sequence[str]:
     return state.readers.get(name, ())
 
 
-__all__ = [
-    "REFRESHES",
-    "VIEWS",
-    "behind",
-    "condition",
-    "describe",
-    "existing",
-    "explain",
-    "reading",
-    "refreshes",
-    "views",
-    "waits",
-    "where",
-]
+__all__ = ["VIEWS", "behind", "condition", "describe", "existing", "explain", "reading", "views", "waits", "where"]

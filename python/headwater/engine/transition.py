@@ -14,11 +14,10 @@ from attrs import evolve
 
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
-from headwater.engine import queue
-from headwater.engine.coverage import cover, unresolved
-from headwater.engine.hold import learned
-from headwater.engine.policy import back_off, follows, freshness, gives_up
-from headwater.model.action import Action, Clean, Launch
+from headwater.engine import queue, runs
+from headwater.engine.coverage import Reach, cover, unresolved
+from headwater.engine.policy import follows, freshness
+from headwater.model.action import Action, Clean
 from headwater.model.event import (
     Altered,
     Broken,
@@ -34,10 +33,11 @@ from headwater.model.event import (
     Requested,
     Restarted,
     Resumed,
+    Skipped,
     Started,
     Suspended,
 )
-from headwater.model.partition import WHOLE, Region, simplified
+from headwater.model.partition import WHOLE, simplified
 from headwater.model.state import Origin, PartitionRecord, State, Status, TableRecord, ViewState
 
 
@@ -65,7 +65,7 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
         case Requested():
             _requested(state, event)
         case Started(view=view) if view in state.views:
-            return state, [_started(state, event)]
+            return state, [runs.started(state, event)]
         case _ if event.view in state.views:
             _of_view(state, state.views[event.view], event)
             _reconsider(state, event.to if isinstance(event, Renamed) else event.view)
@@ -75,14 +75,12 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
 def _requested(state: State, event: Requested) -> None:
     origin = Origin(event.version, event.at, event.view, event.why, event.slices)
     view = state.views.get(event.view)
-    if view is None:
-        _originate(state, origin, include_self=False)
-        return
+    reached = _itself(state, origin) if view is not None else {}
     if event.downstream:
-        _originate(state, origin, include_self=True)
-    else:
-        columns = view.definition.partitioned_by
-        queue.originate(state, origin, {event.view: simplified(each.keep(columns) for each in event.slices)})
+        reached |= cover(state, event.view, event.slices)
+    queue.originate(state, origin, reached, reached)  # asked for by hand: it runs, changed or not
+    if view is None:
+        return
     view.failures, view.retry_at = 0, 0
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, ""
@@ -92,16 +90,18 @@ def _requested(state: State, event: Requested) -> None:
 def _of_view(state: State, view: ViewState, event: Event) -> None:
     match event:
         case Published():
-            _published(state, view, event)
+            runs.published(state, view, event)
         case Failed():
-            _failed(state, view, event)
+            runs.failed(state, view, event)
+        case Skipped():
+            queue.skip(state, event)
         case Suspended():
-            _release(view, Status.SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
+            runs.release(view, Status.SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
         case Resumed():
             view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, "", 0, 0
             view.released = view.released and (bool(view.pending) or event.view in state.running)
         case Broken(reason=reason):
-            _release(view, Status.BROKEN, reason)
+            runs.release(view, Status.BROKEN, reason)
         case Altered(properties=properties):
             view.definition = evolve(view.definition, properties=properties)
             state.plans.clear()
@@ -122,9 +122,9 @@ def _changed(state: State, event: Changed) -> None:
     record.highest = event.version
     if not event.baseline:
         slices = tuple(seen.slice for seen in event.partitions)
+        origin = Origin(event.version, event.at, event.table, event.verb, slices)
         # A view found changed was written past Headwater: it is repaired, and so is what read it.
-        drifted = event.table in state.views
-        _originate(state, Origin(event.version, event.at, event.table, event.verb, slices), include_self=drifted)
+        runs.originate(state, origin, _itself(state, origin) if event.table in state.views else {})
 
 
 def _declared(state: State, event: Declared) -> None:
@@ -151,7 +151,8 @@ def _declared(state: State, event: Declared) -> None:
     _reconsider(state, name)
     if fill:
         origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True)
-        _originate(state, origin, include_self=True)
+        itself = _itself(state, origin)
+        queue.originate(state, origin, itself | cover(state, name, (WHOLE,)), itself)
     _join(state, name)
 
 
@@ -227,69 +228,7 @@ def _views_read(state: State, name: str) -> list[str]:
 # --- requests
 
 
-def _originate(state: State, origin: Origin, include_self: bool) -> None:
-    """Records an origin and a request for every slice it covers."""
-    reached = cover(state, origin.table, origin.slices)
-    if include_self:
-        columns = state.views[origin.table].definition.partitioned_by
-        reached = {origin.table: simplified(each.keep(columns) for each in origin.slices), **reached}
-    queue.originate(state, origin, reached)
-
-
-# --- runs
-
-
-def _started(state: State, event: Started) -> Action:
-    run, view = queue.start(state, event), state.views[event.view]
-    asked, columns = Region(event.slices), frozenset(view.definition.partitioned_by)
-    existing = tuple(
-        each
-        for each, record in state.tables[event.view].partitions.items()
-        if record.fingerprint is not None and each.columns == columns and asked.covers(each)
-    )
-    return Launch(run, view.definition, existing)
-
-
-def _published(state: State, view: ViewState, event: Published) -> None:
-    run = state.running.get(event.view)
-    if run is None or run.version != event.version:
-        return
-    queue.end(state, run)
-    record = state.tables.setdefault(event.view, TableRecord())
-    for made in event.made:
-        record.partitions[made.slice] = PartitionRecord(event.version, made.fingerprint, made.rows, run.inputs)
-    for gone in event.removed:
-        record.partitions[gone] = PartitionRecord(event.version, None, 0, run.inputs)
-    columns = frozenset(view.definition.partitioned_by)
-    for other in [each for each in record.partitions if each.columns != columns]:
-        del record.partitions[other]  # of a definition that was partitioned otherwise
-    record.highest = event.version
-    view.failures, view.retry_at = 0, 0
-    view.refreshed_at, view.took = event.at, learned(view.took, event.seconds)
-    if view.status is Status.FAILED:
-        view.status, view.reason = Status.ACTIVE, ""
-    if view.released:
-        # What is still pending was not announced to the readers either, so the view stays released
-        # until it has caught up; and a run that was under way when it was released is news as well.
-        view.released = view.status is not Status.ACTIVE or bool(view.pending)
-        origin = Origin(event.version, event.at, event.view, "was refreshed again", run.slices)
-        _originate(state, origin, include_self=False)
-
-
-def _failed(state: State, view: ViewState, event: Failed) -> None:
-    run = state.running.get(event.view)
-    if run is None or run.version != event.version:
-        return
-    queue.put_back(state, run)
-    if event.cancelled:
-        view.retry_at = event.at + back_off(1)
-        return
-    view.failures += 1
-    view.retry_at = event.at + back_off(view.failures)
-    view.reason = event.error
-    if gives_up(view.failures) and view.status is Status.ACTIVE:
-        _release(view, Status.FAILED, event.error)
-
-
-def _release(view: ViewState, status: Status, reason: str) -> None:
-    view.status, view.reason, view.released = status, reason, True
+def _itself(state: State, origin: Origin) -> Reach:
+    """The slices of a view that an origin of its own renews."""
+    columns = state.views[origin.table].definition.partitioned_by
+    return {origin.table: simplified(each.keep(columns) for each in origin.slices)}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import frozen
 
 from headwater.model.partition import Slice
-from headwater.model.state import Run, Version
+from headwater.model.state import PartitionRecord, Run, Version
 from headwater.model.view import Definition
 
 
@@ -13,13 +15,13 @@ from headwater.model.view import Definition
 class Launch:
     """Compute and publish a run; answer with ``Published`` or ``Failed``.
 
-    ``existing`` are the view's partitions, as last published, that lie in the run's slices: those
-    that the run does not make again have become empty.
+    ``existing`` are the view's partitions in the run's slices, with the record of each: those that the
+    run does not make again have become empty, and one that comes out as its record says is unchanged.
     """
 
     run: Run
     definition: Definition
-    existing: tuple[Slice, ...]
+    existing: Mapping[Slice, PartitionRecord]
 
 
 @frozen

@@ -127,11 +127,18 @@ class Started:
 
 @frozen
 class Made:
-    """One partition of a view as published. ``rows`` is its number of rows."""
+    """One partition of a view as published.
+
+    ``rows`` is its number of rows. ``content`` is a sum that is equal for equal bags of rows; empty when
+    none was taken. ``unchanged`` says that the partition replaced holds the same rows, so that what
+    reads it need not follow.
+    """
 
     slice: Slice
     rows: int
     fingerprint: str
+    content: str = ""
+    unchanged: bool = False
 
 
 @frozen
@@ -156,6 +163,19 @@ class Failed:
     error: str
     seconds: float
     cancelled: bool = False
+
+
+@frozen
+class Skipped:
+    """Slices of a view are as they would be after a run, but for the parts that are ``left`` to run: all else
+    that these origins were to renew of what the view reads came out unchanged."""
+
+    at: int
+    version: int
+    view: str
+    needs: tuple[tuple[Slice, tuple[int, ...]], ...]
+    reason: str
+    left: tuple[tuple[Slice, tuple[int, ...]], ...] = ()
 
 
 @frozen
@@ -198,6 +218,7 @@ Event = (
     | Started
     | Published
     | Failed
+    | Skipped
     | Suspended
     | Resumed
     | Broken

@@ -54,6 +54,10 @@ class Slice:
         mine = dict(self.bound)
         return all(column not in mine or mine[column] == value for column, value in other.bound)
 
+    def meet(self, other: Slice) -> Slice:
+        """The partitions in both, of two slices that overlap."""
+        return Slice(tuple({**dict(self.bound), **dict(other.bound)}.items()))
+
     def keep(self, columns: Iterable[str]) -> Slice:
         """The smallest slice over only ``columns`` that covers this one."""
         kept = frozenset(columns)

@@ -39,13 +39,15 @@ class Origin:
 class PartitionRecord:
     """The newest version of a partition; ``fingerprint`` is ``None`` when it no longer exists.
 
-    ``inputs`` are the versions of the sources that a view's partition reflects.
+    ``inputs`` are the versions of the sources that a view's partition reflects; ``content`` is a sum of its
+    rows, if one was taken.
     """
 
     version: Version
     fingerprint: str | None
     rows: int | None = None
     inputs: tuple[tuple[str, Version], ...] = ()
+    content: str = ""
 
 
 @define
@@ -86,6 +88,8 @@ class ViewState:
 
     Attributes:
         pending: slices to recompute, each with the origins on whose behalf.
+        news: where, of what is pending, an origin did change something that the view reads. Elsewhere it may
+            prove to have changed nothing.
         released: readers were let go past this view while it could not run, so its next
             publication is a change of its own for them.
         failures: consecutive failed runs.
@@ -97,6 +101,7 @@ class ViewState:
     status: Status = Status.ACTIVE
     reason: str = ""
     pending: dict[Slice, frozenset[Version]] = Factory(dict)
+    news: dict[Slice, frozenset[Version]] = Factory(dict)
     released: bool = False
     failures: int = 0
     retry_at: int = 0
@@ -131,8 +136,9 @@ class State:
         plans: for a table, what its changes may reach (see ``engine.coverage``).
         relations: how tables at which changes start lie to one another (see ``engine.queue``).
         promising: the views that promise a freshness.
-        stale, free: which views can run as far as their inputs are concerned, and for which that has
-            to be found out anew (see ``engine.choose``).
+        stale, free, idle: which views can run as far as their inputs are concerned, and which need not
+            because nothing they read changed, and for which that has to be found out anew (see
+            ``engine.choose``).
     """
 
     views: dict[str, ViewState] = Factory(dict)
@@ -151,3 +157,4 @@ class State:
     promising: set[str] = field(factory=set, eq=False)
     stale: set[str] = field(factory=set, eq=False)
     free: dict[str, tuple[Needs, ...]] = field(factory=dict, eq=False)
+    idle: dict[str, tuple[Needs, Needs]] = field(factory=dict, eq=False)

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.engine import report
+from headwater.engine.history import refreshes
 from headwater.engine.policy import duration, follows
 from headwater.model.error import StatementError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
@@ -75,7 +76,7 @@ class Statements:
             case syntax.ShowRefreshes(name, limit):
                 view = self._names.known(name, message) if name else None
                 entries = self._store.history(view, None if limit is None else 3 * limit + 20)
-                return report.refreshes((entry.event for entry in entries), limit)
+                return refreshes((entry.event for entry in entries), limit)
             case syntax.Describe(name, extended):
                 view = self._names.known(name, message)
                 with self._runtime.lock:

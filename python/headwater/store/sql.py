@@ -21,7 +21,7 @@ from headwater.model.event import Event
 from headwater.store import codec
 from headwater.store.schema import command, garbage, journal, lease, meta, migrate
 
-ENDED = ("Published", "Failed")
+ENDED = ("Published", "Failed", "Skipped")
 Build = Callable[[int], "Event | None"]
 
 
@@ -121,7 +121,7 @@ class SqlStore:
             yield _entry(seq, body)
 
     def history(self, view: str | None = None, limit: int | None = None, ended_after: int | None = None) -> list[Entry]:
-        """The newest ``Started``, ``Published`` and ``Failed`` entries, newest first.
+        """The newest entries about runs, and about what was completed without one, newest first.
 
         With ``ended_after``, only those of runs that ended after that entry.
         """

@@ -1,0 +1,107 @@
+"""Runs begin and end: what is computed then, what is on record afterwards, and who is told of it.
+
+A reader of a view awaits changes that the view has not computed yet. When a run ends, those that did change
+what the reader reads are news for it; a change that is news for nobody any more is completed without running.
+"""
+
+from __future__ import annotations
+
+from headwater.engine import queue
+from headwater.engine.coverage import Reach, cover, direct
+from headwater.engine.hold import learned
+from headwater.engine.policy import back_off, gives_up
+from headwater.engine.reached import Reached
+from headwater.model.action import Action, Launch
+from headwater.model.event import Failed, Published, Started
+from headwater.model.partition import Region, Slice, simplified
+from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Version, ViewState
+
+
+def originate(state: State, origin: Origin, itself: Reach) -> None:
+    """Records a change of a table with a request for every slice it covers, and for ``itself``; it is news for
+    that and for what reads the table."""
+    reached = cover(state, origin.table, origin.slices)
+    news = direct(state, origin.table, origin.slices, reached)
+    queue.originate(state, origin, itself | reached, itself | news)
+
+
+def started(state: State, event: Started) -> Action:
+    run, view = queue.start(state, event), state.views[event.view]
+    asked, columns = Region(event.slices), frozenset(view.definition.partitioned_by)
+    existing = {
+        each: record
+        for each, record in state.tables[event.view].partitions.items()
+        if record.fingerprint is not None and each.columns == columns and asked.covers(each)
+    }
+    return Launch(run, view.definition, existing)
+
+
+def published(state: State, view: ViewState, event: Published) -> None:
+    run = state.running.get(event.view)
+    if run is None or run.version != event.version:
+        return
+    changed = _differing(state, run, event)
+    queue.end(state, run)
+    record = state.tables.setdefault(event.view, TableRecord())
+    for made in event.made:
+        record.partitions[made.slice] = PartitionRecord(
+            event.version, made.fingerprint, made.rows, run.inputs, made.content
+        )
+    for gone in event.removed:
+        record.partitions[gone] = PartitionRecord(event.version, None, 0, run.inputs)
+    columns = frozenset(view.definition.partitioned_by)
+    for other in [each for each in record.partitions if each.columns != columns]:
+        del record.partitions[other]  # of a definition that was partitioned otherwise
+    record.highest = event.version
+    view.failures, view.retry_at = 0, 0
+    view.refreshed_at, view.took = event.at, learned(view.took, event.seconds)
+    if view.status is Status.FAILED:
+        view.status, view.reason = Status.ACTIVE, ""
+    if view.released:
+        # What is still pending was not announced to the readers either, so the view stays released
+        # until it has caught up; and a run that was under way when it was released is news as well.
+        view.released = view.status is not Status.ACTIVE or bool(view.pending)
+        if changed:
+            slices = simplified(each for each, _ in changed)
+            originate(state, Origin(event.version, event.at, event.view, "was refreshed again", slices), {})
+    for reader in state.readers.get(event.view, ()) if changed else ():
+        _tell(state, reader, event.view, changed)
+
+
+def _differing(state: State, run: Run, event: Published) -> list[tuple[Slice, frozenset[Version]]]:
+    """What a run leaves that is not as it was before, each with the origins on whose behalf. A new definition
+    may give equal rows another meaning, so all that was computed by it differs."""
+    if any(state.origins[origin].definition for _, origins in run.needs for origin in origins):
+        return list(run.needs)
+    needs = Reached(run.needs)
+    slices = [*(made.slice for made in event.made if not made.unchanged), *event.removed]
+    return [(each, frozenset(needs.at(each))) for each in slices]
+
+
+def _tell(state: State, reader: str, source: str, changed: list[tuple[Slice, frozenset[Version]]]) -> None:
+    """Lets a reader know which of the changes that it awaits did reach it."""
+    definition = state.views[reader].definition
+    reached = Reached()
+    for dependency in definition.dependencies:
+        if dependency.source == source:
+            reached.reach(definition, dependency, changed, state.images)
+    queue.tell(state, reader, reached)
+
+
+def failed(state: State, view: ViewState, event: Failed) -> None:
+    run = state.running.get(event.view)
+    if run is None or run.version != event.version:
+        return
+    queue.put_back(state, run)
+    if event.cancelled:
+        view.retry_at = event.at + back_off(1)
+        return
+    view.failures += 1
+    view.retry_at = event.at + back_off(view.failures)
+    view.reason = event.error
+    if gives_up(view.failures) and view.status is Status.ACTIVE:
+        release(view, Status.FAILED, event.error)
+
+
+def release(view: ViewState, status: Status, reason: str) -> None:
+    view.status, view.reason, view.released = status, reason, True

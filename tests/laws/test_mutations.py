@@ -1,0 +1,127 @@
+"""Whether the laws would notice: each of these wrong changes to the core must make a law's test fail.
+
+A change is a piece of the source and what takes its place, in a copy of the package. The laws look twice as
+hard as usual, which also leaves what they find as found: making it smaller takes minutes and helps nobody here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import headwater
+
+SOURCE = Path(headwater.__file__).parent
+LAWS = Path(__file__).parent
+
+MUTATIONS = {
+    "a request does not wait for its inputs": (
+        "engine/choose.py",
+        "    if not blocking:\n        return origins\n",
+        "    return origins\n",
+    ),
+    "an overtaken request takes the newer changes along": (
+        "engine/choose.py",
+        "    return origins - awaited\n",
+        "    return origins\n",
+    ),
+    "a merge forgets the older changes": (
+        "engine/queue.py",
+        "        pending[each] = known | new\n",
+        "        pending[each] = origins\n",
+    ),
+    "a failed run is not put back": (
+        "engine/queue.py",
+        "    for each, origins in run.needs if run.view in state.views else ():\n",
+        "    for each, origins in ():\n",
+    ),
+    "a started run stays pending": (
+        "engine/queue.py",
+        "        known = pending.pop(each, NONE)\n",
+        "        known = pending.get(each, NONE)\n",
+    ),
+    "a change reaches only its direct readers": (
+        "engine/coverage.py",
+        "                changed[step.view] = hit\n",
+        "                pass\n",
+    ),
+    "what a running input will renew is not awaited": (
+        "engine/coverage.py",
+        "    for each, origins in run.needs if run is not None else ():\n",
+        "    for each, origins in ():\n",
+    ),
+    "a window loses its last period": ("algebra/dependency.py", "range(first, last + 1)", "range(first, last)"),
+    "only the first occurrence of a source counts": (
+        "algebra/dependency.py",
+        "for one in dependency.occurrences for each in _through",
+        "for one in dependency.occurrences[:1] for each in _through",
+    ),
+    "a view that was let go past says nothing when it catches up": (
+        "engine/runs.py",
+        "        if changed:\n",
+        "        if False:\n",
+    ),
+    "readers are not told what came out changed": (
+        "engine/runs.py",
+        "    queue.tell(state, reader, reached)\n",
+        "    pass\n",
+    ),
+    "whatever was computed anew counts as changed": (
+        "engine/runs.py",
+        "for made in event.made if not made.unchanged",
+        "for made in event.made",
+    ),
+    "what is news is forgotten when a run fails": (
+        "engine/queue.py",
+        "    for each, origins in run.needs if run.view in state.views else ():\n",
+        "    for each, origins in run.needs if run.view in state.views else ():\n"
+        "        state.views[run.view].news.pop(each, None)\n",
+    ),
+    "slices that overlap run apart": (
+        "engine/choose.py",
+        "    for group in overlapping(view.pending):\n",
+        "    for group in [[each] for each in view.pending]:\n",
+    ),
+    "a run records inputs that it did not read": (
+        "engine/choose.py",
+        "(source, state.tables[source].highest if source in state.tables else 0) for source in",
+        "(source, version) for source in",
+    ),
+    "a redefined view keeps what is pending for partitions it has no more": (
+        "engine/transition.py",
+        "            queue.widen(state, name)  # slices of the old definition may mean nothing in the new one\n",
+        "            pass\n",
+    ),
+    "what is ready is not found out anew when an input ended": (
+        "engine/queue.py",
+        "    state.stale.update(state.readers.get(name, ()))\n",
+        "",
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_the_laws_notice(mutation: str, tmp_path: Path) -> None:
+    name, right, wrong = MUTATIONS[mutation]
+    shutil.copytree(SOURCE, tmp_path / "headwater", ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / "headwater" / name
+    text = file.read_text()
+    assert text.count(right) == 1, f"{name} has changed; state the mutation anew"
+    file.write_text(text.replace(right, wrong))
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", str(LAWS), "-x", "-m", "not long", "-p", "no:cacheprovider"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "HEADWATER_EXAMPLES": "2"},
+        cwd=LAWS.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert ran.returncode == 1, f"no law noticed that {mutation}:\n{ran.stdout[-2000:]}"
+    assert "FAILED" in ran.stdout
