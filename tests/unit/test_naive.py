@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from cases import A1, A2, machine, view
 
-from headwater.engine.naive import immediate
+from headwater.engine.naive import Triggered, immediate, triggered
+from headwater.engine.transition import transition
+from headwater.model.event import Suspended
 from headwater.model.partition import WHOLE, Slice
 
 DIAMOND = (view("l", "a", "t"), view("r", "a", "t"), view("foot", "a", "l", "r"), view("last", "a", "foot"))
@@ -45,3 +47,23 @@ def test_a_view_that_has_no_partition_yet_counts_one():
     made = machine({"t": ""})
     made.declare(view("v", "", "t"))
     assert immediate(made.state, "t", [WHOLE]) == 1
+
+
+def test_a_wide_change_is_one_run_for_each_path():
+    made = machine({"t": "a"}, *DIAMOND)
+    once, twice = Triggered(1, 2), Triggered(2, 4)
+    assert triggered(made.state, "t", [A1, A2]) == {"l": once, "r": once, "foot": twice, "last": twice}
+
+
+def test_a_view_that_is_recomputed_counts_itself():
+    made = machine({"t": "a"}, *DIAMOND)
+    assert triggered(made.state, "foot", [WHOLE], itself=True) == {"foot": Triggered(1, 2), "last": Triggered(1, 2)}
+    assert triggered(made.state, "foot", [A1])["last"] == Triggered(1, 1)
+
+
+def test_nothing_passes_through_a_view_that_is_not_kept_or_does_not_follow():
+    made = machine({"t": "a"}, *DIAMOND[:2], view("foot", "a", "l", "r", propagate="none"), DIAMOND[3])
+    assert triggered(made.state, "t", [A1]).keys() == {"l", "r"}
+    made = machine({"t": "a"}, *DIAMOND)
+    suspended, _ = transition(made.state, Suspended(0, "l"))
+    assert triggered(suspended, "t", [A1]) == dict.fromkeys(("r", "foot", "last"), Triggered(1, 1))

@@ -7,11 +7,24 @@ refreshed once for every path from the change to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from attrs import frozen
 
 from headwater.algebra.dependency import forward
+from headwater.engine.coverage import plan
+from headwater.model.dependency import Dependency
 from headwater.model.partition import Slice
-from headwater.model.state import State
+from headwater.model.state import State, Status
+
+
+@frozen
+class Triggered:
+    """What one view would have done: how many runs, and how many partitions in all of them."""
+
+    runs: int
+    partitions: int
 
 
 def immediate(state: State, table: str, changed: Iterable[Slice]) -> int:
@@ -19,23 +32,42 @@ def immediate(state: State, table: str, changed: Iterable[Slice]) -> int:
 
     A slice with free columns counts as the existing partitions in it (at least one).
     """
-    paths: dict[tuple[str, Slice], int] = {}
-    for each in changed:
-        paths[(table, each)] = paths.get((table, each), 0) + 1
-    total = 0
-    later = [view for view in sorted(state.order, key=state.order.__getitem__) if view != table]
-    for source in [table, *later]:
-        arriving = {each: count for (at, each), count in paths.items() if at == source}
-        for reader in state.readers.get(source, ()) if arriving else ():
-            for dependency in state.views[reader].definition.dependencies:
-                if dependency.source != source:
-                    continue
-                for each, count in arriving.items():
-                    for hit in forward(dependency, each, state.images):
-                        for partition in _partitions(state, reader, hit):
-                            paths[(reader, partition)] = paths.get((reader, partition), 0) + count
-                            total += count
-    return total
+    return sum(each.partitions for each in triggered(state, table, changed).values())
+
+
+def triggered(state: State, table: str, changed: Iterable[Slice], itself: bool = False) -> dict[str, Triggered]:
+    """What each view downstream of a table would do when a change of these slices triggers at once; with
+    ``itself``, also the table, a view of which they are recomputed.
+
+    Every run of an input counts as a run of each reader that the change reaches through it. A view that
+    does not follow what it reads, or is not kept, does nothing.
+    """
+    arriving: dict[str, Counter[Slice]] = {table: Counter(changed)}
+    own = sum(len(_partitions(state, table, each)) for each in arriving[table]) if itself else 0
+    found = {table: Triggered(1, own)}
+    for step in plan(state, table):
+        if state.views[step.view].status is not Status.ACTIVE:
+            continue
+        runs, partitions = 0, Counter()
+        for dependency, _ in step.reads:
+            hits = _hits(state, step.view, dependency, arriving.get(dependency.source, {}))
+            runs += found[dependency.source].runs if hits else 0
+            partitions += hits
+        if partitions:
+            arriving[step.view], found[step.view] = partitions, Triggered(runs, partitions.total())
+    if not itself:
+        del found[table]
+    return found
+
+
+def _hits(state: State, view: str, dependency: Dependency, arriving: Mapping[Slice, int]) -> Counter[Slice]:
+    """How often each partition of a view would be refreshed for what arrives through one dependency."""
+    found: Counter[Slice] = Counter()
+    for each, count in arriving.items():
+        for hit in forward(dependency, each, state.images):
+            for partition in _partitions(state, view, hit):
+                found[partition] += count
+    return found
 
 
 def _partitions(state: State, view: str, within: Slice) -> list[Slice]:
