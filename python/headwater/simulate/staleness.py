@@ -1,0 +1,150 @@
+"""How stale a view was, as a distribution over time ([Golab11] §2.3). Times are milliseconds.
+
+A view's staleness is the time since the oldest recorded change that it does not reflect yet, zero when
+there is none. So it is zero for some time, and rises by a millisecond each millisecond for the rest.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from attrs import Factory, define, frozen
+
+from headwater.engine.coverage import plan, unresolved
+from headwater.model.state import State, Version
+
+Point = tuple[int, int]
+
+
+@frozen
+class Staleness:
+    """The exact distribution of one view's staleness, or of several views' put together.
+
+    Attributes:
+        fresh: for how long it was zero.
+        rises: from where to where it rose, each time.
+        promised: for how long a freshness was promised; ``kept``, for how long of that it was kept.
+    """
+
+    fresh: int = 0
+    rises: tuple[Point, ...] = ()
+    promised: int = 0
+    kept: int = 0
+
+    @classmethod
+    def pooled(cls, parts: Iterable[Staleness]) -> Staleness:
+        found = list(parts)
+        return cls(
+            sum(each.fresh for each in found),
+            tuple(rise for each in found for rise in each.rises),
+            sum(each.promised for each in found),
+            sum(each.kept for each in found),
+        )
+
+    @cached_property
+    def span(self) -> int:
+        """All the time that the distribution is over."""
+        return self.fresh + sum(high - low for low, high in self.rises)
+
+    @cached_property
+    def curve(self) -> tuple[Point, ...]:
+        """Staleness, and for how long it was at most that: between two points, a straight line."""
+        turns: dict[int, int] = {0: 0}
+        for low, high in self.rises:
+            turns[low] = turns.get(low, 0) + 1
+            turns[high] = turns.get(high, 0) - 1
+        points, slope, before, time = [], 0, 0, self.fresh
+        for at in sorted(turns):
+            time += slope * (at - before)
+            slope, before = slope + turns[at], at
+            points.append((at, time))
+        return tuple(points)
+
+    def quantile(self, share: float) -> float:
+        """The least staleness that was not exceeded for this share of the time."""
+        wanted = share * self.span
+        times = [time for _, time in self.curve]
+        place = min(bisect_left(times, wanted), len(times) - 1)
+        at, time = self.curve[place]
+        if place == 0:
+            return at
+        low, before = self.curve[place - 1]
+        return low + (at - low) * (wanted - before) / (time - before) if time > before else at
+
+    @property
+    def most(self) -> int:
+        return max((high for _, high in self.rises), default=0)
+
+    @property
+    def mean(self) -> float:
+        return sum(high**2 - low**2 for low, high in self.rises) / 2 / self.span if self.span else 0.0
+
+    @property
+    def within(self) -> float | None:
+        """The share of the time in which the promised freshness was kept; ``None`` without a promise."""
+        return self.kept / self.promised if self.promised else None
+
+
+@define
+class Meter:
+    """Follows one view's staleness: what it was told last holds until it is told otherwise, or the end.
+
+    Attributes:
+        end: the time after which nothing counts.
+        since: when the oldest missing change came, as last told.
+    """
+
+    end: int
+    since: int | None = None
+    _began: int | None = None
+    _bound: int | None = None
+    _fresh: int = 0
+    _rises: list[Point] = Factory(list)
+    _promised: int = 0
+    _kept: int = 0
+
+    def tell(self, now: int, since: int | None, bound: int | None) -> None:
+        """From now on the oldest missing change is of the time ``since``, and the promise is ``bound``."""
+        if self._began is None or (since, bound) != (self.since, self._bound):
+            self.stop(now)
+            self._began, self.since, self._bound = min(now, self.end), since, bound
+
+    def stop(self, now: int) -> None:
+        """Nothing is known from now on."""
+        began, until = self._began, min(now, self.end)
+        self._began = None
+        if began is None or until <= began:
+            return
+        low, high = (0, 0) if self.since is None else (began - self.since, until - self.since)
+        if high:
+            self._rises.append((low, high))
+        else:
+            self._fresh += until - began
+        if self._bound is not None:
+            self._promised += until - began
+            self._kept += until - began if high <= self._bound else max(0, self._bound - low)
+
+    @property
+    def staleness(self) -> Staleness:
+        return Staleness(self._fresh, tuple(self._rises), self._promised, self._kept)
+
+
+def missing_since(
+    state: State, name: str, released: Collection[str] = (), older: Mapping[Version, int] | None = None
+) -> int | None:
+    """When the oldest recorded change came that a view does not reflect; ``None`` when it reflects all.
+
+    Args:
+        released: the views that do not pass on what they lack themselves: all that follow them lack it too.
+        older: origins that stand for changes which came before them, and when those came.
+    """
+    lacking = [name, *(each for each in released if any(step.view == name for step in plan(state, each)))]
+    return min((at for each in lacking for at in _times(state, each, older or {})), default=None)
+
+
+def _times(state: State, name: str, older: Mapping[Version, int]) -> Iterator[int]:
+    for origins in unresolved(state, name).values():
+        yield state.origins[min(origins)].at  # versions rise with time
+        yield from (older[each] for each in older.keys() & origins)
