@@ -1,0 +1,122 @@
+"""What happened to a warehouse from outside, and how long its runs took: what a simulation plays.
+
+A recorded history is read from a journal, a generated one is made up (``simulate.workload``); both are the
+same value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from attrs import Factory, define, evolve, field, frozen
+
+from headwater.model.action import Launch
+from headwater.model.event import (
+    Altered,
+    Broken,
+    Changed,
+    Declared,
+    Dropped,
+    Evaluated,
+    Event,
+    Published,
+    Renamed,
+    Requested,
+    Resumed,
+    Suspended,
+)
+from headwater.model.partition import Region, Slice, simplified
+from headwater.simulate.runtimes import RunTimes, learned
+
+OUTSIDE = (Declared, Dropped, Renamed, Altered, Changed, Evaluated, Requested, Suspended, Resumed, Broken)
+"""What users and their programs cause. When runs start and how they end, the simulation finds out."""
+
+UNKNOWN = RunTimes(1.0, 0.0)
+"""Run times where no view ever ran."""
+
+
+@frozen
+class History:
+    """Times are milliseconds.
+
+    Attributes:
+        events: from outside, in the order in which they happened.
+        begin, end: of the time over which staleness is measured.
+        times: of each view's runs; ``usual``, of a view that never ran.
+        partitions: of each view, and since when each was there to be made. Runs of whole views need it, since
+            a simulation computes no rows.
+    """
+
+    events: tuple[Event, ...]
+    begin: int
+    end: int
+    times: Mapping[str, RunTimes]
+    usual: RunTimes = UNKNOWN
+    partitions: Mapping[str, Mapping[Slice, int]] = Factory(dict)
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """How many events of each kind there are."""
+        return Counter(type(event).__name__ for event in self.events)
+
+    def time(self, view: str) -> RunTimes:
+        return self.times.get(view, self.usual)
+
+    def made(self, launch: Launch, now: int) -> tuple[Slice, ...]:
+        """The partitions that a run makes: those asked for by name, and those known to be in what is asked."""
+        columns, asked = frozenset(launch.definition.partitioned_by), Region(launch.run.slices)
+        known = self.partitions.get(launch.run.view, {})
+        found = [each for each in asked if each.columns >= columns]
+        found += [each for each, since in known.items() if since <= now and asked.covers(each)]
+        return simplified(each for each in (*found, *launch.existing) if each.columns == columns)
+
+
+def recorded(journal: Iterable[Event]) -> History:
+    """The history that a journal holds.
+
+    Its times are made to rise: where two engines' clocks disagree, the order of the journal counts.
+    """
+    reader = _Reader()
+    for event in journal:
+        reader.read(event)
+    runs = [run for runs in {id(some): some for some in reader.runs.values()}.values() for run in runs]
+    return History(
+        tuple(reader.events),
+        reader.begin or 0,
+        reader.now,
+        {view: learned(runs) for view, runs in reader.runs.items() if runs},
+        learned(runs) if runs else UNKNOWN,
+        reader.partitions,
+    )
+
+
+@define
+class _Reader:
+    """A renamed view's lists go by both names, since its runs before and after are of one kind."""
+
+    now: int = 0
+    begin: int | None = None
+    events: list[Event] = Factory(list)
+    runs: dict[str, list[tuple[int, float]]] = Factory(dict)
+    partitions: dict[str, dict[Slice, int]] = Factory(dict)
+    _published: dict[str, int] = field(factory=dict)
+
+    def read(self, event: Event) -> None:
+        self.now = max(self.now, event.at)
+        if self.begin is None:
+            self.begin = self.now
+        if isinstance(event, OUTSIDE):
+            self.events.append(evolve(event, at=self.now))
+        match event:
+            case Published(view=view, made=made, removed=removed, seconds=seconds):
+                self.runs.setdefault(view, []).append((len(made) + len(removed), seconds))
+                # A simulated run may come before the recorded one, but hardly before the one before that.
+                since = self._published.get(view, 0)
+                for each in made:
+                    self.partitions.setdefault(view, {}).setdefault(each.slice, since)
+                self._published[view] = self.now
+            case Renamed(view=view, to=to):
+                self.runs[to] = self.runs.setdefault(view, [])
+                self.partitions[to] = self.partitions.setdefault(view, {})
+                self._published[to] = self._published.get(view, 0)

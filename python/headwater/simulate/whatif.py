@@ -1,0 +1,177 @@
+"""Histories under several policies: what each would have run, what that costs, and how stale views would be."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import Factory, frozen
+
+from headwater.model.view import Pairs
+from headwater.simulate.accounts import Accounts
+from headwater.simulate.history import History
+from headwater.simulate.policies import Policy
+from headwater.simulate.replay import Replay
+from headwater.simulate.staleness import Staleness
+from headwater.simulate.triggering import Triggering
+
+SECOND = 1000
+Tell = Callable[[int], object]
+"""Is told how much of a history (ms) was played since the last time."""
+
+
+@frozen
+class Table:
+    """One view's account over all trials: means of counts, and its staleness in all of them together."""
+
+    runs: float
+    partitions: float
+    seconds: float
+    staleness: Staleness | None = None
+
+
+@frozen
+class Row:
+    """What a policy comes to.
+
+    Attributes:
+        tables: by view.
+        runs: in each trial.
+        pending: the views that are behind when nothing more can run, in any trial: suspended or broken ones.
+        merged: how many requests were merged with pending ones, by kind; means.
+    """
+
+    policy: str
+    tables: Mapping[str, Table]
+    runs: tuple[int, ...]
+    properties: Pairs = ()
+    pending: tuple[str, ...] = ()
+    merged: Mapping[str, float] = Factory(dict)
+
+    @property
+    def total(self) -> Table:
+        """All views together; their staleness is that of one of them at some time, both chosen at random."""
+        each = self.tables.values()
+        known = [table.staleness for table in each if table.staleness is not None]
+        return Table(
+            sum(table.runs for table in each),
+            sum(table.partitions for table in each),
+            sum(table.seconds for table in each),
+            Staleness.pooled(known) if known else None,
+        )
+
+
+def simulated(histories: Sequence[History], policy: Policy, tracks: int, tell: Tell) -> Row:
+    """A policy played on each history; the place in the sequence is the seed."""
+    played = []
+    for seed, history in enumerate(histories):
+        replay, seen = Replay(history, policy, tracks, seed), history.begin
+        while replay.step():
+            now = min(replay.now, history.end)
+            tell(now - seen)
+            seen = now
+        played.append(replay)
+    merged = {kind for replay in played for kind in replay.state.merged}
+    return Row(
+        policy.name,
+        _tables([replay.accounts for replay in played]),
+        tuple(sum(account.runs for account in replay.accounts.views.values()) for replay in played),
+        policy.properties,
+        tuple(sorted({name for replay in played for name in replay.pending})),
+        {kind: statistics.fmean(replay.state.merged[kind] for replay in played) for kind in sorted(merged)},
+    )
+
+
+def ran(accounts: Accounts) -> Row:
+    """What really ran."""
+    runs = sum(account.runs for account in accounts.views.values())
+    return Row("as it ran", _tables([accounts]), (runs,))
+
+
+def naive(histories: Sequence[History], tell: Tell) -> Row:
+    """Immediate triggering, counted; how stale views would be depends on how it keeps up, which is not known."""
+    played = [Triggering(history) for history in histories]
+    for each in played:
+        for event in each.history.events:
+            each.happen(event)
+        tell(each.history.end - each.history.begin)
+    views = {view for each in played for view in each.runs}
+    return Row(
+        "naive",
+        {
+            view: Table(
+                statistics.fmean(each.runs[view] for each in played),
+                statistics.fmean(each.partitions[view] for each in played),
+                statistics.fmean(each.seconds.get(view, 0.0) for each in played),
+            )
+            for view in sorted(views)
+        },
+        tuple(each.runs.total() for each in played),
+    )
+
+
+def report(about: Mapping[str, Any], histories: Sequence[History], tracks: int, rows: Sequence[Row]) -> dict[str, Any]:
+    """All of it, as JSON has it; times in seconds, counts as means over the seeds."""
+    first = histories[0]
+    return {
+        **about,
+        "hours": (first.end - first.begin) / 3_600_000,
+        "views": len({view for row in rows for view in row.tables}),
+        "events": {
+            kind: statistics.fmean(each.kinds[kind] for each in histories)
+            for kind in sorted(set().union(*(each.kinds for each in histories)))
+        },
+        "tracks": tracks,
+        "seeds": len(histories),
+        "policies": [_row(row) for row in rows],
+    }
+
+
+def _tables(accounts: Sequence[Accounts]) -> dict[str, Table]:
+    found = {}
+    for view in sorted({view for each in accounts for view in each.views}):
+        parts = [each.views[view] for each in accounts if view in each.views]
+        found[view] = Table(
+            sum(each.runs for each in parts) / len(accounts),
+            sum(each.partitions for each in parts) / len(accounts),
+            sum(each.seconds for each in parts) / len(accounts),
+            Staleness.pooled(each.meter.staleness for each in parts),
+        )
+    return found
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "policy": row.policy,
+        "properties": dict(row.properties),
+        **_table(row.total),
+        "least_runs": min(row.runs),
+        "most_runs": max(row.runs),
+        "merged": dict(row.merged),
+        "pending": list(row.pending),
+        "tables": [{"table": name, **_table(table)} for name, table in row.tables.items()],
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    stale = table.staleness
+    return {
+        "runs": table.runs,
+        "partitions": table.partitions,
+        "seconds": table.seconds,
+        "staleness": None if stale is None else staleness(stale),
+    }
+
+
+def staleness(stale: Staleness) -> dict[str, float | None]:
+    """Quantiles, mean and most, in seconds; shares of the time in which all was reflected, and in which the
+    promised freshness was kept (``None`` where none was promised)."""
+    return {
+        "p50": stale.quantile(0.5) / SECOND,
+        "p95": stale.quantile(0.95) / SECOND,
+        "max": stale.most / SECOND,
+        "mean": stale.mean / SECOND,
+        "fresh": stale.fresh / stale.span if stale.span else 1.0,
+        "within_promise": stale.within,
+    }

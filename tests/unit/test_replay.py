@@ -1,0 +1,241 @@
+"""The core on a history: what a journal may hold, and staleness against its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+from attrs import evolve
+from cases import A1, A2, view
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+from headwater.model.event import (
+    Changed,
+    Declared,
+    Dropped,
+    Event,
+    Made,
+    Observed,
+    Published,
+    Renamed,
+    Resumed,
+    Started,
+    Suspended,
+)
+from headwater.model.state import State
+from headwater.simulate.accounts import Accounts
+from headwater.simulate.history import History, recorded
+from headwater.simulate.policies import Policy
+from headwater.simulate.replay import Replay
+from headwater.simulate.runtimes import RunTimes
+from headwater.simulate.staleness import Staleness
+from headwater.simulate.triggering import Triggering
+from headwater.simulate.workload import Workload, generated
+
+V, W = view("v", "a", "t"), view("w", "a", "v")
+RECORDED = Policy("recorded")
+SMALL = Workload(views=6, hours=1, appends=12, corrections=6, backfills=0.5, backfill_days=4)
+
+
+def played(history: History, chosen: Policy = RECORDED, tracks: int = 2) -> Replay:
+    replay = Replay(history, chosen, tracks, 0)
+    while replay.step():
+        pass
+    return replay
+
+
+def counts(accounts: Accounts) -> dict[str, tuple[int, int]]:
+    return {name: (each.runs, each.partitions) for name, each in accounts.views.items()}
+
+
+def staleness(replay: Replay, name: str) -> Staleness:
+    return replay.accounts.views[name].meter.staleness
+
+
+# --- what else a journal may hold
+
+
+def events(*made: Event) -> History:
+    """A history in which every run takes a second."""
+    end = max(event.at for event in made)
+    return History(made, made[0].at, end, {}, RunTimes(1.0, 0.0))
+
+
+def changed(at: int, table: str = "t", partition=A1) -> Changed:
+    return Changed(at, 0, table, (Observed(partition, str(at)),), "", 0, "changed")
+
+
+def declared(at: int, definition, fill: bool = False) -> Declared:
+    return Declared(at, 0, definition, "was created", fill)
+
+
+def test_who_reads_a_suspended_view_is_as_stale_as_it_through_any_number_of_views():
+    views = [declared(0, each) for each in (V, W, view("x", "a", "w"))]
+    history = events(*views, Suspended(1_000, "v"), changed(5_000), Resumed(20_000, "v"), changed(30_000))
+    replay = played(evolve(history, end=29_000))
+    assert not replay.pending
+    # v runs for a second when it is resumed; that is a change to w, which waits a second for others and runs.
+    assert staleness(replay, "v").rises == ((0, 16_000),)
+    assert staleness(replay, "w").rises == ((0, 18_000),)
+    assert staleness(replay, "x").rises == ((0, 19_000),)
+
+
+def test_a_view_that_stays_suspended_is_still_behind_at_the_end():
+    replay = played(events(declared(0, V), declared(0, W), Suspended(1, "v"), changed(5_000), changed(9_000)))
+    assert replay.pending == ["v"] and counts(replay.accounts) == {"v": (0, 0), "w": (0, 0)}
+    assert staleness(replay, "w").most == 4_000
+
+
+def test_a_renamed_view_keeps_its_account_and_its_run_times():
+    journal = [
+        declared(0, V),
+        Started(10, 11, "v", ((A1, (1,)),), (("t", 1),), "partition", "x"),
+        Published(20, 11, "v", (Made(A1, 1, "x"),), (), 7.0),
+        Renamed(100, "v", "x", evolve(V, view="x")),
+        changed(5_000),
+    ]
+    history = recorded(journal)
+    assert history.time("x").draw(1, Random(0)) == 7_000 and history.partitions["x"] == {A1: 0}
+    replay = played(history)
+    assert counts(replay.accounts) == {"x": (1, 1)} and staleness(replay, "x").span == 5_000
+
+
+def test_a_dropped_view_stops_counting():
+    replay = played(events(declared(0, V), changed(1_000), Dropped(2_500, "v"), declared(3_000, W), changed(9_000)))
+    assert staleness(replay, "v") == Staleness(1_000, ((0, 1_500),))
+    # Its run ended after it was gone: it cost its time and made nothing.
+    assert counts(replay.accounts)["v"] == (1, 0) and not replay.pending
+
+
+def test_a_whole_view_is_made_of_the_partitions_that_it_had():
+    history = evolve(events(declared(0, V, fill=True)), partitions={"v": {A1: 0, A2: 500}}, end=9_000)
+    assert counts(played(history).accounts) == {"v": (1, 1)}
+    later = evolve(history, events=(declared(600, V, fill=True),), begin=600)
+    assert counts(played(later).accounts) == {"v": (1, 2)}
+
+
+def test_writes_into_a_view_are_not_played_again():
+    replay = played(events(declared(0, V), changed(5_000, "v"), changed(5_000)))
+    assert counts(replay.accounts) == {"v": (1, 1)}
+    triggering = Triggering(events(declared(0, V), changed(5_000, "v")))
+    for event in triggering.history.events:
+        triggering.happen(event)
+    assert not triggering.runs
+
+
+def test_a_journal_whose_times_fall_is_read_in_its_order():
+    history = recorded([declared(1_000, V), changed(400), changed(2_000)])
+    assert [event.at for event in history.events] == [1_000, 1_000, 2_000]
+    assert (history.begin, history.end) == (1_000, 2_000)
+
+
+# --- what must always hold
+
+
+class Journaled(Accounts):
+    """Accounts that keep every event, and when it happened."""
+
+    def count(self, event: Event, state: State) -> None:
+        self.__dict__.setdefault("journal", []).append(event)
+        super().count(event, state)
+
+
+def journaled(seed: int, chosen: Policy, tracks: int, workload: Workload = SMALL) -> Replay:
+    history = generated(workload, Random(seed))
+    replay = Replay(history, chosen, tracks, seed)
+    replay.accounts = Journaled(history.end)
+    while replay.step():
+        pass
+    return replay
+
+
+policies = st.sampled_from(
+    [
+        RECORDED,
+        Policy("settled", {"headwater.settle": "1 minute"}),
+        Policy("promised", {"headwater.freshness": "5 minutes"}),
+        Policy("late", {"headwater.freshness": "30 minutes", "headwater.settle": "10 seconds"}),
+    ]
+)
+seeds = st.integers(0, 1_000)
+
+
+@given(seeds, policies, st.integers(1, 3))
+@examples(10)
+def test_it_converges_within_its_tracks_and_is_the_same_each_time(seed, chosen, tracks):
+    replay = journaled(seed, chosen, tracks)
+    assert replay.pending == [] and not replay.state.origins
+    assert journaled(seed, chosen, tracks).accounts == replay.accounts
+    side_by_side = 0
+    for event in replay.accounts.journal:
+        side_by_side += isinstance(event, Started) - isinstance(event, Published)
+        assert side_by_side <= tracks
+
+
+@given(seeds, policies, st.integers(1, 3))
+@examples(10)
+def test_staleness_is_what_its_definition_says(seed, chosen, tracks):
+    replay = journaled(seed, chosen, tracks)
+    expected = defined(replay.history, replay.accounts.journal)
+    for name, rises in expected.items():
+        found = staleness(replay, name)
+        assert sorted(found.rises) == sorted(rises), name
+        assert found.span == replay.history.end - replay.history.begin
+
+
+def defined(history: History, journal: Iterable[Event]) -> dict[str, list[tuple[int, int]]]:
+    """Each view's rises of staleness, from which changes truly are in every partition.
+
+    A change is in a partition if it was in all inputs that it reaches when the run that made it began.
+    """
+    views = {event.definition.view: event.definition for event in history.events if isinstance(event, Declared)}
+    owed: dict[tuple[str, str], dict[int, int]] = {}
+    holds: dict[tuple[str, str], set[int]] = {}
+    reading: dict[int, dict[str, set[int]]] = {}
+    since: dict[str, tuple[int, int | None]] = dict.fromkeys(views, (history.begin, None))
+    rises: dict[str, list[tuple[int, int]]] = {name: [] for name in views}
+
+    def inputs(name: str, part: str) -> list[tuple[str, str]]:
+        return [key for source in views[name].sources for key in owed if key[0] == source and key[1].startswith(part)]
+
+    def reach(table: str, part: str, number: int, at: int) -> None:
+        owed.setdefault((table, part), {})[number] = at
+        if table not in views:
+            holds.setdefault((table, part), set()).add(number)
+        for name, definition in views.items():
+            if table in definition.sources:
+                reach(name, part[:7] if definition.partitioned_by == ("month",) else part, number, at)
+
+    def look(now: int) -> None:
+        for name in views:
+            lacking = [
+                at
+                for key, changes in owed.items()
+                if key[0] == name
+                for number, at in changes.items()
+                if number not in holds.get(key, ())
+            ]
+            began, oldest = since[name]
+            if min(lacking, default=None) != oldest:
+                until = min(now, history.end)
+                if oldest is not None and until > began:
+                    rises[name].append((began - oldest, until - oldest))
+                since[name] = (until, min(lacking, default=None))
+
+    for number, event in enumerate(journal):
+        match event:
+            case Changed(at=at, table=table, partitions=[seen]):
+                reach(table, seen.slice.bound[0][1], number, at)
+            case Started(version=version, view=name, slices=slices):
+                read = reading[version] = {}
+                for part in (each.bound[0][1] for each in slices):
+                    lacks = {n for key in inputs(name, part) for n in owed[key].keys() - holds.get(key, set())}
+                    read[part] = owed[name, part].keys() - lacks
+            case Published(version=version, view=name):
+                for part, changes in reading[version].items():
+                    holds.setdefault((name, part), set()).update(changes)
+        look(event.at)
+    look(10 * history.end)
+    return rises
