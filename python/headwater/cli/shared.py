@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,19 @@ def state_of(store: SqlStore) -> tuple[State, int]:
     Raises:
         StoreError: an entry is malformed.
     """
-    try:
+    with readable(store):
         return replay(store, State())
+
+
+@contextmanager
+def readable(store: SqlStore) -> Iterator[None]:
+    """Says what to do about a store whose journal cannot be read.
+
+    Raises:
+        StoreError: an entry is malformed.
+    """
+    try:
+        yield
     except JournalError as error:
         raise StoreError(
             f"the store {store.path} is damaged ({error}); move it away: the next session makes a new one and "
@@ -88,9 +100,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], leave_out: Sequ
         table.add_column(columns[n].replace("_", " "), overflow="fold")
     for row in rows:
         table.add_row(*(_cell(columns[n], row[n]) for n in shown))
+    wide_console().print(table)
+
+
+def wide_console() -> Console:
+    """A file or a pipe has no width to fit into: a row stays a line there."""
     console = Console()
-    # A file or a pipe has no width to fit into: a row stays a line there.
-    (console if console.is_terminal else Console(width=PIPE_WIDTH)).print(table)
+    return console if console.is_terminal else Console(width=PIPE_WIDTH)
 
 
 def milliseconds() -> int:

@@ -1,4 +1,4 @@
-"""The paper's experiments on the core's virtual clock, as a command."""
+"""The core on a virtual clock, as a command: the paper's experiments here, what-if in ``cli.whatif``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from headwater.cli.whatif import history, made_up
 from headwater.simulate.experiments import EXPERIMENTS
 from headwater.simulate.goals import report
 from headwater.simulate.trial import play, plays, summary
@@ -18,17 +19,44 @@ from headwater.simulate.trial import play, plays, summary
 COLUMNS = ("setting", "method", "updates", "paper", "optimal", "more", "at most", "converged", "slowest s")
 
 
-@click.command()
-@click.argument("experiment", type=click.Choice(sorted(EXPERIMENTS)))
-@click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="How many random trials of each.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the updates into this PNG.")
-def simulate(experiment: str, seeds: int, as_json: bool, plot: Path | None) -> None:
-    """Plays an experiment of the paper on a virtual clock, by several methods.
+METHODS = """`eager` is what Headwater does, `held` with a promised freshness; `lazy` and `group` are other exact
+ways; `literal` follows the paper's rules word for word. Means are over the seeds."""
 
-    `eager` is what Headwater does, `held` with a promised freshness; `lazy` and `group` are other exact
-    ways; `literal` follows the paper's rules word for word. Means are over the seeds.
+
+@click.group()
+def simulate() -> None:
+    """Plays histories and experiments to the engine's core on a virtual clock.
+
+    `history` is that of your store, and `generated` a made-up one, each under several policies. The others
+    are the experiments of the paper behind Headwater, each by several methods.
     """
+
+
+def _experiment(name: str) -> click.Command:
+    """The command that plays one of the paper's experiments."""
+    about = " ".join((EXPERIMENTS[name][0].__doc__ or "").split())
+
+    @click.command(
+        name, help=f"{about}\n\n{METHODS}", short_help=f"The paper's experiment of {about.partition(':')[0]}."
+    )
+    @click.option(
+        "--seeds", type=click.IntRange(1), default=20, show_default=True, help="How many random trials of each."
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @click.option(
+        "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the updates into this PNG."
+    )
+    def command(seeds: int, as_json: bool, plot: Path | None) -> None:
+        _play(name, seeds, as_json, plot)
+
+    return command
+
+
+for command in (history, made_up, *map(_experiment, EXPERIMENTS)):
+    simulate.add_command(command)
+
+
+def _play(experiment: str, seeds: int, as_json: bool, plot: Path | None) -> None:
     found = report(experiment, _rows(experiment, seeds), seeds)
     if plot is not None:
         _draw(found, plot)

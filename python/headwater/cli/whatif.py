@@ -1,0 +1,234 @@
+"""What a warehouse would run under other policies: its own history, or a made-up one, on a virtual clock."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import attrs
+import click
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from headwater.cli.shared import json_option, open_store, readable, store_option, wide_console
+from headwater.model.error import DefinitionError, StatementError, StoreError
+from headwater.simulate.accounts import as_it_ran
+from headwater.simulate.history import History, recorded
+from headwater.simulate.policies import USUAL, Policy
+from headwater.simulate.whatif import Row, naive, ran, report, simulated
+from headwater.simulate.workload import Workload, generated
+from headwater.spark.options import DEPENDENCY, PROPERTIES, check_properties
+
+SHOWN = 6
+"""How many views are listed one by one."""
+
+
+def policy(text: str) -> Policy:
+    """``NAME:headwater.freshness=10 minutes,headwater.settle=5 seconds``; nothing after ``=`` takes a property
+    away.
+
+    Raises:
+        StatementError: it is not of that form.
+        DefinitionError: a property is unknown or cannot have the value.
+    """
+    name, _, assigned = text.partition(":")
+    properties = {}
+    for part in re.split(r",\s*(?=headwater\.)", assigned):
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or not key.startswith("headwater.") or not name.strip():
+            raise StatementError(f"'{text}' is no policy; write NAME:headwater.freshness=10 minutes,headwater.…=…")
+        if key.startswith(f"headwater.{DEPENDENCY}"):
+            raise DefinitionError(
+                "PROPERTY", f"policy {name}: what a view depends on is in its history; leave out {key}"
+            )
+        properties[key] = value
+    known = {f"headwater.{key}" for key in PROPERTIES}
+    check_properties(f"policy {name}", {key: value for key, value in properties.items() if value or key not in known})
+    return Policy(name.strip(), properties)
+
+
+def policy_options(command: Callable) -> Callable:
+    options = (
+        click.option(
+            "--policy",
+            "policies",
+            multiple=True,
+            metavar="NAME:PROPERTY=VALUE,…",
+            help="Also with these properties on every view, such as 'late:headwater.freshness=1 hour'. Repeatable. "
+            f"Without any: {' and '.join(each.name for each in USUAL)} of promised freshness.",
+        ),
+        click.option("--tracks", type=click.IntRange(1), default=2, show_default=True, help="Runs side by side."),
+        click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw it into this PNG."),
+        json_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command(short_help="A store's own history, under several policies.")
+@store_option
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="How often run times are drawn.")
+@policy_options
+def history(
+    path: Path | None, seeds: int, policies: tuple[str, ...], tracks: int, plot: Path | None, as_json: bool
+) -> None:
+    """Plays a store's recorded history again, as it was declared and under other policies.
+
+    What changed from outside changes at its recorded times; what runs when is decided anew, and nobody waits
+    for it. A run takes as long as one of that view's recorded runs did, by its number of partitions, and never
+    fails. `as it ran` is what the journal says; `naive` is what refreshing on every change would have run.
+    """
+    others = _policies(policies)
+    store = open_store(path)
+    with readable(store):
+        journal = [entry.event for entry in store.read()]
+    found = recorded(journal)
+    if not found.kinds["Declared"]:
+        raise StoreError(f"the store {store.path} has no view yet, so there is nothing to simulate")
+    about = {"simulation": "history", "store": str(store.path)}
+    rows = [ran(as_it_ran(journal, found.end))]
+    rows += _rows([found] * seeds, [found], [Policy("recorded"), *others], tracks)
+    _show(about, f"History of {store.path}", [found] * seeds, tracks, rows, as_json, plot)
+
+
+@click.command("generated", short_help="Made-up warehouses, under several policies.")
+@click.option("--views", type=click.IntRange(1), default=Workload().views, show_default=True, help="How many views.")
+@click.option(
+    "--hours", type=click.FloatRange(0, min_open=True), default=Workload().hours, show_default=True, help="How long."
+)
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="How many random warehouses.")
+@policy_options
+def made_up(
+    views: int, hours: float, seeds: int, policies: tuple[str, ...], tracks: int, plot: Path | None, as_json: bool
+) -> None:
+    """Plays made-up warehouses: views in levels over daily tables that are appended to, corrected late and
+    backfilled, under several policies. `naive` is what refreshing on every change would run.
+    """
+    others = _policies(policies)
+    workload = Workload(views=views, hours=hours)
+    found = [generated(workload, Random(seed)) for seed in range(seeds)]
+    rows = _rows(found, found, [Policy("default"), *others], tracks)
+    about = {"simulation": "generated", "workload": attrs.asdict(workload)}
+    _show(about, "Generated warehouses", found, tracks, rows, as_json, plot)
+
+
+def _policies(texts: Sequence[str]) -> list[Policy]:
+    return [policy(each) for each in texts] or list(USUAL)
+
+
+def _rows(
+    histories: Sequence[History], distinct: Sequence[History], policies: Sequence[Policy], tracks: int
+) -> list[Row]:
+    """The policies, and immediate triggering, which no seed concerns."""
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        total = len(policies) * _length(histories) + _length(distinct)
+        task = progress.add_task("", total=total)
+
+        def tell(played: int) -> None:
+            progress.advance(task, played)
+
+        rows = []
+        for each in policies:
+            progress.update(task, description=each.name)
+            rows.append(simulated(histories, each, tracks, tell))
+        progress.update(task, description="naive")
+        return [*rows, naive(distinct, tell)]
+
+
+def _length(histories: Sequence[History]) -> int:
+    return sum(each.end - each.begin for each in histories)
+
+
+# --- shown
+
+
+def _show(
+    about: Mapping[str, Any],
+    title: str,
+    histories: Sequence[History],
+    tracks: int,
+    rows: Sequence[Row],
+    as_json: bool,
+    plot: Path | None,
+) -> None:
+    found = report(about, histories, tracks, rows)
+    changes = found["events"].get("Changed", 0)
+    title += f": {_spelled(found['hours'] * 3600)}, {found['views']} views, {changes:,.0f} changes"
+    title += f"; {tracks} tracks, {found['seeds']} seed{'s' * (found['seeds'] > 1)}"
+    if plot is not None:
+        _draw(title, rows, plot)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    console = wide_console()
+    console.print(title + "\n", markup=False, highlight=False)
+    console.print(_table(found["policies"]))
+    console.print()
+    if found["views"] > SHOWN:
+        console.print(f"And {found['views'] - SHOWN} views that were less stale; --json has all.", highlight=False)
+    console.print(LEGEND, highlight=False)
+    for row in found["policies"]:
+        if row["pending"]:
+            console.print(f"{row['policy']}: still behind at the end: {', '.join(row['pending'])}", highlight=False)
+
+
+def _draw(title: str, rows: Sequence[Row], file: Path) -> None:
+    try:
+        from headwater.simulate.plot_policies import draw  # only who plots needs matplotlib
+    except ImportError as error:
+        raise click.ClickException("--plot needs matplotlib; pip install 'headwater[plot]'") from error
+    draw(title, rows, file)
+
+
+COLUMNS = ("", "runs", "partitions", "work", "p50", "p95", "max", "kept")
+LEGEND = "p50, p95, max: staleness over time. kept: the share of the time within the freshness promised."
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """All policies over all views, then over each of the views that were stalest under any."""
+    table = Table(*COLUMNS, box=None, pad_edge=False, header_style="bold")
+    table.columns[0].overflow = "fold"
+    for column in table.columns[1:]:
+        column.justify, column.no_wrap = "right", True
+    for row in rows:
+        table.add_row(row["policy"], *_cells(row))
+    accounts = [{each["table"]: each for each in row["tables"]} for row in rows]
+    for name in _stalest(accounts):
+        table.add_row()
+        table.add_row(Text(name, style="bold"))
+        for row, account in zip(rows, accounts, strict=True):
+            if name in account:
+                table.add_row(f"  {row['policy']}", *_cells(account[name]))
+    return table
+
+
+def _stalest(accounts: Sequence[Mapping[str, Any]]) -> list[str]:
+    worst: dict[str, float] = {}
+    for account in accounts:
+        for name, each in account.items():
+            p95 = each["staleness"]["p95"] if each["staleness"] else 0.0
+            worst[name] = max(worst.get(name, 0.0), p95)
+    return sorted(worst, key=lambda name: (-worst[name], name))[:SHOWN]
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    stale = row["staleness"]
+    cells = [f"{row['runs']:,.0f}", f"{row['partitions']:,.0f}", _spelled(row["seconds"])]
+    if stale is None:
+        return cells
+    within = stale["within_promise"]
+    kept = "" if within is None else f"{within:.1%}"
+    return [*cells, *(_spelled(stale[key]) for key in ("p50", "p95", "max")), kept]
+
+
+def _spelled(seconds: float) -> str:
+    if seconds >= 2 * 3600:
+        return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 60:.1f} min" if seconds >= 120 else f"{seconds:.1f} s"

@@ -1,0 +1,90 @@
+"""Policies side by side as a picture: what they run, and how stale views are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # no window, also where there is a display
+
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.axes import Axes  # noqa: E402
+from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter  # noqa: E402
+
+from headwater.engine.policy import duration  # noqa: E402
+from headwater.simulate.whatif import SECOND, Row  # noqa: E402
+
+COLOURS = ("#2f6f4f", "#6c97c4", "#d08a2e", "#8a5fa8", "#4aa3a2", "#7d7d7d", "#a8793f", "#c46c9a")
+NAIVE = "#b04a4a"
+MINUTE, HOUR = 60, 3600
+TICKS = [n * unit for unit in (1, MINUTE, HOUR) for n in (1, 3, 10, 30)] + [100 * HOUR, 300 * HOUR, 1000 * HOUR]
+LABELS = 9
+POINTS = 2000
+"""A curve of more points than that is drawn with fewer."""
+
+
+def draw(title: str, rows: Sequence[Row], file: Path) -> None:
+    """Writes a PNG: on the left the runs of each policy, on the right for how much of the time, over all
+    views, staleness was at most so much. A dotted line is a freshness that the policy promises."""
+    figure, (left, right) = pyplot.subplots(
+        1, 2, figsize=(12, 2.6 + 0.5 * len(rows)), layout="constrained", width_ratios=(1, 1.4)
+    )
+    figure.suptitle(title, fontsize=10)
+    colours = _colours(rows)
+    _counts(left, rows, colours)
+    _curves(right, rows, colours)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, dpi=150)
+    pyplot.close(figure)
+
+
+def _colours(rows: Sequence[Row]) -> dict[str, str]:
+    simulated = [row.policy for row in rows if row.total.staleness is not None]
+    return {row.policy: NAIVE for row in rows} | {
+        name: COLOURS[n % len(COLOURS)] for n, name in enumerate(dict.fromkeys(simulated))
+    }
+
+
+def _counts(axes: Axes, rows: Sequence[Row], colours: dict[str, str]) -> None:
+    for place, row in enumerate(rows):
+        total = row.total
+        axes.barh(place, total.runs, 0.6, color=colours[row.policy])
+        label = f" {total.runs:,.0f} runs, {total.partitions:,.0f} partitions\n {_spelled(total.seconds)} of work"
+        axes.text(total.runs, place, label, va="center", fontsize=8)
+    axes.set_yticks(range(len(rows)), [row.policy for row in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.6 * max((row.total.runs for row in rows), default=1) or 1)
+    axes.set_title("refreshes", fontsize=9)
+
+
+def _curves(axes: Axes, rows: Sequence[Row], colours: dict[str, str]) -> None:
+    known = [(row, stale) for row in rows if (stale := row.total.staleness) is not None and stale.span]
+    most = 1.2 * max((stale.most / SECOND for _, stale in known), default=1)
+    for row, stale in known:
+        points = stale.curve[:: 1 + len(stale.curve) // POINTS] + stale.curve[-1:]
+        seconds = [0.0, *(at / SECOND for at, _ in points), most]
+        shares = [0.0, *(time / stale.span for _, time in points), 1.0]
+        axes.plot(seconds, shares, color=colours[row.policy], linewidth=1.8, label=row.policy)
+        promised = dict(row.properties).get("headwater.freshness")
+        if promised:
+            axes.axvline(duration(promised) / SECOND, color=colours[row.policy], linewidth=1, linestyle=":")
+    axes.set_xscale("symlog", linthresh=1, linscale=0.3)
+    ticks = [each for each in TICKS if each <= most]
+    axes.set_xticks(ticks[:: 1 + len(ticks) // LABELS])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: _spelled(seconds)))
+    axes.set_xlim(0, most)
+    axes.set_ylim(0, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_title("share of the time in which views were at most so stale", fontsize=9)
+    axes.legend(fontsize=8, loc="lower right", edgecolor="none", framealpha=1)
+
+
+def _spelled(seconds: float) -> str:
+    for unit, name in ((HOUR, "h"), (MINUTE, "min")):
+        if seconds >= unit:
+            return f"{round(seconds / unit, 1):,g} {name}"
+    return f"{round(seconds, 1):g} s"
