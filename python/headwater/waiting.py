@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from headwater.engine import report
 from headwater.engine.coverage import upstream
-from headwater.engine.history import refreshes
+from headwater.engine.history import Row, refreshes
 from headwater.engine.settled import settled
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import Hurried
@@ -52,7 +51,7 @@ class Waiting:
         token: int | None = None,
         only: str | None = None,
         timeout: float | None = None,
-    ) -> list[report.Row]:
+    ) -> list[Row]:
         """Waits until these views reflect everything recorded up to ``version``, or cannot.
 
         Returns one row for each partition whose refresh ended after journal entry ``since`` (of the
@@ -83,9 +82,7 @@ class Waiting:
         rows = [row for row in refreshes(entries) if row[9] != "running"]
         return sorted(rows, key=lambda row: row[0])
 
-    def until_view_fresh(
-        self, view: str, version: Version, *, since: int, token: int | None = None
-    ) -> list[report.Row]:
+    def until_view_fresh(self, view: str, version: Version, *, since: int, token: int | None = None) -> list[Row]:
         """Waits for a view and all that it reads, as ``until_fresh`` does.
 
         Raises:

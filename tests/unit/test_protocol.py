@@ -14,8 +14,9 @@ from headwater.model.action import Launch
 from headwater.model.error import HeadwaterError, LeaseLost
 from headwater.model.event import Made, Published, Started
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import Run
+from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
+from headwater.ports import Written
 from headwater.spark import catalog, syntax
 from headwater.spark.define import Analyst
 from headwater.spark.engine import Engine
@@ -25,7 +26,8 @@ from headwater.spark.statements import Statements
 from headwater.spark.warehouse import SparkWarehouse
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol"
-MARCH = Slice.of({"month": "1996-03-01"})
+MARCH, FEBRUARY = Slice.of({"month": "1996-03-01"}), Slice.of({"month": "1996-02-01"})
+RECORD = PartitionRecord(1, "f" * 32, 25, content="c" * 32)
 ROOT = "file:/warehouse/shop.db"
 
 
@@ -95,10 +97,10 @@ def test_requests_and_answers_are_json():
     assert shim.observe(golden("observe_request")) == golden("observe_answer")
     assert shim.views() == golden("views")
     assert shim.publish(golden("publish_request_whole")) == golden("publish_answer_superseded")
-    assert shim.written("root", 2, "parquet") == golden("written")
+    assert shim.written("root", 2) == golden("written")
     assert json.loads(jvm.calls[0][2]) == golden("observe_request")
     assert json.loads(jvm.calls[2][2]) == golden("publish_request_whole")
-    assert jvm.calls[3] == ("Files.written", "session", "root", 2, "parquet")
+    assert jvm.calls[3] == ("Files.written", "session", "root", 2)
 
 
 # --- messages from the shim
@@ -359,8 +361,8 @@ class Warehouse(SparkWarehouse):
     def __init__(self, shim) -> None:
         super().__init__(None, shim, Recorder(of=lambda _definition: None))
 
-    def wrote(self, launch: Launch, place: str):
-        return self._written(None, launch, place)
+    def wrote(self, launch: Launch, sums: list[dict]):
+        return self._written(launch, "place", sums)
 
 
 def launch(partitioned: bool, existing=()) -> Launch:
@@ -373,31 +375,38 @@ def launch(partitioned: bool, existing=()) -> Launch:
         root=f"{ROOT}/{view.split('.')[1]}",
     )
     run = Run(1762000000123, view, (WHOLE,), (), (), 0, "full", "because")
-    return Launch(run, definition, tuple(existing))
+    return Launch(run, definition, {each: RECORD for each in existing})
 
 
-def found(values: dict, location: str, rows: int, size: int) -> dict:
+def found(values: dict, location: str, size: int) -> dict:
     """An entry of ``written``."""
-    shape = golden("written")[0]
-    entry = {"values": values, "rows": rows, "fingerprint": "f" * 32, "location": location, "files": 1, "bytes": size}
-    assert entry.keys() == shape.keys()
+    entry = {"values": values, "fingerprint": "f" * 32, "location": location, "files": 1, "bytes": size}
+    assert entry.keys() == golden("written")[0].keys()
+    return entry
+
+
+def counted(values: dict, rows: int) -> dict:
+    """An entry of ``counted``."""
+    entry = {"values": values, "rows": rows, "content": "c" * 32}
+    assert entry.keys() == golden("counted")[0].keys()
     return entry
 
 
 def test_the_warehouse_asks_to_publish_the_golden_request_partitions():
     golden_request = golden("publish_request_partitions")
     march, null = (part["location"] for part in golden_request["partitions"])
-    written = [found({"month": "1996-03-01"}, march, 25, 1204), found({"month": None}, null, 1, 611)]
+    written = [found({"month": "1996-03-01"}, march, 1204), found({"month": None}, null, 611)]
     warehouse = Warehouse(Recorder(written=lambda *_: written))
-    made = warehouse.wrote(launch(True, [MARCH, Slice.of({"month": "1996-02-01"})]), "place")
+    sums = [counted({"month": None}, 1), counted({"month": "1996-03-01"}, 25)]
+    made = warehouse.wrote(launch(True, [MARCH, FEBRUARY]), sums)
     assert made.handle.request == golden_request
     assert [each.rows for each in made.made] == [25, 1]
 
 
 def test_the_warehouse_asks_to_publish_the_golden_request_whole():
     golden_request = golden("publish_request_whole")
-    written = [found({}, golden_request["location"], 31, 1815)]
-    made = Warehouse(Recorder(written=lambda *_: written)).wrote(launch(False), "place")
+    written = [found({}, golden_request["location"], 1815)]
+    made = Warehouse(Recorder(written=lambda *_: written)).wrote(launch(False), [counted({}, 31)])
     assert made.handle.request == golden_request
 
 
@@ -405,12 +414,23 @@ def publish(answer):
     request = golden("publish_request_partitions")
     shaped = {**request, "shape": catalog.shape(launch(True).definition)}
     warehouse = Warehouse(Recorder(publish=lambda sent: answer if sent == shaped else None))
-    return warehouse.publish(launch(True), Recorder(handle=Recorder(request=request)))
+    return warehouse.publish(launch(True), Written((), (), Recorder(request=request)))
 
 
 def test_what_was_superseded_is_left_for_later():
     answer = golden("publish_answer_superseded")
-    assert publish(answer) == answer["superseded"]
+    assert publish(answer).locations == answer["superseded"]
+
+
+@pytest.mark.parametrize(
+    ("content", "fingerprint", "unchanged"),
+    [("c" * 32, "f" * 32, True), ("d" * 32, "f" * 32, False), ("c" * 32, "e" * 32, False), ("", "f" * 32, False)],
+)
+def test_unchanged_is_what_has_the_same_rows_as_what_the_record_says_and_is_there(content, fingerprint, unchanged):
+    fact = {"partitions": [{"values": {"month": "1996-03-01"}, "fingerprint": fingerprint}]}
+    warehouse = Warehouse(Recorder(observe=lambda _asked: [fact]))
+    written = Written((Made(MARCH, 25, "new", content), Made(FEBRUARY, 25, "new", content)), ())
+    assert warehouse._unchanged(launch(True, [MARCH]), written) == ({MARCH} if unchanged else set())
 
 
 def test_a_fenced_publication_means_that_another_engine_refreshes():

@@ -33,6 +33,12 @@ def follows(definition: Definition) -> bool:
     return definition.option("propagate", "all").lower() != "none"
 
 
+def cuts_off(definition: Definition) -> bool:
+    """Whether the rows of each refresh are compared with those before, so that readers of what came out
+    unchanged need not follow."""
+    return definition.option("cutoff", "on").lower() != "off"
+
+
 def settle(definition: Definition) -> int:
     """The view's own settling time, or the usual one."""
     own = _stated(definition, "settle")

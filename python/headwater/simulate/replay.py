@@ -10,7 +10,7 @@ from random import Random
 
 from attrs import Factory, define, evolve, field
 
-from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.choose import ready, skipped, started, unneeded, wake_at
 from headwater.engine.transition import transition
 from headwater.model.action import Action, Launch
 from headwater.model.event import Changed, Declared, Event, Failed, Made, Published, Requested
@@ -72,6 +72,8 @@ class Replay:
         return True
 
     def _start(self) -> None:
+        while found := unneeded(self.state):
+            self._apply(skipped(self.state, found[0], self._version(), self.now))
         for chosen in ready(self.state, self.now):
             if self._busy == self.tracks:
                 return

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 
 class Shim:
@@ -35,9 +35,14 @@ class Shim:
     def publish(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return json.loads(self._package.Publication.publish(self._session._jsparkSession, json.dumps(request)))
 
-    def written(self, root: str, columns: int, file_format: str) -> list[dict[str, Any]]:
+    def counted(self, frame: DataFrame, columns: Sequence[str], hashed: bool) -> tuple[DataFrame, Callable[[], list]]:
+        """The same rows, and what tells, when they have been written, how many there were in each partition."""
+        counted = self._package.Counted(frame._jdf, list(columns), hashed)
+        return DataFrame(counted.counted(), frame.sparkSession), lambda: json.loads(counted.sums())
+
+    def written(self, root: str, columns: int) -> list[dict[str, Any]]:
         """The partition directories below ``root``, ``columns`` levels deep."""
-        return json.loads(self._package.Files.written(self._session._jsparkSession, root, columns, file_format))
+        return json.loads(self._package.Files.written(self._session._jsparkSession, root, columns))
 
     def names(self, root: str) -> list[str]:
         return json.loads(self._package.Files.names(self._session._jsparkSession, root))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -12,13 +12,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headwater.engine.policy import cuts_off
 from headwater.model.action import Launch
 from headwater.model.error import DriverGone, LeaseLost, RefreshCancelled, RefreshFailed
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import Run
 from headwater.model.view import Definition
-from headwater.ports import Written
+from headwater.ports import Replaced, Written
 from headwater.spark import catalog, sql
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
@@ -34,6 +35,8 @@ UNWRITABLE = {
     "Mkdirs failed": "make its directory writable",
 }
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+NOTHING = {"rows": 0, "content": "0" * 32}
+"""What is summed up of no rows."""
 
 
 @frozen
@@ -65,12 +68,13 @@ class SparkWarehouse:
             if not session.catalog.tableExists(sql.quoted(definition.view)):
                 catalog.create(session, definition)
             frame = self._frame(session, definition, run.slices)
-            return self._write(session, launch, frame)
+            return self._write(launch, frame)
         except (PySparkException, Py4JError) as error:
             raise _translated(run, error) from error
 
-    def publish(self, launch: Launch, written: Written) -> Sequence[str]:
+    def publish(self, launch: Launch, written: Written) -> Replaced:
         try:
+            unchanged = self._unchanged(launch, written)
             answer = self._publish(launch, written.handle.request)
         except (PySparkException, Py4JError) as error:
             raise _translated(launch.run, error) from error
@@ -78,7 +82,8 @@ class SparkWarehouse:
             raise LeaseLost(f"version {answer['fenced']} of {launch.run.view} is already published")
         kept = {part["location"] for part in written.handle.request.get("partitions", ())}
         root = launch.definition.root
-        return [path for path in answer["superseded"] if path not in kept and not _same_path(path, root)]
+        superseded = [path for path in answer["superseded"] if path not in kept and not _same_path(path, root)]
+        return Replaced(superseded, unchanged)
 
     def cancel(self, view: str) -> bool:
         context = self._base.sparkContext
@@ -135,32 +140,33 @@ class SparkWarehouse:
             frame = frame.where(sql.predicate(slices, types))
         return frame
 
-    def _write(self, session: SparkSession, launch: Launch, frame: DataFrame) -> Written:
+    def _write(self, launch: Launch, frame: DataFrame) -> Written:
         run, definition = launch.run, launch.definition
         columns = definition.partitioned_by
         # Spark takes a directory whose own name is hidden for one to ignore, hence the level below.
         place = f"{definition.root}/.v{run.version}/data"
         if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
-        writer = frame.write.format(definition.format).mode("overwrite")
+        counted, sums = self._shim.counted(frame, columns, cuts_off(definition))
+        writer = counted.write.format(definition.format).mode("overwrite")
         (writer.partitionBy(*columns) if columns else writer).save(place)
-        return self._written(session, launch, place)
+        return self._written(launch, place, sums())
 
-    def _written(self, session: SparkSession, launch: Launch, place: str) -> Written:
+    def _written(self, launch: Launch, place: str, sums: Sequence[Mapping[str, Any]]) -> Written:
         run, definition = launch.run, launch.definition
         columns = definition.partitioned_by
-        files = {
-            Slice.of({column: each["values"][column] for column in columns}): each
-            for each in self._shim.written(place, len(columns), definition.format)
-        }
-        if any(each["rows"] is None for each in files.values()):
-            counts = self._count(session, definition, place)
-            files = {each: {**file, "rows": counts.get(each, 0)} for each, file in files.items()}
-        made = tuple(Made(each, file["rows"], file["fingerprint"]) for each, file in files.items())
+        files = {_slice(each, columns): each for each in self._shim.written(place, len(columns))}
+        counts = {_slice(each, columns): each for each in sums}
+        if not columns:
+            counts.setdefault(WHOLE, NOTHING)  # it has a file without rows
+        rows = {each: counts[each]["rows"] for each in files}
+        made = tuple(
+            Made(each, rows[each], file["fingerprint"], counts[each]["content"]) for each, file in files.items()
+        )
         removed = tuple(each for each in launch.existing if each not in files)
         request: dict[str, Any] = {"table": run.view, "version": run.version}
         parts = [
-            {"spec": _spec(each), "location": file["location"], "rows": file["rows"], "bytes": file["bytes"]}
+            {"spec": _spec(each), "location": file["location"], "rows": rows[each], "bytes": file["bytes"]}
             for each, file in files.items()
         ]
         if columns:
@@ -169,19 +175,33 @@ class SparkWarehouse:
             request |= {key: parts[0][key] for key in ("location", "rows", "bytes")}
         return Written(made, removed, Files(request))
 
-    def _count(self, session: SparkSession, definition: Definition, place: str) -> dict[Slice, int]:
-        """Rows of each partition just written, for formats whose files do not tell."""
-        columns = definition.partitioned_by
-        schema = ", ".join(f"{sql.identifier(c.name)} {c.type}" for c in definition.columns if c.name not in columns)
-        kept = ", ".join(f"{sql.identifier(c)} STRING" for c in columns)
-        frame = session.read.format(definition.format).schema(", ".join(filter(None, (schema, kept)))).load(place)
-        found = frame.groupBy(*[sql.identifier(column) for column in columns]).count().collect()
-        return {Slice(tuple(zip(columns, row[:-1], strict=True))): row[-1] for row in found}
+    def _unchanged(self, launch: Launch, written: Written) -> frozenset[Slice]:
+        """What holds the same rows as what it is about to replace. That is looked at once more: if it is not
+        what the record says, its readers may have seen other rows."""
+        known = launch.existing
+        same = [
+            made.slice
+            for made in written.made
+            if made.slice in known
+            and made.content
+            and (made.content, made.rows) == (known[made.slice].content, known[made.slice].rows)
+        ]
+        if not same:
+            return frozenset()
+        columns = launch.definition.partitioned_by
+        specs = [dict(each.bound) for each in same] if columns else None
+        [fact] = self._shim.observe([{"table": launch.run.view, "partitions": specs}])
+        seen = {_slice(each, columns): each["fingerprint"] for each in fact.get("partitions", ())}
+        return frozenset(each for each in same if seen.get(each) == known[each].fingerprint)
 
 
 def group(run: Run) -> str:
     """The job group of a run's Spark jobs; ``cancelJobGroup`` of it cancels the refresh."""
     return f"headwater {run.view}"
+
+
+def _slice(entry: Mapping[str, Any], columns: Sequence[str]) -> Slice:
+    return Slice.of({column: entry["values"][column] for column in columns})
 
 
 def _spec(each: Slice) -> dict[str, str]:

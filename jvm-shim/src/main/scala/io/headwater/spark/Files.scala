@@ -7,9 +7,6 @@ import scala.collection.parallel.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
-import org.apache.orc.OrcFile
-import org.apache.parquet.hadoop.ParquetFileReader
-import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathName
 import org.apache.spark.sql.headwater.Access
@@ -61,10 +58,9 @@ object Files {
 
   /**
    * The partition directories that a write of `columns` levels made below `root`.
-   * @return a JSON list of {"values": {column: value or null}, "location", "fingerprint", "files", "bytes", "rows"};
-   *   rows are null where the format's files do not tell them
+   * @return a JSON list of {"values": {column: value or null}, "location", "fingerprint", "files", "bytes"}
    */
-  def written(session: SparkSession, root: String, columns: Int, format: String): String = {
+  def written(session: SparkSession, root: String, columns: Int): String = {
     val conf = Access.classic(session).sessionState.newHadoopConf()
     val fs = new Path(root).getFileSystem(conf)
     def leaves(path: Path, depth: Int): Seq[Path] =
@@ -74,24 +70,8 @@ object Files {
     val paths = if (fs.exists(new Path(root))) leaves(new Path(root), columns) else Nil
     val states = this.states(session, paths.map(Some(_)))
     compact(render(JArray(paths.zip(states).map { case (path, state) =>
-      JObject(("values" -> JObject(values(path, columns))) :: ("rows" -> rows(conf, path, format)) :: state.obj)
+      JObject(("values" -> JObject(values(path, columns))) :: state.obj)
     }.toList)))
-  }
-
-  /** The number of rows by the files' own footers, without a Spark job. */
-  private def rows(conf: Configuration, directory: Path, format: String): JValue = {
-    def sum(count: Path => Long): JValue = JLong(data(conf, directory).map(file => count(file._2.getPath)).sum)
-    format match {
-      case "parquet" => sum { path =>
-        val reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf))
-        try reader.getRecordCount finally reader.close()
-      }
-      case "orc" => sum { path =>
-        val reader = OrcFile.createReader(path, OrcFile.readerOptions(conf))
-        try reader.getNumberOfRows finally reader.close()
-      }
-      case _ => JNull
-    }
   }
 
   private def values(path: Path, columns: Int): List[(String, JValue)] =

@@ -1,6 +1,7 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.headwater.TalliedStrategy
 
 /**
  * What Headwater adds to a Spark session. Named in `spark.sql.extensions`; nothing else is needed.
@@ -12,6 +13,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(session => PublishedRelation(session))
     extensions.injectCheckRule(session => DirectWriteGuard(session))
     extensions.injectColumnar(session => WaitForViews(session))
+    extensions.injectPlannerStrategy(session => TalliedStrategy(session))
     Application.watch()
   }
 }

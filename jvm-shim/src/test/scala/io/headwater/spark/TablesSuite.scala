@@ -1,5 +1,7 @@
 package io.headwater.spark
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTablePartition}
 import org.apache.spark.sql.headwater.Access
@@ -100,18 +102,26 @@ class TablesSuite extends AnyFunSuite {
     session.sql("SELECT 1 AS x, DATE '1996-03-01' AS month, explode(array('a/b', NULL)) AS note")
       .write.partitionBy("month", "note").parquet(root)
     def sorted(json: String) = settled(parse(json)).asInstanceOf[JArray].arr.sortBy(each => compact(render(each)))
-    assert(sorted(Files.written(session, root, 2, "parquet")) == sorted(LocalSpark.here("written")))
-    assert(Files.written(session, s"$root-not", 2, "parquet") == "[]")
+    assert(sorted(Files.written(session, root, 2)) == sorted(LocalSpark.here("written")))
+    assert(Files.written(session, s"$root-not", 2) == "[]")
   }
 
-  test("written: rows are counted by the files' footers, where the format has them") {
+  test("counted: rows and their sums by partition, spelled as their directories are, in any order of rows") {
     val session = LocalSpark.emptyShop()
-    for ((format, rows) <- Seq("parquet" -> JInt(5), "orc" -> JInt(5), "json" -> JNull)) {
-      val root = s"${LocalSpark.warehouse}/shop.db/five/$format"
-      session.range(5).repartition(2).write.format(format).save(root)
-      val List(found) = parse(Files.written(session, root, 0, format)).asInstanceOf[JArray].arr
-      assert(found \ "rows" == rows && found \ "values" == JObject())
+    def sums(query: String, files: Int, hashed: Boolean = true): JValue = {
+      val counted = new Counted(session.sql(query).repartition(files), Seq("month", "note").asJava, hashed)
+      val root = s"${LocalSpark.warehouse}/shop.db/counted"
+      counted.counted.write.mode("overwrite").partitionBy("month", "note").parquet(root)
+      JArray(parse(counted.sums).asInstanceOf[JArray].arr.sortBy(each => compact(render(each))))
     }
+    val rows = "SELECT x, DATE '1996-03-01' AS month, IF(x = 1, '', 'a/b') AS note FROM VALUES (1), (2), (3) AS t(x)"
+    val JArray(found) = sums(rows, 1)
+    assert(found.map(each => (each \ "values", each \ "rows")).toSet == Set(
+      (JObject("month" -> JString("1996-03-01"), "note" -> JNull), JInt(1)),
+      (JObject("month" -> JString("1996-03-01"), "note" -> JString("a/b")), JInt(2))))
+    assert(sums(rows, 3) == JArray(found))
+    assert(sums(rows.replace("(3)", "(4)"), 1) \ "content" != JArray(found) \ "content")
+    assert((sums(rows, 2, hashed = false) \ "content") == JArray(List(JString(""), JString(""))))
   }
 
   test("views: those tables that carry the mark") {

@@ -1,0 +1,24 @@
+package io.headwater.spark
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.headwater.Tallied
+import org.json4s._
+import org.json4s.jackson.JsonMethods.{compact, render}
+
+/** A query's rows, counted by partition (and hashed, if asked for) in the pass in which they are written. */
+class Counted(frame: DataFrame, columns: java.util.List[String], hashed: Boolean) {
+  private val names = columns.asScala.toList
+  private val (rows, tally) = Tallied.of(frame, names, hashed)
+
+  def counted: DataFrame = rows
+
+  /** A JSON list of {"values": {column: value or null}, "rows", "content"}, of what was written. */
+  def sums: String = compact(render(JArray(tally.value.toList.map { case (values, sum) =>
+    JObject(
+      "values" -> JObject(names.zip(values).map { case (name, value) => name -> Option(value).fold[JValue](JNull)(JString(_)) }),
+      "rows" -> JLong(sum.rows),
+      "content" -> JString(if (hashed) sum.hex else ""))
+  })))
+}

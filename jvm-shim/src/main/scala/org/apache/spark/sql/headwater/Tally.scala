@@ -1,0 +1,132 @@
+package org.apache.spark.sql.headwater
+
+import scala.collection.mutable
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.classic.Dataset
+import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
+import org.apache.spark.sql.types.StringType
+import org.apache.spark.util.AccumulatorV2
+
+/** Of one partition of what passed: how many rows, and the 128-bit sum of their hashes, which no order changes. */
+case class Sum(rows: Long, high: Long, low: Long) {
+  def +(other: Sum): Sum = {
+    val sum = low + other.low
+    val carry = if (java.lang.Long.compareUnsigned(sum, low) < 0) 1 else 0
+    Sum(rows + other.rows, high + other.high + carry, sum)
+  }
+  def hex: String = f"$high%016x$low%016x"
+}
+
+/** The sums of all tasks, by partition values as a path spells them. A task that is tried again counts once. */
+class Tally extends AccumulatorV2[Map[Seq[String], Sum], Map[Seq[String], Sum]] {
+  private val sums = mutable.Map.empty[Seq[String], Sum]
+  override def isZero: Boolean = sums.isEmpty
+  override def copy(): Tally = { val same = new Tally; same.add(value); same }
+  override def reset(): Unit = sums.clear()
+  override def add(more: Map[Seq[String], Sum]): Unit =
+    more.foreach { case (key, sum) => sums(key) = sums.get(key).fold(sum)(_ + sum) }
+  override def merge(other: AccumulatorV2[Map[Seq[String], Sum], Map[Seq[String], Sum]]): Unit = add(other.value)
+  override def value: Map[Seq[String], Sum] = sums.toMap
+}
+
+/** Passes rows on and sums them up by partition, in the pass in which they are written. */
+case class Tallied(tally: Tally, columns: Seq[Attribute], hashed: Boolean, zone: String, child: LogicalPlan)
+  extends UnaryNode {
+  override def output: Seq[Attribute] = child.output
+  override protected def withNewChildInternal(newChild: LogicalPlan): Tallied = copy(child = newChild)
+}
+
+object Tallied {
+
+  /** The same rows, counted in `tally` by the values of `columns`, and hashed if asked for, when they are computed. */
+  def of(frame: DataFrame, columns: Seq[String], hashed: Boolean): (DataFrame, Tally) = {
+    val session = Access.classic(frame.sparkSession)
+    val tally = new Tally
+    session.sparkContext.register(tally)
+    val plan = frame.queryExecution.analyzed
+    val by = columns.map(name => plan.output.find(_.name == name).getOrElse(
+      throw new IllegalArgumentException(s"no column $name")))
+    (Dataset.ofRows(session, Tallied(tally, by, hashed, session.sessionState.conf.sessionLocalTimeZone, plan)), tally)
+  }
+}
+
+case class TalliedStrategy(session: SparkSession) extends SparkStrategy {
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case Tallied(tally, columns, hashed, zone, child) =>
+      TalliedExec(tally, columns, hashed, zone, planLater(child)) :: Nil
+    case _ => Nil
+  }
+}
+
+case class TalliedExec(tally: Tally, columns: Seq[Attribute], hashed: Boolean, zone: String, child: SparkPlan)
+  extends UnaryExecNode {
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+  override protected def withNewChildInternal(newChild: SparkPlan): TalliedExec = copy(child = newChild)
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val (into, by, all, hashes, timeZone) = (tally, columns, child.output, hashed, zone)
+    child.execute().mapPartitions { rows =>
+      val task = new TaskTally(by, all, hashes, timeZone)
+      TaskContext.get().addTaskCompletionListener[Unit](_ => into.add(task.spelled))
+      rows.map { row => task.add(row); row }
+    }
+  }
+}
+
+/** The sums of one task. Rows of one partition mostly come together, so the last one's is kept at hand. */
+private class TaskTally(by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean, zone: String) {
+  private class Cell { var rows, high, low = 0L }
+  private val cells = new java.util.HashMap[UnsafeRow, Cell]
+  private val key = UnsafeProjection.create(by, all)
+  private val whole = UnsafeProjection.create(all, all)
+  private var last: UnsafeRow = _
+  private var cell: Cell = _
+
+  def add(row: InternalRow): Unit = {
+    val mine = key(row)
+    if (cell == null || mine != last) {
+      cell = cells.get(mine)
+      if (cell == null) { cell = new Cell; cells.put(mine.copy(), cell) }
+      last = mine.copy()
+    }
+    cell.rows += 1
+    if (hashed) {
+      val bytes = row match { case unsafe: UnsafeRow => unsafe; case other => whole(other) }
+      val low = hash(bytes, TaskTally.Low)
+      cell.high += hash(bytes, TaskTally.High)
+      cell.low += low
+      if (java.lang.Long.compareUnsigned(cell.low, low) < 0) cell.high += 1
+    }
+  }
+
+  private def hash(row: UnsafeRow, seed: Long): Long =
+    XXH64.hashUnsafeBytes(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes, seed)
+
+  /** By partition values as text: `null` for what goes to the null partition, which the empty string does too. */
+  def spelled: Map[Seq[String], Sum] = {
+    val texts = by.zipWithIndex.map { case (column, n) =>
+      Cast(BoundReference(n, column.dataType, nullable = true), StringType, Some(zone))
+    }
+    val found = mutable.Map.empty[Seq[String], Sum]
+    cells.forEach { (values, cell) =>
+      val spelled = texts.map(text => Option(text.eval(values)).map(_.toString).filter(_.nonEmpty).orNull)
+      val sum = Sum(cell.rows, cell.high, cell.low)
+      found(spelled) = found.get(spelled).fold(sum)(_ + sum)
+    }
+    found.toMap
+  }
+}
+
+private object TaskTally {
+  val Low = 42L
+  val High = 0x9e3779b97f4a7c15L
+}
