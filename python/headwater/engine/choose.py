@@ -15,6 +15,8 @@ are skipped, and what is left of the slice runs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import frozen
 
 from headwater.engine.coverage import unresolved
@@ -53,9 +55,10 @@ def ready(state: State, now: int) -> list[Ready]:
         view = state.views[name]
         if view.retry_at > now:
             continue
-        due = [needs for needs in groups if _is_due(state, view, needs, now)]
-        if due:
-            needs = sorted((need for group in due for need in group), key=lambda need: sort_key(need[0]))
+        due = Due(state, view)
+        chosen = [needs for needs in groups if any(due.at(origin) <= now for origin in _origins(needs))]
+        if chosen:
+            needs = sorted((need for group in chosen for need in group), key=lambda need: sort_key(need[0]))
             found.append(Ready(name, tuple(needs)))
     return sorted(found, key=lambda each: (min(each.origins), state.order[each.view]))
 
@@ -98,27 +101,44 @@ def wake_at(state: State, now: int) -> int | None:
     for name, groups in _free_views(state).items():
         view = state.views[name]
         times.append(view.retry_at)
-        times += [due_at(state, view, origin) for needs in groups for origin in _origins(needs)]
+        due = Due(state, view)
+        times += [due.at(origin) for origin in _origins(need for needs in groups for need in needs)]
     return min((each for each in times if each > now), default=None)
 
 
-def due_at(state: State, view: ViewState, origin: Version) -> int:
-    """When a change need not wait for others any more; at once when somebody waits for it."""
-    change = state.origins[origin]
-    if origin <= state.hurried or change.definition:
-        return change.at
-    held = held_for(state, view, origin)
-    if held is None:
-        return change.at + settle(view.definition)
-    return wave_began(state, view.definition.view, origin) + held.millis
+def ready_at(state: State, name: str) -> int | None:
+    """When a view can run if nothing else happens until then; ``None`` when it waits for more than time."""
+    groups = _free_views(state).get(name)
+    if not groups:
+        return None
+    view = state.views[name]
+    due = Due(state, view)
+    return max(view.retry_at, min(due.at(origin) for origin in _origins(need for needs in groups for need in needs)))
 
 
-def held_for(state: State, view: ViewState, origin: Version) -> Hold | None:
-    """How long a change is held, if it is: what reads the changed table is, as long as the freshness
-    downstream allows; what reads only views has settled when they are resolved."""
-    table, definition = state.origins[origin].table, view.definition
-    root = table == definition.view or table in definition.sources
-    return hold(state, definition.view) if root else None
+class Due:
+    """When the changes that are pending for a view need not wait for others any more."""
+
+    def __init__(self, state: State, view: ViewState) -> None:
+        definition = view.definition
+        self._state, self._view = state, definition.view
+        self._roots = {definition.view, *definition.sources}
+        self._settle, self._hold = settle(definition), hold(state, definition.view)
+
+    def at(self, origin: Version) -> int:
+        """When this change need not wait; at once when somebody waits for it."""
+        change = self._state.origins[origin]
+        if origin <= self._state.hurried or change.definition:
+            return change.at
+        held = self.held(origin)
+        if held is None:
+            return change.at + self._settle
+        return wave_began(self._state, self._view, origin) + held.millis
+
+    def held(self, origin: Version) -> Hold | None:
+        """How long this change is held, if it is: what reads the changed table is, as long as the freshness
+        downstream allows; what reads only views has settled when they are resolved."""
+        return self._hold if self._state.origins[origin].table in self._roots else None
 
 
 def blockers(state: State, view: ViewState) -> Reached:
@@ -175,11 +195,7 @@ def _sorted_out(state: State, name: str) -> tuple[tuple[Needs, ...], tuple[Needs
     return tuple(groups), (tuple(idle), tuple(left)) if idle else None
 
 
-def _is_due(state: State, view: ViewState, needs: Needs, now: int) -> bool:
-    return any(due_at(state, view, origin) <= now for origin in _origins(needs))
-
-
-def _origins(needs: Needs) -> set[Version]:
+def _origins(needs: Iterable[tuple[Slice, tuple[Version, ...]]]) -> set[Version]:
     return {origin for _, origins in needs for origin in origins}
 
 

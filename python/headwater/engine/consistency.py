@@ -8,11 +8,11 @@ nothing, by its own policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from headwater.engine.coverage import cover, unresolved, upstream
+from headwater.engine.coverage import cover, downstream, unresolved, upstream
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Origin, State, Version
 
@@ -60,12 +60,41 @@ def vertical(state: State, name: str, partition: Slice = WHOLE) -> tuple[Verdict
     return tuple(verdicts)
 
 
+def lacking(state: State) -> dict[str, tuple[Verdict, ...]]:
+    """For every view, those answers of ``vertical`` that say it is not consistent.
+
+    Each request is followed downstream once, instead of once for each view there, and a view that lacks
+    nothing costs nothing.
+    """
+    owed: dict[str, Owed] = {name: {} for name in state.views}
+    for table in state.views:
+        for each, origins in unresolved(state, table).items():
+            reached = cover(state, table, (each,)) if table in state.readers else ()
+            for name in (table, *reached):
+                for version in origins:
+                    owed[name].setdefault(version, []).append((table, each))
+    below: dict[str, set[str]] = {}
+    return {name: tuple(_lacking(state, name, owed[name], below)) for name in sorted(state.views)}
+
+
 def horizontal(state: State, name: str, sibling: str, partition: Slice = WHOLE, other: Slice = WHOLE) -> Verdict:
     """Whether partitions of two views reflect the same changes of what both are made from."""
     mine, its = _owed(state, name, partition), _owed(state, sibling, other)
     common = upstream(state, name) & upstream(state, sibling)
     apart = [version for version in mine.keys() ^ its.keys() if state.origins[version].table in common]
     return _verdict(state, sibling, apart, mine, its)
+
+
+def _lacking(state: State, name: str, owed: Owed, below: dict[str, set[str]]) -> Iterator[Verdict]:
+    """``below`` keeps what is downstream of the tables at which changes started."""
+    starts = {state.origins[version].table for version in owed}
+    for start in starts - below.keys():
+        below[start] = downstream(state, start)
+    for table in sorted(upstream(state, name) - {name}) if owed else ():
+        through = {start for start in starts if start == name or table in below[start]}
+        lacks = [version for version in owed if state.origins[version].table in through]
+        if lacks:
+            yield _verdict(state, table, lacks, owed)
 
 
 def _owed(state: State, name: str, partition: Slice) -> Owed:

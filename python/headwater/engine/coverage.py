@@ -78,6 +78,16 @@ def upstream(state: State, name: str) -> set[str]:
     return found
 
 
+def downstream(state: State, name: str) -> set[str]:
+    """A table, and all that is made from it, directly or not."""
+    found, frontier = {name}, [name]
+    while frontier:
+        new = set(state.readers.get(frontier.pop(), ())) - found
+        found |= new
+        frontier += new
+    return found
+
+
 def unresolved(state: State, view: str) -> dict[Slice, frozenset[Version]]:
     """The slices of a view that are still to be renewed, pending or running, and on whose behalf."""
     found = dict(state.views[view].pending)

@@ -3,102 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from headwater.algebra.notation import spell_window
-from headwater.engine.choose import blockers, due_at, held_for, ready
 from headwater.engine.consistency import Verdict, vertical
 from headwater.engine.reasons import of_origin, where
+from headwater.engine.status import VIEWS, Row, behind, condition, existing, views, waits
 from headwater.model.dependency import Computed, Dependency, Expression, Same, Windowed
-from headwater.model.partition import WHOLE, Slice, simplified, sort_key
-from headwater.model.state import State, Status, ViewState
-
-Row = list[Any]
-
-VIEWS = ("database", "view", "state", "partitions", "behind", "refreshed_at", "reason")
-
-
-def views(state: State, now: int) -> list[Row]:
-    """One row a view, in name order."""
-    return [_view_row(state, name, now) for name in sorted(state.views)]
-
-
-def _view_row(state: State, name: str, now: int) -> Row:
-    view = state.views[name]
-    database, _, short = name.rpartition(".")
-    return [
-        database,
-        short,
-        condition(state, name),
-        len(existing(state, name)),
-        len(behind(state, name)),
-        view.refreshed_at,
-        _reason(state, name, now),
-    ]
-
-
-def condition(state: State, name: str) -> str:
-    """The view's state in a word: ``fresh``, ``behind``, ``running``, ``failing``, or why it is not kept."""
-    view = state.views[name]
-    if view.status is not Status.ACTIVE:
-        return view.status.value
-    if name in state.running:
-        return "running"
-    if view.failures:
-        return "failing"
-    return "behind" if view.pending else "fresh"
-
-
-def existing(state: State, name: str) -> list[Slice]:
-    """The view's partitions as last published."""
-    record = state.tables.get(name)
-    return [each for each, known in record.partitions.items() if known.fingerprint is not None] if record else []
-
-
-def behind(state: State, name: str) -> list[Slice]:
-    """The slices that do not reflect every recorded change yet."""
-    run = state.running.get(name)
-    waiting = dict.fromkeys(state.views[name].pending)
-    if run is not None:
-        waiting |= dict.fromkeys(run.slices)
-    return list(simplified(waiting))
-
-
-def _reason(state: State, name: str, now: int) -> str:
-    view = state.views[name]
-    if view.status is not Status.ACTIVE or view.failures:
-        return view.reason
-    return waits(state, name, now) if view.pending else ""
-
-
-def waits(state: State, name: str, now: int) -> str:
-    """Why a pending view does not run at this moment."""
-    view = state.views[name]
-    if view.status is Status.SUSPENDED:
-        return "suspended; ALTER MATERIALIZED VIEW … RESUME continues it"
-    if view.status is Status.BROKEN:
-        return f"broken: {view.reason}"
-    if view.retry_at > now:
-        return f"tried again in {(view.retry_at - now) / 1000:.0f} s, after: {view.reason}"
-    if any(each.view == name for each in ready(state, now)):
-        return "ready, waits for a free track"
-    holding = [
-        each
-        for each in view.definition.sources
-        if each in state.views and behind(state, each) and state.views[each].status is Status.ACTIVE
-    ]
-    if holding and blockers(state, view):
-        return f"waits for {', '.join(holding)}, so that both changes come in one refresh"
-    oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
-    if oldest is not None and due_at(state, view, oldest) > now:
-        left = f"{(due_at(state, view, oldest) - now) / 1000:.1f} s"
-        held = held_for(state, view, oldest)
-        if held is None:
-            return f"starts in {left}, when further changes had time to join"
-        kept = f"{held.needed / 1000:.1f} s are kept for the runs of {', '.join(held.path)}"
-        promised = f"{held.path[-1]} may be {held.bound / 1000:g} s behind, of which {kept}"
-        return f"held for {left} more, so that further changes join: {promised}"
-    return "ready"
+from headwater.model.partition import WHOLE, sort_key
+from headwater.model.state import State, ViewState
 
 
 def explain(state: State, name: str, now: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Events to JSON and back. The shape is part of the store's schema: change it with a migration."""
+"""Events and summaries to JSON and back. The shape is part of the store's schema: change it with a migration."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
+from headwater.engine.status import Summary
 from headwater.model.calendar import Step
 from headwater.model.dependency import Expression
 from headwater.model.event import Event
@@ -48,6 +49,15 @@ def decode(text: str) -> Event:
         raise ValueError(f"not JSON ({error})") from error
     except Exception as error:  # cattrs wraps whatever a field's hook raised in its own groups
         raise ValueError(f"not an event: {_first_cause(error)}") from error
+
+
+def encode_summary(summary: Summary) -> str:
+    return json.dumps(_CONVERTER.unstructure(summary), separators=(",", ":"))
+
+
+def decode_summary(text: str) -> Summary:
+    """The summary that ``encode_summary`` wrote."""
+    return _CONVERTER.structure(json.loads(text), Summary)
 
 
 def _first_cause(error: BaseException) -> str:

@@ -1,0 +1,216 @@
+"""What is said of each view: its condition, how much of it is behind, and what it waits for.
+
+Between two journal entries only time passes. So what a view waits for is a series of phases, each with
+the time at which it ends: found once for an entry, it can be told at any time until the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import frozen
+
+from headwater.engine.choose import Due, blockers, ready_at
+from headwater.engine.consistency import lacking
+from headwater.engine.reasons import of_origin
+from headwater.model.partition import Slice, simplified
+from headwater.model.state import State, Status, ViewState
+
+Row = list[Any]
+
+VIEWS = ("database", "view", "state", "partitions", "behind", "refreshed_at", "reason")
+
+
+@frozen
+class Phase:
+    """Why a view does not run, until a time (ms); without one, until something happens.
+
+    Attributes:
+        due: when the wait that is spoken of ends (ms), if that is known: the seconds left are told
+            between ``said`` and ``after``, with this many ``digits``.
+    """
+
+    until: int | None
+    said: str
+    due: int | None = None
+    after: str = ""
+    digits: int = 1
+
+    def told(self, now: int) -> str:
+        if self.due is None:
+            return self.said
+        return f"{self.said} {(self.due - now) / 1000:.{self.digits}f} s{self.after}"
+
+
+@frozen
+class ViewStatus:
+    """One view as of a journal entry. ``partitions`` and ``behind`` are numbers of them; ``reason`` is empty
+    when there is nothing to say."""
+
+    name: str
+    state: str
+    partitions: int
+    behind: int
+    refreshed_at: int | None
+    reason: tuple[Phase, ...]
+
+    def row(self, now: int) -> Row:
+        """The columns of ``VIEWS`` at a time."""
+        database, _, short = self.name.rpartition(".")
+        reason = _told(self.reason, now)
+        return [database, short, self.state, self.partitions, self.behind, self.refreshed_at, reason]
+
+
+@frozen
+class Summary:
+    """All views in name order, and how many requests were merged, by kind, as of a journal entry."""
+
+    views: tuple[ViewStatus, ...]
+    merged: dict[str, int]
+
+    def rows(self, now: int) -> list[Row]:
+        """One row a view."""
+        return [view.row(now) for view in self.views]
+
+
+def summary(state: State) -> Summary:
+    return Summary(tuple(_status(state, name) for name in sorted(state.views)), dict(state.merged))
+
+
+def views(state: State, now: int) -> list[Row]:
+    """One row a view, in name order."""
+    return summary(state).rows(now)
+
+
+def detail(state: State) -> dict[str, Any]:
+    """For each view its partitions, and the tables upstream of which it lacks changes: since when (ms), which
+    changes, and what will bring them. As large as the views and what is pending."""
+    return {
+        "partitions": {name: _partitions(state, name) for name in sorted(state.views)},
+        "consistency": {
+            name: [
+                {
+                    "with": each.other,
+                    "since": each.since,
+                    "lacks": [of_origin(origin) for origin in each.lacks],
+                    "requests": [f"{table}[{part}]" for table, part in each.requests],
+                }
+                for each in verdicts
+            ]
+            for name, verdicts in lacking(state).items()
+        },
+    }
+
+
+def condition(state: State, name: str) -> str:
+    """The view's state in a word: ``fresh``, ``behind``, ``running``, ``failing``, or why it is not kept."""
+    view = state.views[name]
+    if view.status is not Status.ACTIVE:
+        return view.status.value
+    if name in state.running:
+        return "running"
+    if view.failures:
+        return "failing"
+    return "behind" if view.pending else "fresh"
+
+
+def existing(state: State, name: str) -> list[Slice]:
+    """The view's partitions as last published."""
+    record = state.tables.get(name)
+    return [each for each, known in record.partitions.items() if known.fingerprint is not None] if record else []
+
+
+def behind(state: State, name: str) -> list[Slice]:
+    """The slices that do not reflect every recorded change yet."""
+    return list(simplified(_waiting(state, name)))
+
+
+def waits(state: State, name: str, now: int) -> str:
+    """Why a pending view does not run at this moment."""
+    return _told(tuple(_phases(state, name)), now)
+
+
+def _partitions(state: State, name: str) -> list[dict[str, Any]]:
+    return [
+        {"partition": str(each), "version": known.version, "rows": known.rows, "inputs": dict(known.inputs)}
+        for each, known in state.tables[name].partitions.items()
+        if known.fingerprint is not None
+    ]
+
+
+def _status(state: State, name: str) -> ViewStatus:
+    return ViewStatus(
+        name,
+        condition(state, name),
+        len(existing(state, name)),
+        _count_behind(state, name),
+        state.views[name].refreshed_at,
+        tuple(_reason(state, name)),
+    )
+
+
+def _told(phases: tuple[Phase, ...], now: int) -> str:
+    return next((each.told(now) for each in phases if each.until is None or each.until > now), "")
+
+
+def _waiting(state: State, name: str) -> dict[Slice, None]:
+    run = state.running.get(name)
+    waiting = dict.fromkeys(state.views[name].pending)
+    if run is not None:
+        waiting |= dict.fromkeys(run.slices)
+    return waiting
+
+
+def _count_behind(state: State, name: str) -> int:
+    """The length of ``behind``; mostly all slices bind the same columns, and then none covers another."""
+    waiting = _waiting(state, name)
+    return len(waiting) if len({each.names for each in waiting}) <= 1 else len(simplified(waiting))
+
+
+def _reason(state: State, name: str) -> Iterator[Phase]:
+    view = state.views[name]
+    if view.status is not Status.ACTIVE or view.failures:
+        yield Phase(None, view.reason)
+    elif view.pending:
+        yield from _phases(state, name)
+
+
+def _phases(state: State, name: str) -> Iterator[Phase]:
+    """Why a pending view does not run, in the order of time."""
+    view = state.views[name]
+    if view.status is Status.SUSPENDED:
+        yield Phase(None, "suspended; ALTER MATERIALIZED VIEW … RESUME continues it")
+        return
+    if view.status is Status.BROKEN:
+        yield Phase(None, f"broken: {view.reason}")
+        return
+    yield Phase(view.retry_at, "tried again in", view.retry_at, f", after: {view.reason}", digits=0)
+    starts = ready_at(state, name)
+    yield from _before(state, view, starts)
+    if starts is not None:
+        yield Phase(None, "ready, waits for a free track")
+
+
+def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase]:
+    """Until the view is ready."""
+    holding = [
+        each
+        for each in view.definition.sources
+        if each in state.views and _waiting(state, each) and state.views[each].status is Status.ACTIVE
+    ]
+    if holding and blockers(state, view):
+        yield Phase(starts, f"waits for {', '.join(holding)}, so that both changes come in one refresh")
+        return
+    oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
+    if oldest is not None:
+        due = Due(state, view)
+        at, held = due.at(oldest), due.held(oldest)
+        until = at if starts is None else min(at, starts)
+        if held is None:
+            yield Phase(until, "starts in", at, ", when further changes had time to join")
+        else:
+            kept = f"{held.needed / 1000:.1f} s are kept for the runs of {', '.join(held.path)}"
+            promised = f"{held.path[-1]} may be {held.bound / 1000:g} s behind, of which {kept}"
+            yield Phase(until, "held for", at, f" more, so that further changes join: {promised}")
+    yield Phase(starts, "ready")

@@ -1,0 +1,111 @@
+"""What is said of views, found once for a journal entry and told at any later time, against asking anew."""
+
+from __future__ import annotations
+
+from cases import A1, A2, change, machine, view
+from hypothesis import given
+from reference import replayed
+from strategies import examples, graphs, play, scripts
+from strategies import machine as machine_of
+
+from headwater.engine.choose import blockers, ready
+from headwater.engine.consistency import lacking, vertical
+from headwater.engine.hold import hold, wave_began
+from headwater.engine.policy import settle
+from headwater.engine.status import behind, existing, summary, waits
+from headwater.model.state import State, Status, ViewState
+from headwater.store.codec import decode_summary, encode_summary
+
+
+def waits_now(state: State, name: str, now: int) -> str:
+    """Why a pending view does not run at this very moment, asked of the state."""
+    known = state.views[name]
+    if known.status is Status.SUSPENDED:
+        return "suspended; ALTER MATERIALIZED VIEW … RESUME continues it"
+    if known.status is Status.BROKEN:
+        return f"broken: {known.reason}"
+    if known.retry_at > now:
+        return f"tried again in {(known.retry_at - now) / 1000:.0f} s, after: {known.reason}"
+    if name in [each.view for each in ready(state, now)]:
+        return "ready, waits for a free track"
+    holding = [each for each in known.definition.sources if each in state.views and behind(state, each)]
+    holding = [each for each in holding if state.views[each].status is Status.ACTIVE]
+    if holding and blockers(state, known):
+        return f"waits for {', '.join(holding)}, so that both changes come in one refresh"
+    oldest = min((min(origins) for origins in known.pending.values() if origins), default=None)
+    return _settles(state, known, oldest, now) if oldest is not None else "ready"
+
+
+def _settles(state: State, known: ViewState, oldest: int, now: int) -> str:
+    origin, name = state.origins[oldest], known.definition.view
+    held = hold(state, name) if origin.table in (name, *known.definition.sources) else None
+    if oldest <= state.hurried or origin.definition:
+        left = origin.at - now
+    elif held is None:
+        left = origin.at + settle(known.definition) - now
+    else:
+        left = wave_began(state, name, oldest) + held.millis - now
+    if left <= 0:
+        return "ready"
+    if held is None:
+        return f"starts in {left / 1000:.1f} s, when further changes had time to join"
+    return (
+        f"held for {left / 1000:.1f} s more, so that further changes join: {held.path[-1]} may be "
+        f"{held.bound / 1000:g} s behind, of which {held.needed / 1000:.1f} s are kept for the runs of "
+        f"{', '.join(held.path)}"
+    )
+
+
+def rows_now(state: State, now: int) -> list[list]:
+    rows = []
+    for name, known in sorted(state.views.items()):
+        ill = known.status is not Status.ACTIVE or known.failures
+        why = known.reason if ill else waits_now(state, name, now) if known.pending else ""
+        rows.append([len(existing(state, name)), len(behind(state, name)), known.refreshed_at, why])
+    return rows
+
+
+@examples(40)
+@given(graph=graphs(), script=scripts(30))
+def test_what_was_kept_says_at_any_time_what_the_state_does(graph, script):
+    made = machine_of(graph)
+
+    def watch(each, step):
+        kept = decode_summary(encode_summary(summary(each.state)))
+        assert kept == summary(each.state)
+        pending = [name for name, known in each.state.views.items() if known.pending]
+        for now in (each.now, each.now + 700, each.now + 3_000, each.now + 61_000):
+            assert [row[3:] for row in kept.rows(now)] == rows_now(each.state, now), step
+            for name in pending:
+                assert waits(each.state, name, now) == waits_now(each.state, name, now), step
+
+    made.watch = watch
+    play(made, graph, script)
+    assert summary(replayed(made.journal)) == summary(made.state)
+
+
+@examples(100)
+@given(graph=graphs(), script=scripts(30))
+def test_what_all_views_lack_is_what_each_lacks(graph, script):
+    made = machine_of(graph)
+    play(made, graph, script)
+    by_view = {name: vertical(made.state, name) for name in sorted(made.state.views)}
+    assert lacking(made.state) == {
+        name: tuple(each for each in found if not each.consistent) for name, found in by_view.items()
+    }
+
+
+def test_a_kept_summary_counts_down():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    change(made, "t", A1)
+    change(made, "t", A2)
+    kept, now = summary(made.state), made.now
+    assert [(each.state, each.partitions, each.behind) for each in kept.views] == [("behind", 2, 2)]
+    told = [kept.rows(now + pause)[0][-1] for pause in (0, 400, 999, 1_000, 60_000)]
+    assert told == [
+        "starts in 1.0 s, when further changes had time to join",
+        "starts in 0.6 s, when further changes had time to join",
+        "starts in 0.0 s, when further changes had time to join",
+        "ready, waits for a free track",
+        "ready, waits for a free track",
+    ]
