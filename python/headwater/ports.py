@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
+from headwater.engine.status import Summary
 from headwater.model.action import Launch
 from headwater.model.event import Event, Made
 from headwater.model.partition import Slice, Value
@@ -36,6 +37,8 @@ class Store(Protocol):
     def append_all(self, builds: Iterable[Callable[[int], Event | None]], now: int, after: int) -> Sequence[Entry]: ...
 
     def read(self, after: int = 0) -> Iterator[Entry]: ...
+
+    def summarise(self, seq: int, summarised: Summary, detail: str | None = None) -> None: ...
 
     def acquire(self, holder: str, now: int, lasting: int) -> int | None: ...
 

@@ -28,6 +28,7 @@ from headwater.model.view import Definition
 from headwater.ports import Clock, Entry, Store, Warehouse
 from headwater.store.replay import uncollected
 from headwater.store.sql import Stale
+from headwater.summaries import Summaries
 
 log = logging.getLogger("headwater")
 
@@ -66,6 +67,7 @@ class Runtime:
         self._mine: set[int] = set()
         self._ended: list[tuple[Run, Published | Failed]] = []
         self._closed = False
+        self._summaries = Summaries(store, clock)
         self.sync()
 
     @property
@@ -119,7 +121,8 @@ class Runtime:
             self.changed.notify_all()
 
     def step(self) -> int | None:
-        """Takes or renews the lease and starts what is ready; when to step again (ms), if known."""
+        """Takes or renews the lease, starts what is ready and keeps the store's summary; when to step again
+        (ms), if known."""
         if not self.acts:
             self.sync()
             return None
@@ -130,6 +133,8 @@ class Runtime:
             if epoch is not None:
                 for launch in self._start(epoch):
                     self._workers.submit(self._refresh, launch, epoch)
+            if self.leads:
+                self._summaries.keep(self.state, self.seq)
             return wake_at(self.state, self.clock.now())
 
     def close(self) -> None:

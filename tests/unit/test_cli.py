@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import sqlite3
 import stat
+import threading
 import time
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 from click.testing import CliRunner, Result
 
 from headwater.cli.main import main
 from headwater.model.dependency import Dependency, Occurrence, Same
-from headwater.model.event import Changed, Declared, Event, Failed, Made, Observed, Published, Started
+from headwater.model.event import (
+    Changed,
+    Declared,
+    Event,
+    Failed,
+    Made,
+    Observed,
+    Published,
+    Restarted,
+    Started,
+    Suspended,
+)
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Column, Definition
 from headwater.store.place import default_store
@@ -100,6 +116,60 @@ def test_status_as_json(here: Here) -> None:
     assert (view["database"], view["view"], view["state"], view["behind"]) == ("default", "monthly", "behind", 1)
     [partition] = told["partitions"]["default.monthly"]
     assert (partition["partition"], partition["rows"]) == ("month=2024-01", 31)
+
+
+def without_time(told: str) -> dict:
+    return {key: value for key, value in json.loads(told).items() if key not in ("engine", "views")}
+
+
+@pytest.mark.parametrize("acting", [False, True])
+def test_a_summary_that_is_not_of_the_last_entry_is_not_shown(here: Here, acting: bool, monkeypatch) -> None:
+    monkeypatch.setattr("headwater.cli.status.PATIENCE", 0.1)
+    before = json.loads(here.run("status", "--json").output)
+    assert (before["views"][0]["behind"], len(before["consistency"]["default.monthly"])) == (1, 1)
+    assert here.store.summary(here.store.last(), detailed=True).detail
+    if acting:
+        here.store.acquire("host:1:app", _now(), 60_000)
+    march = (Observed(Slice.of({"month": "2024-03"}), "f3"),)
+    here.record(lambda at, v: Changed(at, v, "default.sales", march, "s", 1, "was appended to"))
+    after = json.loads(here.run("status", "--json").output)
+    assert after["views"][0]["behind"] == 2
+    [verdict] = after["consistency"]["default.monthly"]
+    assert verdict["requests"] == ["default.monthly[month=2024-02]", "default.monthly[month=2024-03]"]
+
+
+def test_status_does_not_replay_when_there_is_a_summary(here: Here, monkeypatch) -> None:
+    plain, detailed = here.run("status").output, here.run("status", "--json").output
+    monkeypatch.setattr("headwater.store.sql.SqlStore.read", None)
+    assert re.sub(r"[\d.]+ s", "", here.run("status").output) == re.sub(r"[\d.]+ s", "", plain)
+    assert without_time(here.run("status", "--json").output) == without_time(detailed)
+
+
+def test_status_waits_for_the_engine_to_say_what_it_knows(here: Here, monkeypatch) -> None:
+    assert here.run("status").exit_code == 0
+    known = here.store.summary(here.store.last(), detailed=False).summary
+    here.store.acquire("host:1:app", _now(), 60_000)
+    here.record(lambda at, _: Suspended(at, "default.monthly"))
+    later = evolve(known, views=tuple(evolve(each, state="suspended") for each in known.views))
+    monkeypatch.setattr("headwater.store.sql.SqlStore.read", None)  # it is not replayed meanwhile
+    writing = threading.Timer(0.2, lambda: here.store.summarise(here.store.last(), later))
+    writing.start()
+    shown = here.run("status")
+    writing.join()
+    assert "suspended" in shown.output and shown.exit_code == 0
+
+
+def test_status_of_a_store_that_cannot_be_written(here: Here, monkeypatch) -> None:
+    expected = here.run("status", "--json").output
+    here.record(lambda at, _: Restarted(at))
+    monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
+    assert without_time(here.run("status", "--json").output) == without_time(expected)
+    assert here.store.summary(here.store.last(), detailed=False) is None, "the reader left nothing"
+    copied = here.path.with_name("copied.db")
+    with sqlite3.connect(here.path) as connection, sqlite3.connect(copied) as target:
+        connection.backup(target)
+    assert without_time(here.run("status", "--json", "--store", str(copied)).output) == without_time(expected)
+    assert not copied.with_name("copied.db-wal").exists()
 
 
 def test_explain(here: Here) -> None:

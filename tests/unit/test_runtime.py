@@ -5,18 +5,33 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import pytest
 from attrs import evolve
 from cases import A1, A2, view
 from reference import World, recomputed, replayed
 
+from headwater.engine.status import summary
 from headwater.ledger.compare import differences
 from headwater.model.action import Launch
 from headwater.model.error import JournalError, LeaseLost, RefreshFailed, StoreError
-from headwater.model.event import Changed, Declared, Dropped, Event, Failed, Hurried, Published, Restarted, Started
+from headwater.model.event import (
+    Changed,
+    Declared,
+    Dropped,
+    Event,
+    Failed,
+    Hurried,
+    Published,
+    Restarted,
+    Resumed,
+    Started,
+    Suspended,
+)
 from headwater.runtime import LEASE, Runtime
-from headwater.store.sql import SqlStore
+from headwater.store.sql import Kept, SqlStore
+from headwater.summaries import PAUSE
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
 
@@ -389,3 +404,82 @@ def test_no_entry_is_applied_twice_when_one_after_it_cannot_be_read(bench):
     two.sync()
     seen = [each for each in applied if each is not None]
     assert seen == sorted(set(seen)) and two.state == one.state
+
+
+def kept(engine: Runtime) -> Kept | None:
+    """What readers find as of the journal's last entry."""
+    return engine.store.summary(engine.store.last(), detailed=True)
+
+
+def test_the_engine_that_acts_keeps_the_summary(bench):
+    one, two = bench.engine("one"), bench.engine("two")
+    bench.declare(one, V, W)
+    bench.drain(one, two)
+    bench.clock.at += PAUSE
+    one.step()
+    assert kept(one).summary == summary(one.state)
+    assert '"a=1"' in kept(one).detail
+    bench.write(two, A2, 3)
+    bench.clock.at += PAUSE
+    two.step()
+    assert kept(two) is None, "the other does not act"
+    bench.drain(one, two)
+    bench.clock.at += PAUSE
+    one.step()
+    assert kept(two).summary == summary(one.state)
+
+
+def test_a_summary_is_made_at_most_once_a_second_and_seldom_when_it_takes_long(bench):
+    one = bench.engine("one")
+    bench.declare(one, V)
+    one.record(lambda _s, _v: Suspended(bench.clock.now(), "v"))
+    one.step()
+    assert kept(one) is not None
+    takes, summarise = 200, one.store.summarise
+
+    def slowly(*arguments):
+        bench.clock.at += takes
+        summarise(*arguments)
+
+    one.store.summarise = slowly
+    made = []
+    for _ in range(20):
+        one.record(lambda _s, _v: Resumed(bench.clock.now(), "v"))
+        one.record(lambda _s, _v: Suspended(bench.clock.now(), "v"))
+        bench.clock.at += 500
+        one.step()
+        if kept(one) is not None:
+            made.append(bench.clock.at)
+    assert len(made) == 3 and all(later - earlier >= 4_000 for earlier, later in pairwise(made))
+
+
+def test_an_engine_goes_on_when_its_summary_cannot_be_kept(bench):
+    one = bench.engine("one")
+    bench.declare(one, V)
+    summarise = one.store.summarise
+
+    def full(*arguments):
+        raise StoreError("the disk is full")
+
+    one.store.summarise = full
+    bench.drain(one)
+    assert kept(one) is None
+    one.store.summarise = summarise
+    bench.clock.at += PAUSE
+    one.step()
+    assert kept(one).summary == summary(one.state)
+
+
+def test_an_engine_that_was_overtaken_does_not_put_its_older_summary_back(bench):
+    one, two = bench.engine("one"), bench.engine("two")
+    bench.declare(one, V)
+    bench.drain(one)
+    seq, old = one.seq, summary(one.state)
+    bench.clock.at += LEASE
+    bench.write(two, A1, 5)
+    bench.drain(two)
+    bench.clock.at += PAUSE
+    two.step()
+    new = kept(two)
+    one.store.summarise(seq, old, "{}")
+    assert kept(two) == new is not None

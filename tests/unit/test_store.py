@@ -10,11 +10,12 @@ import threading
 import pytest
 import sqlalchemy as sa
 
+from headwater.engine.status import Phase, Summary, ViewStatus
 from headwater.model.error import JournalError, LeaseLost, StoreError
 from headwater.model.event import Dropped, Failed, Hurried, Published, Restarted, Started
 from headwater.model.partition import WHOLE
 from headwater.store.schema import MIGRATIONS
-from headwater.store.sql import SqlStore, Stale
+from headwater.store.sql import Kept, SqlStore, Stale
 
 
 @pytest.fixture
@@ -231,3 +232,75 @@ def test_when_one_of_several_cannot_be_made_none_is_appended(store):
     with pytest.raises(LeaseLost):
         store.append_all([lambda v: Hurried(1, v), refuses], 100, 0)
     assert list(store.read()) == []
+
+
+def said(behind: int) -> Summary:
+    reason = (Phase(5, "starts in", 5, ", when …"), Phase(None, "ready"))
+    return Summary((ViewStatus("a.v", "behind", 3, behind, None, reason),), {"same origin": 2})
+
+
+def test_a_summary_is_kept_until_there_is_a_newer_or_a_fuller_one(store):
+    assert store.summary(0, detailed=True) is None
+    store.summarise(4, said(1))
+    assert store.summary(4, detailed=True) == Kept(said(1), None)
+    assert store.summary(5, detailed=False) is None
+    store.summarise(3, said(9), "of an older entry")
+    store.summarise(4, said(9))
+    assert store.summary(3, detailed=True) == Kept(said(1), None)
+    store.summarise(4, said(1), "[]")
+    assert store.summary(4, detailed=True) == Kept(said(1), "[]")
+    assert store.summary(4, detailed=False) == Kept(said(1), None)
+    store.summarise(5, said(2))
+    assert store.summary(4, detailed=True) == Kept(said(2), None)
+
+
+def test_the_last_entry(store):
+    assert store.last() == 0
+    store.append(restarted(), 1, 0)
+    store.append(restarted(), 1, 1)
+    assert store.last() == 2
+
+
+def of_schema_1(path):
+    """A store as it was before there were summaries."""
+    SqlStore(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE summary")
+        connection.execute("UPDATE meta SET schema_version = 1")
+
+
+def test_an_older_store_is_brought_to_the_newest_schema(path):
+    of_schema_1(path)
+    for _ in range(2):
+        again = SqlStore(path)
+        again.summarise(1, said(1))
+        assert again.summary(1, detailed=False) == Kept(said(1), None)
+        again.close()
+
+
+def test_a_reader_changes_nothing(path, store):
+    store.append(restarted(), 1, 0)
+    store.summarise(1, said(1))
+    reader = SqlStore(path, reads_only=True)
+    assert (reader.last(), len(list(reader.read())), reader.holder()) == (1, 1, ("", 0))
+    assert reader.summary(1, detailed=False) == Kept(said(1), None)
+    store.append(restarted(), 1, 1)
+    assert reader.last() == 2, "it sees what is written meanwhile"
+    with pytest.raises(StoreError, match="readonly"):
+        reader.summarise(2, said(2))
+    reader.close()
+
+
+def test_a_reader_needs_the_newest_schema(path):
+    of_schema_1(path)
+    with pytest.raises(StoreError, match="has schema 1 .* cannot be written here"):
+        SqlStore(path, reads_only=True)
+
+
+def test_a_reader_holds_no_writer_up(path, store):
+    with store._read() as connection:
+        connection.execute(sa.text("SELECT * FROM meta"))
+        other = SqlStore(path)
+        other.append(restarted(), 1, 0)
+        other.close()
+    assert store.last() == 1

@@ -10,7 +10,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from headwater.cli.shared import json_option, known_table, milliseconds, open_store, state_of, store_option, table
+from headwater.cli.journal import state_of
+from headwater.cli.shared import json_option, known_table, milliseconds, open_store, store_option, table
 from headwater.engine.backfill import Part, asked, planned
 from headwater.engine.coverage import unresolved
 from headwater.model.error import StatementError

@@ -1,53 +1,16 @@
-"""Commands that look into a store, without Spark: status, explain, history, and cancel."""
+"""Commands that look at one view in a store, without Spark: explain, history, and cancel."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
-from headwater.cli.shared import json_option, known_view, milliseconds, open_store, state_of, store_option, table
+from headwater.cli.journal import state_of
+from headwater.cli.shared import json_option, known_view, milliseconds, open_store, store_option, table
 from headwater.engine import report
-from headwater.engine.consistency import vertical
 from headwater.engine.history import REFRESHES, refreshes
-from headwater.engine.reasons import of_origin
-from headwater.model.state import State
-
-RELATIONS = ("independent origins", "same ancestor", "same origin")
-
-
-@click.command()
-@store_option
-@json_option
-def status(path: Path | None, as_json: bool) -> None:
-    """Shows every view: its state, how many partitions are behind, and why."""
-    store = open_store(path)
-    (state, _), now = state_of(store), milliseconds()
-    holder, until = store.holder()
-    rows = [dict(zip(report.VIEWS, row, strict=True)) for row in report.views(state, now)]
-    acting = holder if until > now else None
-    if as_json:
-        click.echo(
-            json.dumps(
-                {
-                    "engine": acting,
-                    "views": rows,
-                    "partitions": _partitions(state),
-                    "consistency": _consistency(state),
-                    "merged": dict(state.merged),
-                },
-                indent=2,
-            )
-        )
-        return
-    table(report.VIEWS, [list(row.values()) for row in rows])
-    if state.merged:
-        merged, exact = state.merged["both pending"], state.merged["exact duplicate"]
-        kinds = ", ".join(f"{state.merged[kind]:,} {kind}" for kind in RELATIONS)
-        click.echo(f"requests merged with pending ones: {merged:,} ({kinds}); {exact:,} exact duplicates")
-    click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")
 
 
 @click.command()
@@ -97,31 +60,3 @@ def cancel(view: str, path: Path | None, as_json: bool) -> None:
         click.echo(f"no engine is running, so the refresh of {name} has ended already; what it was for is pending")
     else:
         click.echo(f"the engine is told to cancel the refresh of {name}")
-
-
-def _consistency(state: State) -> dict[str, Any]:
-    """For each view, the tables upstream of which it lacks changes, since when, and what will bring them."""
-    return {
-        name: [
-            {
-                "with": each.other,
-                "since": each.since,
-                "lacks": [of_origin(origin) for origin in each.lacks],
-                "requests": [f"{table}[{part}]" for table, part in each.requests],
-            }
-            for each in vertical(state, name)
-            if not each.consistent
-        ]
-        for name in sorted(state.views)
-    }
-
-
-def _partitions(state: State) -> dict[str, Any]:
-    return {
-        name: [
-            {"partition": str(each), "version": known.version, "rows": known.rows, "inputs": dict(known.inputs)}
-            for each, known in state.tables[name].partitions.items()
-            if known.fingerprint is not None
-        ]
-        for name in sorted(state.views)
-    }

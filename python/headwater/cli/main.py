@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import click
 
 from headwater import __version__
-from headwater.cli.backfill import backfill
-from headwater.cli.inspect import cancel, explain, history, status
-from headwater.cli.serve import jar, run
-from headwater.cli.show import demo
-from headwater.cli.simulate import simulate
 from headwater.model.error import HeadwaterError
+
+COMMANDS = {
+    "jar": "serve",
+    "demo": "show",
+    "run": "serve",
+    "status": "status",
+    "explain": "inspect",
+    "history": "inspect",
+    "cancel": "inspect",
+    "backfill": "backfill",
+    "simulate": "simulate",
+}
+"""Each command, in the order of the help, and the module that it is in."""
 
 
 class _Group(click.Group):
-    """Ends with a plain sentence where Headwater itself refuses something."""
+    """Loads a command when it is asked for: what one needs to be imported, the others do not wait for.
+
+    Ends with a plain sentence where Headwater itself refuses something.
+    """
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        return getattr(import_module(f"headwater.cli.{COMMANDS[name]}"), name) if name in COMMANDS else None
 
     def invoke(self, context: click.Context):
         try:
@@ -30,7 +48,3 @@ class _Group(click.Group):
 @click.version_option(__version__)
 def main() -> None:
     """Keeps the derived tables of a Spark warehouse fresh."""
-
-
-for command in (jar, demo, run, status, explain, history, cancel, backfill, simulate):
-    main.add_command(command)

@@ -1,10 +1,10 @@
-"""What the commands share: where the store is, what it says, and how rows are shown."""
+"""What the commands share: where the store is, what is in it, and how rows are shown."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headwater.model.error import JournalError, StatementError, StoreError
+from headwater.model.error import StatementError, StoreError
 from headwater.model.state import State
 from headwater.store.place import default_store
-from headwater.store.replay import replay
 from headwater.store.sql import SqlStore
 
 PIPE_WIDTH = 1000
@@ -43,33 +42,9 @@ def open_store(path: Path | None) -> SqlStore:
         raise StoreError(
             f"there is no store at {found}; name it with --store (it lies in the warehouse, .headwater/store.db)"
         )
-    return SqlStore(found)
-
-
-def state_of(store: SqlStore) -> tuple[State, int]:
-    """What the journal says, and its last entry's number.
-
-    Raises:
-        StoreError: an entry is malformed.
-    """
-    with readable(store):
-        return replay(store, State())
-
-
-@contextmanager
-def readable(store: SqlStore) -> Iterator[None]:
-    """Says what to do about a store whose journal cannot be read.
-
-    Raises:
-        StoreError: an entry is malformed.
-    """
-    try:
-        yield
-    except JournalError as error:
-        raise StoreError(
-            f"the store {store.path} is damaged ({error}); move it away: the next session makes a new one and "
-            "adopts the views from the catalog"
-        ) from error
+    # Somebody who may not write the store may still look at it.
+    writable = os.access(found, os.W_OK) and os.access(found.parent, os.W_OK)
+    return SqlStore(found, reads_only=not writable)
 
 
 def known_view(state: State, view: str) -> str:

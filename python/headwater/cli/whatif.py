@@ -16,7 +16,8 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from headwater.cli.shared import json_option, open_store, readable, store_option, wide_console
+from headwater.cli.journal import readable
+from headwater.cli.shared import json_option, open_store, store_option, wide_console
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.history import History, recorded

@@ -55,6 +55,14 @@ command = sa.Table(
     sa.Column("subject", sa.String, nullable=False),
 )
 
+summary = sa.Table(
+    "summary",
+    metadata,
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False, comment="the journal entry it is as of"),
+    sa.Column("views", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, comment="null when it is too large to be kept"),
+)
+
 
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
@@ -62,7 +70,11 @@ def _create(connection: sa.Connection) -> None:
     connection.execute(sa.insert(lease).values(holder="", until=0, epoch=0))
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create,)
+def _add_summary(connection: sa.Connection) -> None:
+    summary.create(connection, checkfirst=True)  # a new store has all tables from its first step
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create, _add_summary)
 """Step n brings a store of schema version n to n + 1."""
 
 
@@ -72,12 +84,30 @@ def migrate(connection: sa.Connection, path: Path) -> None:
     Raises:
         StoreError: the store was written by a newer Headwater.
     """
+    version = _version(connection, path)
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    if version < len(MIGRATIONS):
+        connection.execute(sa.update(meta).values(schema_version=len(MIGRATIONS)))
+
+
+def require_newest(connection: sa.Connection, path: Path) -> None:
+    """Raises:
+    StoreError: the store has another schema than the newest.
+    """
+    version = _version(connection, path)
+    if version < len(MIGRATIONS):
+        raise StoreError(
+            f"the store {path} has schema {version} and cannot be brought to this Headwater's {len(MIGRATIONS)}, as it "
+            "cannot be written here; run the same command once where it can"
+        )
+
+
+def _version(connection: sa.Connection, path: Path) -> int:
     known = sa.inspect(connection).has_table("meta")
     version = connection.scalar(sa.select(meta.c.schema_version)) if known else 0
     if version > len(MIGRATIONS):
         raise StoreError(
             f"the store {path} has schema {version}, newer than this Headwater's {len(MIGRATIONS)}; upgrade Headwater"
         )
-    for step in MIGRATIONS[version:]:
-        step(connection)
-    connection.execute(sa.update(meta).values(schema_version=len(MIGRATIONS)))
+    return version

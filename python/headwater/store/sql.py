@@ -1,4 +1,4 @@
-"""The store: the journal, the lease and what is to be removed, in a relational database.
+"""The store: the journal, its summary, the lease and what is to be removed, in a relational database.
 
 Any engine may append to the journal, one entry at a time, and only onto the journal's end as it last
 read it: an append onto a journal that has grown raises ``Stale``, and the caller reads on and decides
@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from attrs import frozen
 
+from headwater.engine.status import Summary
 from headwater.model.error import JournalError, LeaseLost, StoreError
 from headwater.model.event import Event
 from headwater.store import codec
-from headwater.store.schema import command, garbage, journal, lease, meta, migrate
+from headwater.store.schema import command, garbage, journal, lease, meta, migrate, require_newest, summary
 
 ENDED = ("Published", "Failed", "Skipped")
 Build = Callable[[int], "Event | None"]
@@ -46,21 +48,32 @@ class Order:
     subject: str
 
 
+@frozen
+class Kept:
+    """What is said of all views as of a journal entry; ``detail`` is JSON text (see ``engine.status.detail``)."""
+
+    summary: Summary
+    detail: str | None
+
+
 class SqlStore:
-    """Opens (and creates) the store at ``path``, a SQLite file.
+    """Opens (and creates) the store at ``path``, a SQLite file; with ``reads_only`` one that is there, as it is.
 
     Raises:
         StoreError: the file cannot be created or opened, or is not a store.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        _create_private(self.path)
-        self._engine = sa.create_engine(f"sqlite:///{self.path}", connect_args={"timeout": 30})
-        sa.event.listen(self._engine, "connect", _configure)
-        sa.event.listen(self._engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-        with self._begin() as connection:
-            migrate(connection, self.path)
+    def __init__(self, path: str | Path, *, reads_only: bool = False) -> None:
+        self.path, self.reads_only = Path(path), reads_only
+        if not reads_only:
+            _create_private(self.path)
+        url = _for_reading(self.path) if reads_only else f"sqlite:///{self.path}"
+        self._engine = sa.create_engine(url, connect_args={"timeout": 30})
+        sa.event.listen(self._engine, "connect", _configure_reader if reads_only else _configure)
+        sa.event.listen(self._engine, "begin", _begin_transaction)
+        self._reader = self._engine.execution_options(headwater_begin="DEFERRED")
+        with self._read() if reads_only else self._begin() as connection:
+            (require_newest if reads_only else migrate)(connection, self.path)
 
     def close(self) -> None:
         self._engine.dispose()
@@ -113,7 +126,7 @@ class SqlStore:
         Raises:
             JournalError: an entry is malformed; it says which.
         """
-        with self._begin() as connection:
+        with self._read() as connection:
             rows = connection.execute(
                 sa.select(journal.c.seq, journal.c.body).where(journal.c.seq > after).order_by(journal.c.seq)
             ).all()
@@ -131,9 +144,34 @@ class SqlStore:
             query = query.where(journal.c.version.in_(ended))
         if view is not None:
             query = query.where(journal.c.subject == view)
-        with self._begin() as connection:
+        with self._read() as connection:
             rows = connection.execute(query.order_by(journal.c.seq.desc()).limit(limit)).all()
         return [_entry(seq, body) for seq, body in rows]
+
+    def last(self) -> int:
+        """The number of the journal's last entry; 0 when there is none."""
+        with self._read() as connection:
+            return connection.scalar(sa.select(sa.func.max(journal.c.seq))) or 0
+
+    # --- summary
+
+    def summarise(self, seq: int, summarised: Summary, detail: str | None = None) -> None:
+        """Keeps what is said of all views as of a journal entry, instead of what was kept before, unless that is
+        newer, or as new with more detail."""
+        offered = (seq, detail is not None)
+        with self._begin() as connection:
+            known = connection.execute(sa.select(summary.c.seq, summary.c.detail.is_not(None).label("full"))).first()
+            if known is None or (known.seq, bool(known.full)) < offered:
+                connection.execute(sa.delete(summary))
+                row = {"seq": seq, "views": codec.encode_summary(summarised), "detail": detail}
+                connection.execute(sa.insert(summary).values(row))
+
+    def summary(self, since: int, detailed: bool) -> Kept | None:
+        """What is kept, if it is as of the journal entry ``since`` or one after it."""
+        detail = summary.c.detail if detailed else sa.null().label("detail")
+        with self._read() as connection:
+            row = connection.execute(sa.select(summary.c.views, detail).where(summary.c.seq >= since)).first()
+        return None if row is None else Kept(codec.decode_summary(row.views), row.detail)
 
     # --- lease
 
@@ -155,7 +193,7 @@ class SqlStore:
 
     def holder(self) -> tuple[str, int]:
         """Who holds the lease, and until when."""
-        with self._begin() as connection:
+        with self._read() as connection:
             row = connection.execute(sa.select(lease)).one()
         return row.holder, row.until
 
@@ -170,7 +208,7 @@ class SqlStore:
 
     def discarded(self, view: str, before: int) -> list[str]:
         """The paths of a view that were superseded before a time."""
-        with self._begin() as connection:
+        with self._read() as connection:
             query = sa.select(garbage.c.path).where(garbage.c.view == view, garbage.c.since < before)
             return list(connection.scalars(query))
 
@@ -185,7 +223,7 @@ class SqlStore:
 
     def orders(self) -> list[Order]:
         """The orders that are not carried out yet, oldest first."""
-        with self._begin() as connection:
+        with self._read() as connection:
             rows = connection.execute(sa.select(command).order_by(command.c.id)).all()
         return [Order(row.id, row.kind, row.subject) for row in rows]
 
@@ -193,10 +231,17 @@ class SqlStore:
         with self._begin() as connection:
             connection.execute(sa.delete(command).where(command.c.id == order.id))
 
+    def _begin(self) -> AbstractContextManager[sa.Connection]:
+        return self._transaction(self._engine)
+
+    def _read(self) -> AbstractContextManager[sa.Connection]:
+        """A transaction that only reads: it sees one state of the store and holds nobody up."""
+        return self._transaction(self._reader)
+
     @contextmanager
-    def _begin(self) -> Iterator[sa.Connection]:
+    def _transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         try:
-            with self._engine.begin() as connection:
+            with engine.begin() as connection:
                 yield connection
         except sa.exc.DatabaseError as error:
             raise StoreError(
@@ -237,6 +282,23 @@ def _create_private(path: Path) -> None:
         raise StoreError(
             f"the store {path} cannot be opened ({error.strerror}); set spark.headwater.store to a file you can write"
         ) from error
+
+
+def _for_reading(path: Path) -> str:
+    """The URL of a file that this program cannot write. Where SQLite cannot make the files of its write-ahead
+    log, it reads a database without one only when told that nobody writes it."""
+    alone = not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
+    return f"sqlite:///file:{quote(str(path))}?mode=ro{'&immutable=1' if alone else ''}&uri=true"
+
+
+def _begin_transaction(connection: sa.Connection) -> None:
+    # One that is to write takes its place at the start: it could not be given one after it has read.
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('headwater_begin', 'IMMEDIATE')}")
+
+
+def _configure_reader(connection, _record) -> None:
+    connection.isolation_level = None
+    connection.execute("PRAGMA busy_timeout=30000")
 
 
 def _configure(connection, _record) -> None:

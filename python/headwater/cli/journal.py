@@ -1,0 +1,37 @@
+"""The state of a store whose journal may be damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from headwater.model.error import JournalError, StoreError
+from headwater.model.state import State
+from headwater.store.replay import replay
+from headwater.store.sql import SqlStore
+
+
+def state_of(store: SqlStore) -> tuple[State, int]:
+    """What the journal says, and its last entry's number.
+
+    Raises:
+        StoreError: an entry is malformed.
+    """
+    with readable(store):
+        return replay(store, State())
+
+
+@contextmanager
+def readable(store: SqlStore) -> Iterator[None]:
+    """Says what to do about a store whose journal cannot be read.
+
+    Raises:
+        StoreError: an entry is malformed.
+    """
+    try:
+        yield
+    except JournalError as error:
+        raise StoreError(
+            f"the store {store.path} is damaged ({error}); move it away: the next session makes a new one and "
+            "adopts the views from the catalog"
+        ) from error

@@ -1,0 +1,75 @@
+"""``headwater status``: every view at a glance, from the store's summary where that is up to date."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from headwater.cli.shared import json_option, milliseconds, open_store, store_option, table
+from headwater.engine.status import VIEWS, Summary, detail, summary
+from headwater.store.sql import Kept, SqlStore
+
+RELATIONS = ("independent origins", "same ancestor", "same origin")
+
+PATIENCE = 1.0
+"""How long (s) an engine that acts on the store is given to bring its summary up to date."""
+
+LOOK = 0.05  # s between two looks whether it did
+
+LARGEST = 16_000_000
+"""Characters of detail that are kept for the next reader."""
+
+
+@click.command()
+@store_option
+@json_option
+def status(path: Path | None, as_json: bool) -> None:
+    """Shows every view: its state, how many partitions are behind, and why."""
+    store = open_store(path)
+    holder, until = store.holder()
+    acting = holder if until > milliseconds() else None
+    known = _kept(store, as_json, acting is not None) or _replayed(store, as_json)
+    if as_json:
+        _print_json(known, acting)
+    else:
+        _print(known.summary, acting)
+
+
+def _kept(store: SqlStore, detailed: bool, acting: bool) -> Kept | None:
+    """What the store keeps, if it is as of the journal's last entry when this command began."""
+    last, ends = store.last(), time.monotonic() + PATIENCE
+    while (known := store.summary(last, detailed)) is None and acting and time.monotonic() < ends:
+        time.sleep(LOOK)
+    return None if known is None or (detailed and known.detail is None) else known
+
+
+def _replayed(store: SqlStore, detailed: bool) -> Kept:
+    """The same from the journal; it is kept for the next reader, if this one may write."""
+    from headwater.cli.journal import state_of  # takes a tenth of a second that a current summary need not wait
+
+    state, seq = state_of(store)
+    said = json.dumps(detail(state)) if detailed else None
+    known = Kept(summary(state), said)
+    if not store.reads_only:
+        store.summarise(seq, known.summary, said if said is not None and len(said) <= LARGEST else None)
+    return known
+
+
+def _print(known: Summary, acting: str | None) -> None:
+    table(VIEWS, known.rows(milliseconds()))
+    if known.merged:
+        merged = Counter(known.merged)
+        kinds = ", ".join(f"{merged[kind]:,} {kind}" for kind in RELATIONS)
+        pending, exact = merged["both pending"], merged["exact duplicate"]
+        click.echo(f"requests merged with pending ones: {pending:,} ({kinds}); {exact:,} exact duplicates")
+    click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")
+
+
+def _print_json(known: Kept, acting: str | None) -> None:
+    rows = [dict(zip(VIEWS, row, strict=True)) for row in known.summary.rows(milliseconds())]
+    told = {"engine": acting, "views": rows, **json.loads(known.detail or "{}"), "merged": known.summary.merged}
+    click.echo(json.dumps(told, indent=2))
