@@ -1,4 +1,5 @@
-"""The core by itself: how many changes a second, how that grows with the warehouse, and how much memory.
+"""The core by itself: how many changes a second, how that grows with the warehouse, and how much memory;
+and how soon a start and `headwater status` are done on a large store.
 
 The workload is a forest of random graphs of three levels, each table read by three views, partitioned
 by day; 30 % of the changes are to a partition that is pending already. Each table has changed once
@@ -9,21 +10,20 @@ from __future__ import annotations
 
 import gc
 import random
-import sys
 import time
-import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
+from benchmarks.evaluations import beside_a_cone, days, per_change
 from benchmarks.harness import Goal, console, main, scratch, spread
+from benchmarks.large import large_store
 from headwater.engine.choose import ready, started
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
-from headwater.model.event import Changed, Declared, Event, Made, Observed, Published
+from headwater.model.event import Changed, Declared, Made, Observed, Published
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
-from headwater.store.replay import replay
 from headwater.store.sql import SqlStore
 
 FAN_OUT = 3
@@ -45,8 +45,11 @@ def run(quick: bool) -> dict[str, Any]:
     journal = _journal(1_000, 500 if quick else 3_000)
     console.log("one write of 10,000 partitions with 20 readers")
     wide = _wide(10_000, 20, rounds)
-    console.log("memory and start")
-    size = _size(*((100_000, 10_000) if quick else (1_000_000, 100_000)))
+    console.log("maps evaluated for a change")
+    evaluations = _evaluations(1_000, 500 if quick else 5_000)
+    console.log("memory, start and status")
+    size = large_store(*((100_000, 10_000) if quick else (1_000_000, 100_000)))
+    few, many = (evaluations[f"beside a cone of {views} views"] for views in ("10", "1,000"))
     base = growth[sizes[0]]
     slower = base["changes_per_second"]["median"] / growth[sizes[-1]]["changes_per_second"]["median"]
     rate = base["changes_per_second"]["median"]
@@ -68,13 +71,47 @@ def run(quick: bool) -> dict[str, Any]:
             size["bytes_per_request"] <= 2048,
         ),
         Goal(
-            f"start from the store with {size['partitions']:,} partitions",
+            f"start from the store with {size['partitions']:,} partitions and {size['requests']:,} requests",
             "< 10 s",
-            f"{size['start']:.1f} s",
+            f"{size['start']:.1f} s ({size['start_partitions']:.1f} s without requests)",
             size["start"] < 10,
         ),
+        Goal(
+            "headwater status on that store",
+            "< 1 s",
+            f"{_seconds(size['status'])}, of which {size['status_processor']['median']:.2f} s of a processor",
+            size["status"]["median"] < 1,
+        ),
+        Goal(
+            "maps evaluated for a change, views of the same partitions in three levels",
+            "none",
+            _told(evaluations["three levels"]),
+            not evaluations["three levels"]["misses"]["map"],
+        ),
+        Goal(
+            "maps evaluated for a change beside 1,000 uncovered views",
+            "as beside 10",
+            f"{_told(many)}; beside 10: {_told(few)}",
+            many == few,
+        ),
     ]
-    return {"growth": growth, "journal": journal, "wide": wide, "size": size, "goals": goals}
+    return {
+        "growth": growth,
+        "journal": journal,
+        "wide": wide,
+        "evaluations": evaluations,
+        "size": size,
+        "goals": goals,
+    }
+
+
+def _seconds(measured: dict[str, float]) -> str:
+    return f"{measured['median']:.2f} s ({measured['min']:.2f} s to {measured['max']:.2f} s)"
+
+
+def _told(counts: dict[str, Any]) -> str:
+    hits, misses = sum(counts["hits"].values()), sum(counts["misses"].values())
+    return f"{counts['misses']['map']:g} ({hits:.1f} hits, {misses:.1f} misses)"
 
 
 # --- workload
@@ -174,50 +211,14 @@ def _wide(partitions: int, readers: int, rounds: int) -> dict[str, float]:
     return spread(taken)
 
 
-def _size(partitions: int, requests: int) -> dict[str, Any]:
-    tables = 100
-    each = partitions // tables
-    events: list[Event] = []
-    for number in range(tables):
-        seen = tuple(Observed(Slice((("p", f"{part:07d}"),)), f"{part:032x}") for part in range(each))
-        events.append(Changed(0, number + 1, f"base.t{number}", seen, "", 0, "was first seen", baseline=True))
-    with scratch() as place:
-        store = SqlStore(place / "store.db")
-        for seq, event in enumerate(events):
-            store.append(lambda _, event=event: event, 0, seq)
-        events.clear()
-        began = time.perf_counter()
-        state, _ = replay(store, State())
-        start = time.perf_counter() - began
-        del state
-        gc.collect()
-        tracemalloc.start()
-        state, _ = replay(store, State())
-        gc.collect()
-        held = tracemalloc.get_traced_memory()[0]
-        for number in range(tables):
-            part = (Occurrence((("p", Same("p")),)),)
-            definition = Definition(f"v{number}", "", (), ("p",), dependencies=(Dependency(f"base.t{number}", part),))
-            state, _ = transition(state, Declared(0, state.highest + 1, definition, "was created", fill=False))
-        before = tracemalloc.get_traced_memory()[0]
-        for number in range(tables):
-            slices = list(state.tables[f"base.t{number}"].partitions)[: requests // tables]
-            for slice_ in slices:
-                event = Changed(0, state.highest + 1, f"base.t{number}", (Observed(slice_, "g"),), "", 0, "changed")
-                state, _ = transition(state, event)
-        del event
-        gc.collect()
-        pending = tracemalloc.get_traced_memory()[0] - before
-        tracemalloc.stop()
-        store.close()
-    return {
-        "partitions": partitions,
-        "requests": requests,
-        "bytes_per_partition": held / partitions,
-        "bytes_per_request": pending / requests,
-        "start": start,
-        "resident_python": sys.version.split()[0],
-    }
+def _evaluations(jobs: int, count: int) -> dict[str, Any]:
+    """Partition maps evaluated for a change: in the warehouse of three levels, and beside cones of growing size."""
+    state, bases = warehouse(jobs)
+    found = {"three levels": per_change(state, list(changes(bases, count, state.highest + 1, 0)))}
+    for views in (10, 1_000):
+        state = beside_a_cone(views)
+        found[f"beside a cone of {views:,} views"] = per_change(state, days("base.t", count, state.highest + 1))
+    return found
 
 
 if __name__ == "__main__":
