@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
+from collections.abc import Iterator
+from itertools import accumulate
 
-from headwater.engine.coverage import plan, unresolved
+from headwater.engine.coverage import plan, unresolved, upstream
 from headwater.engine.status import detail, summary
 from headwater.model.error import HeadwaterError
 from headwater.model.state import State
@@ -19,8 +22,8 @@ PAUSE = 1_000
 SHARE = 20
 """A summary that takes t is made at most every ``SHARE`` t."""
 
-DETAILED = 5_000
-"""An engine keeps the detail of at most so many partitions, and requests with what they reach: some 50 ms."""
+DETAILED = 10_000
+"""An engine keeps the detail while it is of at most so many partitions and requests: some 50 ms."""
 
 
 class Summaries:
@@ -36,16 +39,28 @@ class Summaries:
         if seq == self._seq or began < self._next:
             return
         try:
-            self._store.summarise(
-                seq, summary(state), json.dumps(detail(state)) if _extent(state) <= DETAILED else None
-            )
+            said = json.dumps(detail(state)) if _is_brief(state) else None
+            self._store.summarise(seq, summary(state), said)
             self._seq = seq
         except HeadwaterError as error:
             log.warning("what `headwater status` shows at once could not be kept: %s", error)
         self._next = began + max(PAUSE, SHARE * (self._clock.now() - began))
 
 
-def _extent(state: State) -> int:
-    """How much there is to say in detail: partitions of views, and requests with the views that each reaches."""
-    partitions = sum(len(state.tables[name].partitions) for name in state.views)
-    return partitions + sum(len(unresolved(state, name)) * (1 + len(plan(state, name))) for name in state.views)
+def _is_brief(state: State) -> bool:
+    """Whether an engine may take the time to say everything in detail."""
+    return all(total <= DETAILED for total in accumulate(_extents(state)))
+
+
+def _extents(state: State) -> Iterator[int]:
+    """How much there is to say: partitions of views; requests at each view that they reach, and there once for
+    each table that the view is made from."""
+    yield from (len(state.tables[name].partitions) for name in state.views)
+    reaching: Counter[str] = Counter()
+    for name in state.views:
+        requests = len(unresolved(state, name))
+        if requests:
+            reached = (name, *(step.view for step in plan(state, name)))
+            reaching.update(dict.fromkeys(reached, requests))
+            yield requests * len(reached)
+    yield from (requests * len(upstream(state, name)) for name, requests in reaching.items())

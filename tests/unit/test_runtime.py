@@ -12,6 +12,7 @@ from attrs import evolve
 from cases import A1, A2, view
 from reference import World, recomputed, replayed
 
+from headwater import summaries
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
 from headwater.model.action import Launch
@@ -483,3 +484,18 @@ def test_an_engine_that_was_overtaken_does_not_put_its_older_summary_back(bench)
     new = kept(two)
     one.store.summarise(seq, old, "{}")
     assert kept(two) == new is not None
+
+
+def test_an_engine_leaves_the_detail_to_the_reader_when_it_is_large(bench, monkeypatch):
+    one = bench.engine("one")
+    bench.declare(one, V, W, view("x", "a", "w"))
+    bench.drain(one)
+    one.record(lambda _s, _v: Suspended(bench.clock.now(), "v"))
+    bench.write(one, A2, 3)
+    # Three partitions; a request that v, w and x are behind by; and for it two, three and four tables.
+    for most, kept_in_detail in ((3 + 3 + 9, True), (3 + 3 + 8, False)):
+        monkeypatch.setattr(summaries, "DETAILED", most)
+        one.record(lambda _s, _v: Hurried(bench.clock.now(), _v))
+        bench.clock.at += PAUSE
+        one.step()
+        assert (kept(one).detail is not None) == kept_in_detail
