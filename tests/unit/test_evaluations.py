@@ -6,7 +6,7 @@ import pytest
 from cases import A1, A2, change, end, machine, start, view
 
 from headwater.algebra import dependency
-from headwater.engine import choose
+from headwater.engine import reached
 from headwater.engine.policy import SETTLE
 
 MAPPED = "a,a"
@@ -23,7 +23,7 @@ def evaluated(monkeypatch) -> list[str]:
         return forward(each, *arguments)
 
     monkeypatch.setattr(dependency, "forward", noted)
-    monkeypatch.setattr(choose, "forward", noted)
+    monkeypatch.setattr(reached, "forward", noted)
     return found
 
 
