@@ -12,7 +12,7 @@ from reference import Machine, World, computed
 
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
-from headwater.model.event import Altered, Broken, Hurried, Renamed, Requested, Resumed, Suspended
+from headwater.model.event import Altered, Broken, Budgeted, Hurried, Renamed, Requested, Resumed, Suspended
 from headwater.model.partition import Slice, Value
 from headwater.model.state import Status
 from headwater.model.view import Definition
@@ -140,6 +140,7 @@ HAPPENINGS = {
     "break": 1,
     "full": 1,
     "hurry": 1,
+    "budget": 1,
     "rename": 1,
     "alter": 1,
     "drift": 1,
@@ -227,6 +228,8 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
             made.crash()
         case "hurry":
             made.record(lambda version: Hurried(made.now, version))
+        case "budget":
+            made.record(lambda _: Budgeted(made.now, (None, 0.5, 500.0)[how % 3]))
         case "resume":
             if suspended:
                 made.record(lambda _: Resumed(made.now, suspended[which % len(suspended)]))

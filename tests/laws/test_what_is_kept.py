@@ -26,6 +26,7 @@ def _played(graph, script, holds) -> None:
 def _is_found_again(state: State, now: int) -> bool:
     kept = ready(state, now), wake_at(state, now)
     state.free.clear()
+    state.slack.clear()
     state.stale.update(state.views)
     return (ready(state, now), wake_at(state, now)) == kept
 

@@ -14,6 +14,7 @@ from headwater.model.error import JournalError
 from headwater.model.event import (
     Altered,
     Broken,
+    Budgeted,
     Changed,
     Declared,
     Dropped,
@@ -93,6 +94,7 @@ KINDS = {
     Suspended: st.builds(Suspended, numbers, texts),
     Resumed: st.builds(Resumed, numbers, texts),
     Broken: st.builds(Broken, numbers, texts, texts),
+    Budgeted: st.builds(Budgeted, numbers, st.none() | st.floats(0.1, 1e9), st.floats(1, 1e4)),
     Restarted: st.builds(Restarted, numbers),
 }
 

@@ -6,12 +6,12 @@ import pytest
 from attrs import evolve
 
 from headwater.engine import report
-from headwater.engine.choose import ready, wake_at
-from headwater.engine.hold import QUANTILE, hold, learned, needed, patience
+from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.hold import QUANTILE, hold, learned, needed, waits_for
 from headwater.engine.policy import PATIENCE, SETTLE
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency
-from headwater.model.event import Altered, Changed, Declared, Hurried, Observed, Suspended
+from headwater.model.event import Altered, Changed, Declared, Hurried, Made, Observed, Published, Suspended
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, Took
 from headwater.model.view import Definition
@@ -32,6 +32,18 @@ def build(views: dict[str, tuple[tuple[str, ...], str, float | None]]) -> State:
 def change(state: State, at: int = 0, table: str = "t") -> State:
     seen = (Observed(WHOLE, str(state.highest)),)
     return transition(state, Changed(at, state.highest + 1, table, seen, "", 0, "changed"))[0]
+
+
+def run(state: State, at: int, view: str) -> State:
+    [chosen] = [each for each in ready(state, at) if each.view == view]
+    return transition(state, started(state, chosen, state.highest + 1, at))[0]
+
+
+def published(state: State, at: int, view: str) -> State:
+    """A run ends, which takes what it is known to take."""
+    begun = state.running[view]
+    made = (Made(WHOLE, 1, str(begun.version)),)
+    return transition(state, Published(at, begun.version, view, made, (), state.views[view].took.mean))[0]
 
 
 def test_a_view_waits_for_its_bound_less_its_own_run():
@@ -103,11 +115,42 @@ def test_who_waits_is_served_at_once():
     assert [each.view for each in ready(state, 5)] == ["a"]
 
 
-def test_newer_changes_join_as_long_as_the_bound_allows():
-    assert patience(build({"a": (("t",), "", 10.0)}), "a") == PATIENCE
-    assert patience(build({"a": (("t",), "10 minutes", 30.0)}), "a") == 570_000
-    assert patience(build({"a": (("t",), "10 minutes", None)}), "a") == PATIENCE
-    assert patience(build({"a": (("t",), "10 seconds", None)}), "a") == 10_000
+@pytest.mark.parametrize(
+    ("freshness", "seconds", "longest"),
+    [
+        ("", 10.0, PATIENCE - 1),
+        ("10 minutes", 30.0, 570_000),
+        ("10 minutes", None, PATIENCE - 1),
+        ("10 seconds", None, 9_999),
+    ],
+)
+def test_newer_changes_are_waited_for_while_the_bound_allows(freshness: str, seconds: float | None, longest: int):
+    for at, waits in ((longest, True), (longest + 1, False)):
+        state = change(change(build({"a": (("t",), freshness, seconds)})), at)
+        first, second = sorted(state.origins)
+        assert waits_for(state, state.views["a"], {first, second}, {second}) is waits
+
+
+def test_a_change_that_comes_too_late_for_a_wave_begins_the_next():
+    """c runs for the first change alone. It would be late if it waited for a to run again, and a need not hurry."""
+    state = change(build({"a": (("t",), "100 seconds", 30.0), "c": (("a",), "100 seconds", 10.0)}))
+    state = run(state, 60_000, "a")
+    state = change(state, at=70_000)
+    state = published(state, 90_000, "a")
+    [chosen] = ready(state, 90_000)
+    assert chosen.view == "c" and len(chosen.origins) == 1
+    state = published(run(state, 90_000, "c"), 100_000, "c")
+    assert ready(state, 100_000) == [] and wake_at(state, 100_000) == 130_000
+
+
+def test_a_root_that_is_slow_is_not_waited_for_when_its_change_came_late():
+    """b takes 60 s, so of a change at 70 s nothing can be in c by 100 s."""
+    views = {"a": (("t1",), "100 seconds", 30.0), "b": (("t2",), "100 seconds", 60.0)}
+    state = change(build({**views, "c": (("a", "b"), "100 seconds", 10.0)}), table="t1")
+    state = run(state, 60_000, "a")
+    state = published(change(state, at=70_000, table="t2"), 90_000, "a")
+    assert [each.view for each in ready(state, 90_000)] == ["c"]
+    assert wake_at(state, 89_999) == 100_000
 
 
 def test_the_roots_of_a_wave_start_together():
@@ -146,10 +189,18 @@ def test_a_chain_of_any_length_is_held():
 
 
 def test_a_new_promise_reaches_all_that_a_view_is_made_from():
-    """Whether a request waits for newer changes depends on what is promised below, however far."""
-    chain = {"a": (("t",), "", 1.0), "b": (("a",), "", 1.0), "c": (("b",), "1 hour", 1.0)}
-    state = build(chain)
-    state.stale.clear()
-    state.stale.add("b")
+    state = build({"a": (("t",), "1 hour", 1.0), "b": (("a",), "", 1.0), "c": (("b",), "", 1.0)})
+    assert hold(state, "a").millis == 3_599_000
     state, _ = transition(state, Altered(0, "c", (("headwater.freshness", "1 minute"),)))
-    assert state.stale == {"a", "b", "c"}
+    assert hold(state, "a").millis == 57_000
+    state, _ = transition(state, Altered(0, "c", ()))
+    assert hold(state, "a").millis == 3_599_000
+
+
+def test_a_run_that_took_longer_shortens_what_is_held_above():
+    state = change(build({"a": (("t",), "1 minute", 10.0), "b": (("a",), "1 minute", 5.0)}))
+    assert hold(state, "a").millis == 45_000
+    state = published(run(state, 45_000, "a"), 55_000, "a")
+    state.views["b"].took = Took(9.0, 0.0)
+    state = published(run(state, 55_000, "b"), 60_000, "b")
+    assert hold(state, "a").millis == 41_000

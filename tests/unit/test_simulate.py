@@ -31,6 +31,7 @@ def test_things_happen_in_the_order_of_their_times_and_of_their_noting():
 def test_naive_counts_paths_and_the_optimum_counts_jobs():
     assert truth.naive(DIAMOND, ["a"]) == 5
     assert truth.naive(DIAMOND, ["a", "b"]) == 7
+    assert truth.naive(DIAMOND, ["a"], {"a": 1, "b": 2, "c": 3, "d": 10}) == 26
     assert truth.reached(DIAMOND, ["b"]) == {"b", "d"}
 
 
@@ -78,7 +79,7 @@ def test_exact_methods_are_optimal_on_small_trees(method, levels):
         assert outcome.converged and outcome.processed == trial.optimal
 
 
-@pytest.mark.parametrize("experiment", ["lifetime", "pipeline", "rollup"])
+@pytest.mark.parametrize("experiment", ["holding", "lifetime", "pipeline", "rollup"])
 def test_every_goal_is_met(experiment):
     seeds = 15
     rows = [summary(*each, play(experiment, *each, seeds, lambda: None)) for each in plays(experiment)]

@@ -17,10 +17,11 @@ from headwater.simulate.goals import report
 from headwater.simulate.trial import play, plays, summary
 
 COLUMNS = ("setting", "method", "updates", "paper", "optimal", "more", "at most", "converged", "slowest s")
+HOLDING = ("setting", "method", "cost s", "late", "optimal", "more", "at most", "converged", "slowest s")
 
 
 METHODS = """`eager` is what Headwater does, `held` with a promised freshness; `lazy` and `group` are other exact
-ways; `literal` follows the paper's rules word for word. Means are over the seeds."""
+ways; `literal` and `ratio` follow the paper's rules word for word. Means are over the seeds."""
 
 
 @click.group()
@@ -28,7 +29,7 @@ def simulate() -> None:
     """Plays histories and experiments to the engine's core on a virtual clock.
 
     `history` is that of your store, and `generated` a made-up one, each under several policies. The others
-    are the experiments of the paper behind Headwater, each by several methods.
+    are experiments, those of the paper behind Headwater and one of holding, each by several methods.
     """
 
 
@@ -65,7 +66,7 @@ def _play(experiment: str, seeds: int, as_json: bool, plot: Path | None) -> None
         return
     console = Console()
     console.print(found["about"] + "\n", markup=False, highlight=False)
-    console.print(_table(found["rows"], seeds))
+    console.print(_table(experiment, found["rows"], seeds))
     for goal in found["goals"]:
         met = "met   " if goal["met"] else "MISSED"
         console.print(f"{met} {goal['goal']}: {goal['measured']} (goal: {goal['target']})", highlight=False)
@@ -92,8 +93,9 @@ def _rows(experiment: str, seeds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _table(rows: list[dict[str, Any]], seeds: int) -> Table:
-    table = Table(*COLUMNS, title=f"{seeds} seeds")
+def _table(experiment: str, rows: list[dict[str, Any]], seeds: int) -> Table:
+    holding = experiment == "holding"
+    table = Table(*(HOLDING if holding else COLUMNS), title=f"{seeds} seeds")
     for column in table.columns[2:]:
         column.justify = "right"
     before = None
@@ -105,7 +107,7 @@ def _table(rows: list[dict[str, Any]], seeds: int) -> Table:
             "" if before == row["setting"] else row["setting"],
             row["method"],
             f"{row['processed']['mean']:.1f}",
-            str(row["paper"].get(row["method"], "")),
+            str(row["missed"] if holding else row["paper"].get(row["method"], "")),
             f"{row['optimal']['mean']:.1f}",
             f"{unneeded['mean']:.1f}",
             str(unneeded["most"]),

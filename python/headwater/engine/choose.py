@@ -2,9 +2,9 @@
 
 A slice is ready when no slice of its inputs that reaches it is still to be renewed. Because a change
 requests everything it covers at once, "an input is pending or running" and "an input is not resolved
-for an origin this slice carries" are the same, except when newer changes overtake. Those that came within
-the slice's patience after its oldest change are waited for, however long they take through the graph;
-later ones are not: the older origins, resolved in all inputs, go alone.
+for an origin this slice carries" are the same, except when newer changes overtake. Those of the same wave
+(see ``engine.hold``) are waited for, however long they take through the graph; later ones are not: the older
+origins, resolved in all inputs, go alone.
 
 Pending slices that overlap (``a=1`` and ``b=2`` do) run together, or a partition in both would be
 published twice for one change.
@@ -20,13 +20,14 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from headwater.engine.coverage import unresolved
-from headwater.engine.hold import Hold, hold, patience, wave_began
-from headwater.engine.policy import settle
+from headwater.engine.hold import hold, waits_for
+from headwater.engine.policy import freshness, settle
+from headwater.engine.ration import ration, renew
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
 from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice, overlapping, sort_key
-from headwater.model.state import Needs, State, Status, Version, ViewState
+from headwater.model.state import Hold, Needs, Origin, Ration, State, Status, Version, ViewState
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
@@ -50,6 +51,7 @@ class Ready:
 
 def ready(state: State, now: int) -> list[Ready]:
     """Everything that can run at ``now``, at most one run a view, those with the oldest change first."""
+    renew(state, now)
     found = []
     for name, groups in _free_views(state).items():
         view = state.views[name]
@@ -97,6 +99,7 @@ def skipped(state: State, chosen: Unneeded, version: Version, now: int) -> Skipp
 
 def wake_at(state: State, now: int) -> int | None:
     """When something that waits for time alone becomes ready; ``None`` when nothing does."""
+    renew(state, now)
     times = []
     for name, groups in _free_views(state).items():
         view = state.views[name]
@@ -120,10 +123,9 @@ class Due:
     """When the changes that are pending for a view need not wait for others any more."""
 
     def __init__(self, state: State, view: ViewState) -> None:
-        definition = view.definition
-        self._state, self._view = state, definition.view
-        self._roots = {definition.view, *definition.sources}
-        self._settle, self._hold = settle(definition), hold(state, definition.view)
+        self._state, self._definition = state, view.definition
+        self._roots = {view.definition.view, *view.definition.sources}
+        self._settle, self._hold = settle(view.definition), hold(state, view.definition.view)
 
     def at(self, origin: Version) -> int:
         """When this change need not wait; at once when somebody waits for it."""
@@ -131,14 +133,29 @@ class Due:
         if origin <= self._state.hurried or change.definition:
             return change.at
         held = self.held(origin)
-        if held is None:
-            return change.at + self._settle
-        return wave_began(self._state, self._view, origin) + held.millis
+        return change.at + self._settle if held is None else _until(change, held)
 
-    def held(self, origin: Version) -> Hold | None:
+    def held(self, origin: Version) -> Hold | Ration | None:
         """How long this change is held, if it is: what reads the changed table is, as long as the freshness
-        downstream allows; what reads only views has settled when they are resolved."""
-        return self._hold if self._state.origins[origin].table in self._roots else None
+        downstream allows, or the budget asks for if that is less; what reads only views has settled when
+        they are resolved."""
+        change = self._state.origins[origin]
+        if change.table not in self._roots:
+            return None
+        rationed = ration(self._state, change.table)
+        if rationed is None:
+            return self._hold
+        if rationed.millis <= self._settle or (self._hold is None and freshness(self._definition) is not None):
+            return None
+        return rationed if self._hold is None else min(self._hold, rationed, key=lambda each: _until(change, each))
+
+
+def _until(change: Origin, held: Hold | Ration) -> int:
+    match held:
+        case Hold(millis=millis):
+            return (change.at if change.wave is None else change.wave) + millis
+        case Ration(millis=millis):
+            return change.at + millis
 
 
 def blockers(state: State, view: ViewState) -> Reached:
@@ -207,7 +224,5 @@ def _free(state: State, view: ViewState, group: list[Slice], blocking: Reached) 
     awaited = {origin for each in group for origin in blocking.at(each)}
     if not awaited:
         return origins
-    horizon = state.origins[min(origins)].at + patience(state, view.definition.view)
-    if any(state.origins[origin].at < horizon for origin in awaited):
-        return frozenset()
-    return origins - awaited
+    alone = origins - awaited
+    return frozenset() if not alone or waits_for(state, view, origins, awaited) else alone

@@ -2,25 +2,34 @@
 
 The objective is the least expected cost such that every bound is met with a probability of at least
 ``CONFIDENCE``. A refresh costs the same whenever it runs, and one that waits can only be merged with
-more, so the cost never rises with waiting; hence each root of a wave waits as long as the bounds allow:
+more; hence each root of a wave waits as long as the bounds allow:
 
     hold(v) = min over v and every bounded view d downstream of  bound(d) - sum over the path v … d of
               (mean + QUANTILE · deviation) of the run time
 
 Adding up the quantiles of a path's jobs, not of their sum, errs towards starting early. Views downstream
-are not held themselves: they run when their inputs are resolved. So the roots of one wave, changes that
-some view downstream is pending for together, start together, when the oldest of them must.
+are not held themselves: they run when their inputs are resolved.
+
+Changes that some view downstream is pending for together are one wave, of which each root starts when the
+oldest change must. A change belongs to the oldest wave that it can still reach everything in time with, which
+is one that began at most hold(v) before it came; nothing of an older one waits for it, or that would be late.
+
+On a chain of views that promise the same, no schedule is cheaper, even one that knows the changes to come:
+a run of v serves the changes that came in the hold(v) before it starts, so runs are points that stab the
+intervals [t, t + hold(v)], and stabbing each at its end, the earliest end first, takes the fewest points.
+A rule that starts any sooner meets a change just after that it would have taken along. On other graphs it
+is not the least, and no rule is without foresight: ``headwater simulate holding`` measures by how much.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence, Set
 from math import inf
-
-from attrs import frozen
 
 from headwater.engine.coverage import plan
 from headwater.engine.policy import PATIENCE, freshness, settle
-from headwater.model.state import State, Status, Took, Version, ViewState
+from headwater.model.partition import Slice
+from headwater.model.state import Hold, Origin, State, Status, Took, Version, ViewState
 
 CONFIDENCE = 0.999
 QUANTILE = 3.09
@@ -28,17 +37,6 @@ QUANTILE = 3.09
 
 FORGETTING = 0.25
 """The weight of the newest run in mean and variance, so that a warehouse that changed is noticed."""
-
-
-@frozen
-class Hold:
-    """A decision: wait ``millis``, because ``path`` of views, of which the last promises ``bound`` (ms),
-    takes ``needed`` (ms) at the stated confidence."""
-
-    millis: int
-    bound: int
-    needed: int
-    path: tuple[str, ...]
 
 
 def learned(before: Took | None, seconds: float) -> Took:
@@ -65,31 +63,61 @@ def hold(state: State, name: str) -> Hold | None:
     return found if found is not None and found.millis > settle(definition) else None
 
 
-def patience(state: State, name: str) -> int:
-    """How long after a request's oldest change newer ones may still join it, though it could run (ms)."""
-    bound, held = freshness(state.views[name].definition), hold(state, name)
-    if held is not None:
-        return held.millis
-    return PATIENCE if bound is None else min(PATIENCE, bound)
+def wave(state: State, origin: Origin, reached: Mapping[str, Sequence[Slice]]) -> int | None:
+    """When the wave began that a new change joins, or when the change came, if it begins one.
+
+    It joins the oldest wave that something it reaches is pending for and that it is in time for. ``None``
+    when nothing that it reaches promises anything, or nobody knows how long the runs take.
+    """
+    left = spare(state, (origin.table,) if origin.table in reached else state.readers.get(origin.table, ()))
+    if left is None:
+        return None
+    together: set[Version] = set()
+    for name, slices in reached.items():
+        pending = state.views[name].pending
+        for each in slices:
+            together.update(pending.get(each, ()))
+    began = (state.origins[other].wave for other in together)
+    return min((each for each in began if each is not None and origin.at <= each + left), default=origin.at)
 
 
-def wave_began(state: State, name: str, origin: Version) -> int:
-    """When the oldest change came for which something at a view or downstream is pending together with this one."""
-    oldest = state.origins[origin].at
-    frontier, seen = [name], {name}
-    while frontier:
-        each = frontier.pop()
-        together = [origins for origins in state.views[each].pending.values() if origin in origins]
-        if together:
-            oldest = min(oldest, *(state.origins[other].at for origins in together for other in origins))
-            fresh = [reader for reader in state.readers.get(each, ()) if reader not in seen]
-            frontier += fresh
-            seen.update(fresh)
-    return oldest
+def waits_for(state: State, view: ViewState, origins: Set[Version], awaited: Set[Version]) -> bool:
+    """Whether a request waits for changes that an input is still to be renewed for, though it could run for
+    its other origins without: for those that came soon after its oldest one, or with a promise at stake, for
+    those of the same wave."""
+    bound = freshness(view.definition)
+    oldest = min(state.origins[each].at for each in origins)
+    horizon = oldest + (PATIENCE if bound is None else min(PATIENCE, bound))
+    began = min(_began(state.origins[each]) for each in origins - awaited)
+    return any(
+        change.at < horizon if change.wave is None else change.wave <= began and (bound or change.at < horizon)
+        for change in (state.origins[each] for each in awaited)
+    )
+
+
+def _began(origin: Origin) -> int:
+    return origin.at if origin.wave is None else origin.wave
+
+
+def spare(state: State, roots: Iterable[str]) -> int | None:
+    """How long after another change one that starts from these views may come and be reflected within the
+    other's bounds (ms); ``None`` when there are no bounds, or some run time on the way is not known."""
+    found = [each for root in roots if (each := _slack(state, root)) is not None]
+    if not all(state.views[name].took is not None for each in found for name in each.path):
+        return None
+    return min((max(0, each.millis) for each in found), default=None)
 
 
 def _slack(state: State, name: str) -> Hold | None:
-    """The least slack of a view and of what its changes reach; ``None`` when nothing there is bounded."""
+    """The least slack of a view and of what its changes reach; ``None`` when nothing there is bounded.
+
+    Kept until a promise or a run time downstream changes (see ``queue.reconsider``)."""
+    if name not in state.slack:
+        state.slack[name] = _least_slack(state, name)
+    return state.slack[name]
+
+
+def _least_slack(state: State, name: str) -> Hold | None:
     known: dict[str, Hold | None] = {}
     for each in (*reversed([step.view for step in plan(state, name)]), name):
         ends = [found for reader in state.readers.get(each, ()) if (found := known.get(reader)) is not None]

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from attrs import evolve
+
 from headwater.engine.coverage import upstream
+from headwater.engine.hold import wave
 from headwater.engine.reached import Changes
 from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice
@@ -25,11 +28,12 @@ def touch(state: State, name: str) -> None:
 
 
 def reconsider(state: State, name: str) -> None:
-    """Notes that what a view promises, or how long it takes, changed: it and all that it reads may have to
-    wait for others for another time."""
+    """Notes that what a view promises, or how long it takes, changed: changes of all that it is made from may
+    have to wait for another time."""
     touch(state, name)
-    if state.promising:
-        state.stale |= upstream(state, name) & state.views.keys()
+    if state.slack:
+        for each in upstream(state, name) & state.slack.keys():
+            del state.slack[each]
 
 
 def request(state: State, name: str, slices: Iterable[Slice], origins: frozenset[Version]) -> None:
@@ -75,7 +79,8 @@ def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> No
     whether it changes anything for the others will be told by the views between (see ``tell``).
     """
     if reached:
-        state.origins[origin.version] = origin
+        began = wave(state, origin, reached) if state.promising else None
+        state.origins[origin.version] = origin if began is None else evolve(origin, wave=began)
         origins = frozenset((origin.version,))
         for name, slices in reached.items():
             _merge(state, name, slices, origins)

@@ -13,9 +13,10 @@ from attrs import frozen
 
 from headwater.engine.choose import Due, blockers, ready_at
 from headwater.engine.consistency import lacking
+from headwater.engine.ration import renew
 from headwater.engine.reasons import of_origin
 from headwater.model.partition import Slice, simplified
-from headwater.model.state import State, Status, ViewState
+from headwater.model.state import Hold, Ration, State, Status, ViewState
 
 Row = list[Any]
 
@@ -80,6 +81,7 @@ def summary(state: State) -> Summary:
 
 def views(state: State, now: int) -> list[Row]:
     """One row a view, in name order."""
+    renew(state, now)
     return summary(state).rows(now)
 
 
@@ -128,6 +130,7 @@ def behind(state: State, name: str) -> list[Slice]:
 
 def waits(state: State, name: str, now: int) -> str:
     """Why a pending view does not run at this moment."""
+    renew(state, now)
     return _told(tuple(_phases(state, name)), now)
 
 
@@ -210,7 +213,17 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
         if held is None:
             yield Phase(until, "starts in", at, ", when further changes had time to join")
         else:
-            kept = f"{held.needed / 1000:.1f} s are kept for the runs of {', '.join(held.path)}"
-            promised = f"{held.path[-1]} may be {held.bound / 1000:g} s behind, of which {kept}"
-            yield Phase(until, "held for", at, f" more, so that further changes join: {promised}")
+            why = _decision(state.origins[oldest].table, held)
+            yield Phase(until, "held for", at, f" more, so that further changes join: {why}")
     yield Phase(starts, "ready")
+
+
+def _decision(table: str, held: Hold | Ration) -> str:
+    match held:
+        case Hold(bound=bound, needed=needed, path=path):
+            kept = f"{needed / 1000:.1f} s are kept for the runs of {', '.join(path)}"
+            return f"{path[-1]} may be {bound / 1000:g} s behind, of which {kept}"
+        case Ration(gap=gap, cost=cost, budget=budget, over=over):
+            waves = f"{table} changes every {gap:.0f} s, which costs {cost:.1f} core-seconds each time"
+            more = ", which is less than keeping what is promised costs" if over else ""
+            return f"{waves}, and {budget:g} a day may be spent{more}"

@@ -17,10 +17,12 @@ from headwater.algebra.dependency import forward
 from headwater.engine import queue, runs
 from headwater.engine.coverage import Reach, cover, unresolved
 from headwater.engine.policy import follows, freshness
+from headwater.engine.ration import learn_gap
 from headwater.model.action import Action, Clean
 from headwater.model.event import (
     Altered,
     Broken,
+    Budgeted,
     Changed,
     Declared,
     Dropped,
@@ -38,7 +40,7 @@ from headwater.model.event import (
     Suspended,
 )
 from headwater.model.partition import WHOLE, simplified
-from headwater.model.state import Origin, PartitionRecord, State, Status, TableRecord, ViewState
+from headwater.model.state import Budget, Origin, PartitionRecord, State, Status, TableRecord, ViewState
 
 
 def transition(state: State, event: Event) -> tuple[State, list[Action]]:
@@ -57,6 +59,8 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
             state.stale.update(state.views)
         case Hurried(version=version):
             state.hurried = max(state.hurried, version)
+        case Budgeted(core_seconds_per_day=spent, cores=cores):
+            state.budget, state.rations = None if spent is None else Budget(spent, cores), None
         case Restarted():
             for run in list(state.running.values()):
                 queue.put_back(state, run)
@@ -121,6 +125,8 @@ def _changed(state: State, event: Changed) -> None:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
     record.highest = event.version
     if not event.baseline:
+        learn_gap(record, event.at)
+        state.learned = True
         slices = tuple(seen.slice for seen in event.partitions)
         origin = Origin(event.version, event.at, event.table, event.verb, slices)
         # A view found changed was written past Headwater: it is repaired, and so is what read it.
@@ -200,6 +206,7 @@ def _reconsider(state: State, name: str) -> None:
         state.promising.discard(name)
     else:
         state.promising.add(name)
+    state.learned = True
     queue.reconsider(state, name)
 
 
@@ -208,6 +215,8 @@ def _rewire(state: State) -> None:
     state.order, state.readers = graph.order(sources), graph.readers(sources)
     state.stale |= state.views.keys() | state.free.keys()
     state.plans.clear()
+    state.slack.clear()
+    state.learned = True
     state.relations.clear()
 
 

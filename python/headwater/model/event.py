@@ -200,6 +200,16 @@ class Broken:
 
 
 @frozen
+class Budgeted:
+    """Refreshing may cost so much from now on, or what it takes if ``core_seconds_per_day`` is ``None``. A run
+    that takes a second costs ``cores`` core-seconds."""
+
+    at: int
+    core_seconds_per_day: float | None
+    cores: float = 1.0
+
+
+@frozen
 class Restarted:
     """An engine took over; what was running then is pending again."""
 
@@ -222,5 +232,6 @@ Event = (
     | Suspended
     | Resumed
     | Broken
+    | Budgeted
     | Restarted
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from enum import Enum
 
 from attrs import Factory, define, field, frozen
@@ -25,7 +26,11 @@ class Status(Enum):
 
 @frozen
 class Origin:
-    """A recorded change that starts a dependent backfill. Its identity is its version."""
+    """A recorded change that starts a dependent backfill. Its identity is its version.
+
+    ``wave``: when the oldest of those changes came that are reflected together with this one, so that their
+    promises are kept; ``None`` when nothing is promised or nobody knows (see ``engine.hold``).
+    """
 
     version: Version
     at: int
@@ -33,6 +38,7 @@ class Origin:
     verb: str
     slices: tuple[Slice, ...]
     definition: bool = False
+    wave: int | None = None
 
 
 @frozen
@@ -52,12 +58,20 @@ class PartitionRecord:
 
 @define
 class TableRecord:
-    """What was last seen of a table. ``highest`` is the highest version of any partition."""
+    """What was last seen of a table.
+
+    Attributes:
+        highest: the highest version of any partition.
+        changed_at: when its last change was found (ms).
+        gap: the mean time between its changes lately (s).
+    """
 
     schema: str = ""
     created: int = 0
     highest: Version = 0
     partitions: dict[Slice, PartitionRecord] = Factory(dict)
+    changed_at: int | None = None
+    gap: float | None = None
 
 
 @frozen
@@ -122,6 +136,45 @@ class Step:
     reads: tuple[tuple[Dependency, tuple[str, ...] | None], ...]
 
 
+@frozen
+class Hold:
+    """A decision about a change: wait ``millis``, because ``path`` of views, of which the last promises ``bound`` (ms),
+    takes ``needed`` (ms) at the stated confidence."""
+
+    millis: int
+    bound: int
+    needed: int
+    path: tuple[str, ...]
+
+
+@frozen
+class Budget:
+    """What refreshing may cost a day. A run that takes a second costs ``cores`` core-seconds."""
+
+    core_seconds: float
+    cores: float
+
+
+@frozen
+class Ration:
+    """A decision about a change: wait ``millis``, because changes of its table come every ``gap`` seconds and
+    cost ``cost`` core-seconds each, of ``budget`` a day; ``over``: what is promised costs more than that."""
+
+    millis: int
+    gap: float
+    cost: float
+    budget: float
+    over: bool
+
+
+@frozen
+class Rations:
+    """The decisions for each base table, and when they were taken (ms)."""
+
+    at: int
+    of: Mapping[str, Ration]
+
+
 @define
 class State:
     """Everything; changed only by ``transition``.
@@ -136,6 +189,10 @@ class State:
         plans: for a table, what its changes may reach (see ``engine.coverage``).
         relations: how tables at which changes start lie to one another (see ``engine.queue``).
         promising: the views that promise a freshness.
+        slack: how long changes of a view can wait for what is promised there and downstream (see ``engine.hold``).
+        budget: what refreshing may cost; ``None``: what it takes.
+        rations: how long changes wait for the budget's sake, and in ``learned`` whether something that this
+            depends on was learned since (see ``engine.ration``).
         stale, free, idle: which views can run as far as their inputs are concerned, and which need not
             because nothing they read changed, and for which that has to be found out anew (see
             ``engine.choose``).
@@ -151,10 +208,14 @@ class State:
     highest: Version = 0
     order: dict[str, int] = Factory(dict)
     readers: dict[str, tuple[str, ...]] = Factory(dict)
+    budget: Budget | None = None
     carried: Counter[Version] = field(factory=Counter, eq=False)
     relations: dict[tuple[str, str], str] = field(factory=dict, eq=False)
     plans: dict[str, tuple[Step, ...]] = field(factory=dict, eq=False)
     promising: set[str] = field(factory=set, eq=False)
+    slack: dict[str, Hold | None] = field(factory=dict, eq=False)
+    rations: Rations | None = field(default=None, eq=False)
+    learned: bool = field(default=False, eq=False)
     stale: set[str] = field(factory=set, eq=False)
     free: dict[str, tuple[Needs, ...]] = field(factory=dict, eq=False)
     idle: dict[str, tuple[Needs, Needs]] = field(factory=dict, eq=False)

@@ -5,41 +5,11 @@ Each function gives the trial of one seed. What is optimal is computed from the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random
 
-from attrs import Factory, frozen
-
-from headwater.simulate.truth import Graph, naive, reached
-
-SECOND = 1000
-
-
-@frozen
-class Trial:
-    """One seed of an experiment.
-
-    Attributes:
-        backfills: when (ms) each starts, and at which job.
-        mean, deviation: of each job's run time (ms); drawn from a normal distribution, at least 1 ms.
-        counted: the jobs whose updates count; all of them when empty.
-        labels: versions that the user gives the backfills, for the literal rules.
-        settle: how long (ms) a job waits after a change for others to join.
-        freshness: the bound (ms) that every job promises.
-        paper: the paper's counts, by method.
-    """
-
-    graph: Graph
-    backfills: tuple[tuple[int, str], ...]
-    optimal: int
-    naive: int
-    mean: Mapping[str, int]
-    deviation: Mapping[str, int]
-    counted: frozenset[str] = frozenset()
-    labels: tuple[int, ...] = ()
-    settle: Mapping[str, int] = Factory(dict)
-    freshness: int | None = None
-    paper: Mapping[str, object] = Factory(dict)
+from headwater.simulate.holding import HOLDING, holding
+from headwater.simulate.script import SECOND, Trial
+from headwater.simulate.truth import naive, reached
 
 
 def uniform_like(low: int, high: int) -> tuple[int, int]:
@@ -131,7 +101,7 @@ def pipeline(random: Random, setting: str) -> Trial:
         dict.fromkeys(graph, mean),
         dict.fromkeys(graph, deviation),
         labels=tuple(labels),
-        freshness=PIPELINE_BOUND,
+        freshness=dict.fromkeys(graph, PIPELINE_BOUND),
         paper=PIPELINE[setting],
     )
 
@@ -175,4 +145,5 @@ EXPERIMENTS = {
     "lifetime": (lifetime, tuple(LIFETIME)),
     "pipeline": (pipeline, tuple(PIPELINE)),
     "rollup": (rollup, tuple(ROLLUP)),
+    "holding": (holding, HOLDING),
 }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headwater.simulate.experiments import EXPERIMENTS, PIPELINE_BOUND, ROLLUP, SECOND
+from headwater.simulate.experiments import EXPERIMENTS, PIPELINE_BOUND, ROLLUP
+from headwater.simulate.holding import HOLDING
+from headwater.simulate.script import SECOND
 from headwater.simulate.trial import EXACT
 
 Row = Mapping[str, Any]
@@ -24,6 +26,8 @@ def goals(experiment: str, rows: Sequence[Row], seeds: int) -> list[dict[str, An
                 mine = [row for row in rows if row["method"] == method]
                 most = max(row["unneeded"]["most"] for row in mine)
                 found.append(_row(f"unneeded updates, {method}, all settings and seeds", "0", most, most == 0))
+        case "holding":
+            found += _holding(rows)
         case "pipeline":
             for row in rows:
                 if row["method"] in ("lazy, held", "eager, held"):
@@ -38,6 +42,26 @@ def goals(experiment: str, rows: Sequence[Row], seeds: int) -> list[dict[str, An
                 spread = f"{processed['least']} to {processed['most']}, mean {processed['mean']:.1f}"
                 found.append(_row(f"updates of the day, {row['setting']}", f"the paper's {paper} within", spread, met))
     return found
+
+
+def _holding(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    by = {(row["setting"], row["method"]): row for row in rows}
+    found = []
+    for setting in HOLDING:
+        held, ratio = by[setting, "eager, held"], by[setting, "ratio"]
+        found.append(_goal(f"{setting}: changes reflected later than promised, held", "0", held["missed"], 0))
+        gap, other = held["gap"]["mean"], ratio["gap"]["mean"]
+        if setting == "chain":
+            found.append(_row(f"{setting}: cost above the optimum, held", "0.0 %", _percent(gap), gap == 0))
+        else:
+            least = f"below the ratio rule's {_percent(other)}"
+            most = f"{_percent(gap)}, at most {_percent(held['gap']['most'])}"
+            found.append(_row(f"{setting}: cost above the optimum, held", least, most, gap < other))
+    return found
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def report(experiment: str, rows: Sequence[Row], seeds: int) -> dict[str, Any]:

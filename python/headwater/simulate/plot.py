@@ -1,4 +1,4 @@
-"""An experiment's updates by method as a picture."""
+"""An experiment's updates, or their cost, by method as a picture."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ matplotlib.use("Agg")  # no window, also where there is a display
 
 from matplotlib import pyplot  # noqa: E402
 
-COLOURS = {"literal": "#b04a4a", "lazy": "#8fb3d9", "group": "#6c97c4", "eager": "#2f6f4f"}
+COLOURS = {"literal": "#b04a4a", "ratio": "#b07a4a", "lazy": "#8fb3d9", "group": "#6c97c4", "eager": "#2f6f4f"}
 
 
 def draw(report: Mapping[str, Any], file: Path) -> None:
@@ -42,7 +42,8 @@ def draw(report: Mapping[str, Any], file: Path) -> None:
         label = "optimum" if place == 0 else None
         axes.plot([place - 0.4, place + 0.4], [optimum, optimum], color="#d08a2e", linewidth=2, label=label)
     axes.set_xticks(range(len(settings)), settings)
-    axes.set_ylabel("updates (mean; line: least to most)")
+    counted = "run time of all updates (s)" if report["experiment"] == "holding" else "updates"
+    axes.set_ylabel(f"{counted} (mean; line: least to most)")
     axes.set_title(f"{report['experiment']}, {report['seeds']} seeds; hatched: some seeds do not converge", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=8, frameon=False)

@@ -43,6 +43,7 @@ class Small(ABC):
     pending: dict[Job, Request] = Factory(dict)
     since: dict[Job, int] = Factory(dict)
     running: dict[Job, Request] = Factory(dict)
+    ends: dict[Job, int] = Factory(dict)
     made: dict[Job, int] = Factory(dict)
     duplicates: Counter[str] = Factory(Counter)
     readers: dict[Job, list[Job]] = Factory(dict)
@@ -127,7 +128,8 @@ class Small(ABC):
         self.running[job] = request
         self.runs[job] += 1
         reflects = self.truth.read(job)
-        self._agenda.at(self._agenda.now + self.duration(job), lambda: self._publish(request, reflects))
+        self.ends[job] = self._agenda.now + self.duration(job)
+        self._agenda.at(self.ends[job], lambda: self._publish(request, reflects))
 
     def _publish(self, request: Request, reflects: frozenset[int]) -> None:
         job = request.job

@@ -12,21 +12,30 @@ from attrs import frozen
 
 from headwater.engine.hold import QUANTILE
 from headwater.model.state import Took
-from headwater.simulate.experiments import EXPERIMENTS, Trial
+from headwater.simulate.experiments import EXPERIMENTS
+from headwater.simulate.ratio import Ratio
+from headwater.simulate.script import Trial
 from headwater.simulate.small import Lazy, Literal, Small
 from headwater.simulate.world import World
 
-EXACT = ("lazy", "group", "eager", "lazy, held", "eager, held")
+EXACT = ("lazy", "group", "ratio", "eager", "lazy, held", "eager, held")
 """Methods that must converge; ``eager`` is the product's core, which is its default."""
 
 
 @frozen
 class Outcome:
-    """One trial by one method. ``slowest`` (ms) is the longest time a backfill took to reach everything."""
+    """One trial by one method.
+
+    Attributes:
+        processed: the cost of the updates, which is their number where each costs 1.
+        slowest: the longest time a backfill took to reach everything (ms).
+        missed: the backfills that something promised reflected too late.
+    """
 
     processed: int
     converged: bool
     slowest: int
+    missed: int
     duplicates: Counter[str]
 
 
@@ -37,6 +46,8 @@ def methods(experiment: str) -> tuple[str, ...]:
             return ("literal", "literal, held", "lazy", "lazy, held", "eager", "eager, held")
         case "rollup":
             return ("eager",)
+        case "holding":
+            return ("eager", "ratio", "eager, held")
         case _:
             return ("literal", "lazy", "group", "eager")
 
@@ -56,8 +67,10 @@ def run(trial: Trial, method: str, random: Random) -> Outcome:
         else:
             world.backfill(at, job)
     world.run()
-    processed = sum(count for job, count in world.runs.items() if not trial.counted or job in trial.counted)
-    return Outcome(processed, world.truth.converged(), world.truth.slowest(), world.duplicates)
+    counted = {job: count for job, count in world.runs.items() if not trial.counted or job in trial.counted}
+    processed = sum(count * trial.cost.get(job, 1) for job, count in counted.items())
+    truth = world.truth
+    return Outcome(processed, truth.converged(), truth.slowest(), truth.missed(trial.freshness), world.duplicates)
 
 
 def plays(experiment: str) -> list[tuple[Any, str]]:
@@ -89,16 +102,18 @@ def summary(setting: Any, method: str, played: list[tuple[Trial, Outcome]]) -> d
         "processed": _spread([outcome.processed for _, outcome in played]),
         "optimal": _spread([trial.optimal for trial, _ in played]),
         "unneeded": _spread(unneeded),
+        "gap": _spread([outcome.processed / trial.optimal - 1 for trial, outcome in played]),
         "optimal_seeds": sum(each == 0 for each in unneeded),
         "converged": all(outcome.converged for _, outcome in played),
         "converged_seeds": sum(outcome.converged for _, outcome in played),
+        "missed": sum(outcome.missed for _, outcome in played),
         "slowest_seconds": max(outcome.slowest for _, outcome in played) / 1000,
         "duplicates": {kind: count / len(played) for kind, count in sorted(duplicates.items())},
         "paper": {key: value for key, value in trial.paper.items() if key in (method, "naive")},
     }
 
 
-def _spread(values: list[int]) -> dict[str, float]:
+def _spread(values: list[float]) -> dict[str, float]:
     return {"mean": statistics.fmean(values), "least": min(values), "most": max(values)}
 
 
@@ -107,13 +122,15 @@ def _core(trial: Trial, duration: Callable[[str], int], held: bool) -> World:
     took = {}
     if held:
         for job in trial.graph:
-            properties[job]["freshness"] = f"{trial.freshness} milliseconds"
+            properties[job]["freshness"] = f"{trial.freshness[job]} milliseconds"
             took[job] = Took(trial.mean[job] / 1000, (trial.deviation[job] / 1000) ** 2)
     return World(trial.graph, duration, took, properties)
 
 
 def _small(trial: Trial, duration: Callable[[str], int], kind: str, held: bool) -> Small:
-    hold = trial.freshness - _critical(trial) if held else 0
+    if kind == "ratio":
+        return Ratio(trial.graph, duration, takes=trial.mean, bounds=trial.freshness)
+    hold = min(trial.freshness.values()) - _critical(trial) if held else 0
     expects = Counter(job for _, job in trial.backfills) if kind == "group" else Counter()
     return (Literal if kind == "literal" else Lazy)(trial.graph, duration, hold, expects)
 

@@ -21,6 +21,7 @@ class Truth:
     Attributes:
         asked: of each job, the backfills that started there; ``of`` is the other way round.
         at, done: when each backfill was asked for, and when a job first reflected it last.
+        first: when each job first reflected each backfill.
     """
 
     graph: Graph
@@ -29,6 +30,7 @@ class Truth:
     of: dict[Backfill, Job] = Factory(dict)
     at: dict[Backfill, int] = Factory(dict)
     done: dict[Backfill, int] = Factory(dict)
+    first: dict[tuple[Job, Backfill], int] = Factory(dict)
     _above: dict[Job, frozenset[Job]] = Factory(dict)
 
     def __attrs_post_init__(self) -> None:
@@ -52,6 +54,7 @@ class Truth:
     def publish(self, job: Job, reflects: frozenset[Backfill], now: int) -> None:
         for backfill in reflects - self.reflects.get(job, NONE):
             self.done[backfill] = now
+            self.first.setdefault((job, backfill), now)
         self.reflects[job] = reflects
 
     def converged(self) -> bool:
@@ -64,6 +67,16 @@ class Truth:
     def slowest(self) -> int:
         """The longest time from a backfill to the last job that reflects it."""
         return max((self.done.get(each, at) - at for each, at in self.at.items()), default=0)
+
+    def missed(self, bounds: Mapping[Job, int]) -> int:
+        """The backfills that some job reflected later than it promises (ms)."""
+        return len(
+            {
+                backfill
+                for (job, backfill), first in self.first.items()
+                if job in bounds and first > self.at[backfill] + bounds[job]
+            }
+        )
 
 
 def ancestors(graph: Graph) -> dict[Job, frozenset[Job]]:
@@ -83,11 +96,12 @@ def reached(graph: Graph, jobs: Iterable[Job]) -> set[Job]:
     return found
 
 
-def naive(graph: Graph, jobs: Iterable[Job]) -> int:
-    """The runs when every publication triggers every reader: the paths from each backfilled job."""
+def naive(graph: Graph, jobs: Iterable[Job], cost: Mapping[Job, int] | None = None) -> int:
+    """The cost of the runs, or their number, when every publication triggers every reader: one for each path
+    from each backfilled job."""
     paths: dict[Job, int] = dict.fromkeys(graph, 0)
     for job in jobs:
         paths[job] += 1
     for job, inputs in graph.items():
         paths[job] += sum(paths[each] for each in inputs)
-    return sum(paths.values())
+    return sum(count * (cost[job] if cost else 1) for job, count in paths.items())

@@ -23,9 +23,9 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headwater.model.error import HeadwaterError, JournalError, StoreError
-from headwater.model.event import Requested
+from headwater.model.event import Budgeted, Requested
 from headwater.model.partition import Slice
-from headwater.model.state import State
+from headwater.model.state import Budget, State
 from headwater.runtime import Runtime, SystemClock
 from headwater.spark import place
 from headwater.spark.adopt import adopt
@@ -59,6 +59,8 @@ class Engine:
         conf = dict(session.sparkContext.getConf().getAll())
         settings = Settings.of(conf)
         self._check = settings.check
+        cores = float(session.sparkContext.defaultParallelism)
+        self._budget = None if settings.budget is None else Budget(settings.budget, cores)
         self.shim = Shim(session)
         self.sessions = Sessions(session)
         self._path = place.store_path(session, conf)
@@ -148,6 +150,7 @@ class Engine:
         while True:
             wake = self._guarded(self.runtime.step)
             self._guarded(self._obey)
+            self._guarded(self._keep_to_budget)
             pause = HEARTBEAT if wake is None else (wake - self.runtime.clock.now()) / 1000
             time.sleep(min(max(pause, 0.02), HEARTBEAT))
 
@@ -167,6 +170,19 @@ class Engine:
         self._cancelled = {view: run for view, run in self._cancelled.items() if running.get(view) == run}
         for view in self._cancelled:
             self.warehouse.cancel(view)
+
+    def _keep_to_budget(self) -> None:
+        """Records this application's budget when it is the one that refreshes."""
+        mine = self._budget
+
+        def event(state: State, _version: int) -> Budgeted | None:
+            if state.budget == mine:
+                return None
+            now = self.runtime.clock.now()
+            return Budgeted(now, None) if mine is None else Budgeted(now, mine.core_seconds, mine.cores)
+
+        if self.runtime.leads and self.runtime.state.budget != mine:
+            self.runtime.record(event)
 
     def _backfill(self, asked: Mapping[str, Any]) -> None:
         slices = tuple(Slice.of(each) for each in asked["slices"])

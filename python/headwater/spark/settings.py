@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from attrs import frozen
@@ -21,11 +22,13 @@ class Settings:
         role: ``auto`` reports and refreshes; ``report`` leaves refreshing to another engine on the store.
         tracks: how many refreshes run side by side.
         check: seconds between two looks at everything.
+        budget: core-seconds a day that refreshing may cost; ``None``: what it takes.
     """
 
     role: str
     tracks: int
     check: float
+    budget: float | None = None
 
     @classmethod
     def of(cls, conf: Mapping[str, str]) -> Settings:
@@ -41,13 +44,22 @@ class Settings:
         role = given.get("role", "auto").lower()
         if role not in ROLES:
             raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
-        return cls(role, _number(given.get("tracks", "2")), _seconds(given.get("check.interval", "1 minute")))
+        check = _seconds(given.get("check.interval", "1 minute"))
+        return cls(role, _number(given.get("tracks", "2")), check, _budget(given.get("budget")))
 
 
 def _number(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise StatementError(f"{PREFIX}tracks is '{text}'; it is a whole number from 1 on")
     return int(text)
+
+
+def _budget(text: str | None) -> float | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) == 0:
+        raise StatementError(f"{PREFIX}budget is '{text}'; it is a positive number of core-seconds a day, such as 3600")
+    return float(text)
 
 
 def _seconds(text: str) -> float:

@@ -1,0 +1,77 @@
+"""What a budget allots to the changes of each base table: how long they wait (``engine.budget``).
+
+A wave is everything that a change of one table reaches. Its cost is what the runs of these views took
+lately, and its gap the mean time between changes of the table lately. Where tables meet downstream, their
+waves may come in one run, which the plan does not count on: it spends less than it could, never more.
+A view that has not run yet counts nothing, and a table that changed just once is not held.
+
+The plan is made anew when something that it depends on was learned, at most once a minute.
+"""
+
+from __future__ import annotations
+
+from headwater.engine.budget import DAY, Wave, allocate
+from headwater.engine.coverage import plan
+from headwater.engine.hold import spare
+from headwater.model.state import Ration, Rations, State, TableRecord
+
+FORGETTING = 0.1
+"""The weight of the newest gap in the mean. Random gaps vary much, so it is less than for run times."""
+
+MADE_ANEW = 60_000
+"""The shortest time between two plans (ms)."""
+
+LONGEST = DAY
+"""How long a change waits at most, however small the budget (s): a budget for a day is for one refresh a day."""
+
+
+def learn_gap(record: TableRecord, at: int) -> None:
+    """Notes that a table changed."""
+    if record.changed_at is not None and at > record.changed_at:
+        seconds = (at - record.changed_at) / 1000
+        record.gap = seconds if record.gap is None else record.gap + FORGETTING * (seconds - record.gap)
+    record.changed_at = at
+
+
+def renew(state: State, now: int) -> None:
+    """Brings ``state.rations`` up to date, if there is a budget and it is time."""
+    known = state.rations
+    if state.budget is None:
+        state.rations = None
+    elif known is None or (state.learned and now >= known.at + MADE_ANEW):
+        state.rations, state.learned = _rations(state, now), False
+
+
+def ration(state: State, table: str) -> Ration | None:
+    """How long changes of a table wait for the budget's sake; ``None`` without a budget, or when nobody knows
+    how often it changes."""
+    return None if state.rations is None else state.rations.of.get(table)
+
+
+def _rations(state: State, now: int) -> Rations:
+    waves = {
+        table: Wave(record.gap, _cost(state, table), longest=_longest(state, table))
+        for table, record in state.tables.items()
+        if record.gap is not None and table not in state.views
+    }
+    found = allocate(waves, state.budget.core_seconds)
+    return Rations(
+        now,
+        {
+            table: Ration(
+                round(1000 * hold), waves[table].gap, waves[table].cost, state.budget.core_seconds, found.over
+            )
+            for table, hold in found.holds.items()
+        },
+    )
+
+
+def _cost(state: State, table: str) -> float:
+    """Core-seconds of refreshing all that a change of a table reaches."""
+    runs = (state.views[step.view].took for step in plan(state, table))
+    return state.budget.cores * sum(took.mean for took in runs if took is not None)
+
+
+def _longest(state: State, table: str) -> float:
+    bound = spare(state, state.readers.get(table, ())) if state.promising else None
+    return LONGEST if bound is None else min(LONGEST, bound / 1000)
