@@ -1,0 +1,68 @@
+"""What early cutoff costs a refresh: counting and hashing the rows in the pass that writes them.
+
+Views of one query, one with ``headwater.cutoff`` on and one off, take turns at being refreshed in full. A wide
+view that only copies its source is the worst case: nothing but reading and writing stands beside the hashes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.harness import Goal, Worker, console, extension, main, ratio, scratch, spread
+
+LINES = """CREATE TABLE lines USING parquet PARTITIONED BY (month) AS
+SELECT id, id % 9973 AS part, id % 97 AS supplier, CAST(id % 50 AS DECIMAL(12, 2)) AS quantity,
+    CAST(id % 100000 AS DECIMAL(12, 2)) / 7 AS price, rand(1) AS discount, concat('comment number ', id) AS comment,
+    element_at(array('AIR', 'RAIL', 'SHIP', 'TRUCK'), CAST(id % 4 + 1 AS INT)) AS mode,
+    add_months(DATE '1996-01-01', CAST(id % 12 AS INT)) AS month
+FROM range({rows})"""
+QUERIES = {
+    "copied": "SELECT * FROM lines",
+    "aggregated": "SELECT part, mode, sum(quantity) AS quantity, sum(price) AS price, count(*) AS n, month "
+    "FROM lines GROUP BY part, mode, month",
+}
+
+
+def run(quick: bool) -> dict[str, Any]:
+    rows, rounds = (200_000, 2) if quick else (4_000_000, 9)
+    with scratch() as place:
+        worker = Worker(place / "spark", extension())
+        worker.run(LINES.format(rows=rows))
+        figures = {name: _measured(worker, name, query, rounds) for name, query in QUERIES.items()}
+        worker.close()
+    goals = [
+        Goal(
+            f"a refresh with early cutoff, against one without, {name}",
+            "<= +3 %",
+            f"{each['ratio']['median'] - 1:+.1%} (rounds {each['ratio']['min'] - 1:+.1%} to "
+            f"{each['ratio']['max'] - 1:+.1%})",
+            each["ratio"]["median"] <= 1.03,
+        )
+        for name, each in figures.items()
+    ]
+    return {"rows": rows, **figures, "goals": goals}
+
+
+def _measured(worker: Worker, name: str, query: str, rounds: int) -> dict[str, Any]:
+    for cutoff in ("on", "off"):
+        worker.run(
+            f"CREATE MATERIALIZED VIEW {name}_{cutoff} PARTITIONED BY (month) "
+            f"TBLPROPERTIES ('headwater.cutoff' = '{cutoff}') AS {query}"
+        )
+    seconds: dict[str, list[float]] = {"on": [], "off": []}
+    for each in range(rounds + 1):
+        for cutoff in ("on", "off") if each % 2 else ("off", "on"):
+            worker.run(f"REFRESH MATERIALIZED VIEW {name}_{cutoff} FULL")
+            took = worker.rows(f"SHOW REFRESHES FOR {name}_{cutoff} LIMIT 1")[0][8]
+            if each:  # the first is for the JVM to warm up
+                seconds[cutoff].append(took)
+        console.print(f"{name}: round {each} of {rounds}")
+    return {
+        "on": spread(seconds["on"]),
+        "off": spread(seconds["off"]),
+        "ratio": ratio(seconds["on"], seconds["off"]),
+    }
+
+
+if __name__ == "__main__":
+    main(run, __doc__)
