@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import wrong
+from reference import backward, disordered, lost, repeated, wrong
 from strategies import examples, graphs, kept, machine, play, scripts
 
 picks = st.lists(st.integers(0, 100), min_size=1, max_size=8)
@@ -47,3 +47,15 @@ def test_views_are_kept_while_runs_are_longer_than_any_patience(graph, script, l
     kept(made)
     made.settle()
     assert not wrong(made)
+
+
+@examples(12)
+@given(graph=graphs(30), script=scripts(60), pick=picks)
+def test_all_laws_hold_on_graphs_of_up_to_thirty_views(graph, script, pick):
+    made = machine(graph)
+    play(made, graph, script)
+    kept(made)
+    made.drain(pick)
+    made.settle()
+    assert not wrong(made) and not lost(made) and not made.state.origins
+    assert not disordered(made) and not backward(made) and not repeated(made)

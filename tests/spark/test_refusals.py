@@ -86,6 +86,7 @@ def test_query_that_a_view_cannot_have(shop: SparkSession, name: str) -> None:
 CLAUSES = {
     "unknown property": ("TBLPROPERTIES ('headwater.freshnes' = '1 hour')", ["did you mean 'headwater.freshness'?"]),
     "far from any property": ("TBLPROPERTIES ('headwater.xyz' = '1')", ["'headwater.xyz'", "headwater.freshness"]),
+    "negative": ("TBLPROPERTIES ('headwater.freshness' = '-5 minutes')", ["'headwater.freshness'", "'-5 minutes'"]),
     "duration": ("TBLPROPERTIES ('headwater.freshness' = 'soon')", ["'headwater.freshness'", "'soon'", "'10 minutes'"]),
     "negative duration": ("TBLPROPERTIES ('headwater.retain' = '-1 hour')", ["'headwater.retain'", "'-1 hour'"]),
     "fill": ("TBLPROPERTIES ('headwater.fill' = 'perhaps')", ["'headwater.fill'", "'perhaps'", "now, later"]),

@@ -83,6 +83,15 @@ def test_entries_come_back_in_order_and_survive_reopening(path, store):
     again.close()
 
 
+def test_a_version_from_the_future_names_its_position(path, store):
+    entry = store.append(lambda version: Hurried(5, version), 5, 0)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE meta SET highest = 4")
+    with pytest.raises(JournalError, match="from the future: the highest ever given is 4") as caught:
+        list(store.read())
+    assert caught.value.position == entry.seq
+
+
 def test_a_malformed_entry_names_its_position(path, store):
     store.append(restarted(), 1, 0)
     store.append(restarted(), 1, 1)

@@ -124,13 +124,18 @@ class SqlStore:
         """The journal's entries above ``after``, in order.
 
         Raises:
-            JournalError: an entry is malformed; it says which.
+            JournalError: an entry is malformed, or of a version that this store never gave; it says which.
         """
         with self._read() as connection:
             rows = connection.execute(
-                sa.select(journal.c.seq, journal.c.body).where(journal.c.seq > after).order_by(journal.c.seq)
+                sa.select(journal.c.seq, journal.c.version, journal.c.body)
+                .where(journal.c.seq > after)
+                .order_by(journal.c.seq)
             ).all()
-        for seq, body in rows:
+            highest = connection.scalar(sa.select(meta.c.highest))
+        for seq, version, body in rows:
+            if version is not None and version > highest:
+                raise JournalError(seq, f"version {version} is from the future: the highest ever given is {highest}")
             yield _entry(seq, body)
 
     def history(self, view: str | None = None, limit: int | None = None, ended_after: int | None = None) -> list[Entry]:
