@@ -14,6 +14,8 @@ __version__ = "0.1.0"
 _WHERE = {
     "Engine": "headwater.embed",
     "table": "headwater.embed",
+    "job": "headwater.jobs",
+    "register": "headwater.spark.register",
     "Windowed": "headwater.model.dependency",
     "Computed": "headwater.model.dependency",
     "Slice": "headwater.model.partition",

@@ -14,7 +14,8 @@ from headwater.algebra import graph
 from headwater.engine import report
 from headwater.engine.consistency import Verdict, horizontal, vertical
 from headwater.engine.history import REFRESHES
-from headwater.model.dependency import Dependency, Expression, Occurrence, Same
+from headwater.model.calendar import Window
+from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import Changed, Declared, Dropped, Observed
 from headwater.model.partition import WHOLE, Slice, Value
@@ -26,15 +27,27 @@ from headwater.store.sql import SqlStore
 from headwater.waiting import Waiting
 
 
-def table(name: str, /, **columns: str | Expression) -> Dependency:
+def table(name: str, /, **columns: str | Window | Expression) -> Dependency:
     """How a derived table reads a table: for each of its own partition columns, the source's partition
     column that it equals, or a window over one. A column that is left out may hold anything, so a change
     reaches all its values.
 
         table("daily", month=Windowed("day", MONTH.days()))
+
+    In a job, ``partition=window`` maps its only partition column to the table's.
     """
-    bound = {column: Same(each) if isinstance(each, str) else each for column, each in columns.items()}
+    bound = {column: _expression(each) for column, each in columns.items()}
     return Dependency(name, (Occurrence(tuple(bound.items())),), stated=True)
+
+
+def _expression(each: str | Window | Expression) -> Expression:
+    match each:
+        case str():
+            return Same(each)
+        case Window():
+            return Windowed("", each)
+        case _:
+            return each
 
 
 class Engine:

@@ -90,7 +90,7 @@ class Declarations:
         view, why = definition.view, "was created" if done == "created" else "was redefined"
         since = self.runtime.seq
         event = self.runtime.change(view, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
-        if definition.option("fill", "now") == "later":
+        if message.get("later") or definition.option("fill", "now") == "later":
             return [[f"{view} is declared; it is filled in the background"]]
         self.waiting.hurry()
         rows = self.waiting.until_view_fresh(view, event.version, since=since, token=message["id"])

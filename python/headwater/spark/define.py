@@ -12,6 +12,7 @@ from headwater.algebra.derive import Derivation, derive
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.error import AnalysisFailed, DefinitionError
 from headwater.model.view import Column, Definition
+from headwater.spark import jobs
 from headwater.spark.fingerprint import digest, fingerprint
 from headwater.spark.options import check_properties, stated
 from headwater.spark.sessions import Sessions
@@ -68,6 +69,8 @@ class Analyst:
         try:
             return self.analysed(definition)
         except AnalysisFailed as error:
+            if jobs.is_job(definition):
+                raise
             # The user's own session could analyse it, so it knows something that others do not.
             raise DefinitionError(
                 "TEMPORARY",
@@ -83,6 +86,8 @@ class Analyst:
             AnalysisFailed: Spark cannot analyse the query any more.
         """
         view = definition.view
+        if jobs.is_job(definition):
+            return jobs.analysed(definition, self._sessions.fresh(definition))
         try:
             description = self._shim.describe(self._sessions.fresh(definition), definition.query)
         except PySparkException as error:

@@ -58,7 +58,7 @@ class Engine:
     def __init__(self, session: SparkSession) -> None:
         conf = dict(session.sparkContext.getConf().getAll())
         settings = Settings.of(conf)
-        self._check = settings.check
+        self._check, self._jobs = settings.check, settings.jobs
         cores = float(session.sparkContext.defaultParallelism)
         self._budget = None if settings.budget is None else Budget(settings.budget, cores)
         self.shim = Shim(session)
@@ -196,6 +196,8 @@ class Engine:
     def _observe(self) -> None:
         """Looks where hints point, and at everything at the start and every so often."""
         self._guarded(lambda: adopt(self.runtime, self.shim, self.analyst, self.observer))
+        for module in self._jobs:
+            self._guarded(lambda module=module: self.statements.declare_jobs(module))
         self._ready.set()
         self._guarded(self.observer.check)
         checked = time.monotonic()

@@ -37,7 +37,7 @@ PROPERTIES: Mapping[str, Callable[[str], object]] = {
 }
 """The view properties ``headwater.<name>``, each with a check of its value."""
 
-SETTINGS = ("store", "role", "wait", "wait.timeout", "tracks", "budget", "python", "check.interval", "internal")
+SETTINGS = ("store", "role", "wait", "wait.timeout", "tracks", "budget", "python", "check.interval", "jobs", "internal")
 """The session settings ``spark.headwater.<name>``."""
 
 

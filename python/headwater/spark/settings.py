@@ -23,12 +23,14 @@ class Settings:
         tracks: how many refreshes run side by side.
         check: seconds between two looks at everything.
         budget: core-seconds a day that refreshing may cost; ``None``: what it takes.
+        jobs: the modules whose jobs are declared at start.
     """
 
     role: str
     tracks: int
     check: float
     budget: float | None = None
+    jobs: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, conf: Mapping[str, str]) -> Settings:
@@ -45,7 +47,8 @@ class Settings:
         if role not in ROLES:
             raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
         check = _seconds(given.get("check.interval", "1 minute"))
-        return cls(role, _number(given.get("tracks", "2")), check, _budget(given.get("budget")))
+        modules = tuple(each.strip() for each in given.get("jobs", "").split(",") if each.strip())
+        return cls(role, _number(given.get("tracks", "2")), check, _budget(given.get("budget")), modules)
 
 
 def _number(text: str) -> int:

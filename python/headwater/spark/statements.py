@@ -20,7 +20,7 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Status
 from headwater.model.view import Definition, pairs
 from headwater.runtime import Runtime
-from headwater.spark import catalog, sql, syntax
+from headwater.spark import catalog, jobs, sql, syntax
 from headwater.spark.declare import Answer, Declarations
 from headwater.spark.define import Analyst, first_line
 from headwater.spark.names import Names
@@ -62,6 +62,17 @@ class Statements:
                     return self._say(syntax.parse(message["kind"], message["text"]), message)
         except PySparkException as error:
             raise StatementError(first_line(error)) from error
+
+    def declare_jobs(self, module: str) -> None:
+        """Declares what the jobs of a module make, and leaves them to be filled.
+
+        Raises:
+            HeadwaterError: the module cannot be imported, or a job is refused.
+        """
+        session = {"catalog": "spark_catalog", "database": "default", "settings": {}}
+        for job in jobs.jobs_in(module):
+            for message in jobs.messages(job, session):
+                self._declarations.create({**message, "id": None, "later": True})
 
     # --- statements
 

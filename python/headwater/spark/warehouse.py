@@ -20,7 +20,7 @@ from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import Run
 from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
-from headwater.spark import catalog, sql
+from headwater.spark import catalog, jobs, sql
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 
@@ -67,7 +67,7 @@ class SparkWarehouse:
         try:
             if not session.catalog.tableExists(sql.quoted(definition.view)):
                 catalog.create(session, definition)
-            frame = self._frame(session, definition, run.slices)
+            frame = self._frame(session, definition, run)
             return self._write(launch, frame)
         except (PySparkException, Py4JError) as error:
             raise _translated(run, error) from error
@@ -126,18 +126,20 @@ class SparkWarehouse:
         self.reshaped(launch.run.view)
         return answer
 
-    def _frame(self, session: SparkSession, definition: Definition, slices: Sequence[Slice]) -> DataFrame:
+    def _frame(self, session: SparkSession, definition: Definition, run: Run) -> DataFrame:
         for source in (*definition.sources, *definition.through):
             if source.startswith("path:"):
                 session.catalog.refreshByPath(source.removeprefix("path:"))
             else:
                 session.catalog.refreshTable(sql.quoted(source))
-        names = [column.name for column in definition.columns]
-        frame = session.sql(definition.query).toDF(*names)
+        if jobs.is_job(definition):
+            frame = jobs.frame(session, definition, run)
+        else:
+            frame = session.sql(definition.query).toDF(*(column.name for column in definition.columns))
         frame = frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))
-        if WHOLE not in slices:
+        if WHOLE not in run.slices:
             types = {column.name: column.type for column in definition.columns}
-            frame = frame.where(sql.predicate(slices, types))
+            frame = frame.where(sql.predicate(run.slices, types))
         return frame
 
     def _write(self, launch: Launch, frame: DataFrame) -> Written:

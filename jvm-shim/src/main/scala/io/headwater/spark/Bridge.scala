@@ -92,6 +92,13 @@ object Bridge {
     }
   }
 
+  /** Sends a `create` message that another program wrote, and waits: the rows of the answer. */
+  def create(session: SparkSession, json: String): String = {
+    val body = parse(json).asInstanceOf[JObject]
+    val said = JObject(body.obj.filterNot { case (key, _) => Set("type", "session").contains(key) })
+    compact(render(ask(session, "create", said) \ "rows"))
+  }
+
   private def abandon(id: Long, sent: String): Unit =
     if (!outbox.contains(sent)) tell("abandoned", JObject("id" -> JLong(id)))
 

@@ -1,0 +1,102 @@
+"""Derived tables that are computed by Python functions, kept fresh like views in SQL ([Xu23] §2.1).
+
+    @job(outputs=["weekly"], columns="week DATE, total BIGINT", partition=WEEK,
+         deps=[table("daily", partition=WEEK.days())])
+    def weekly(spark, partitions, inputs):
+        return spark.table("daily").groupBy(...)
+
+A function gets a session, the partitions to make, as a list of mappings from partition column to value (a column
+that is left out may have any value), and the version of each source. It returns a frame with the declared
+columns; rows of other partitions than those asked for are left out. What it reads of its sources must be what
+its ``deps`` say, or changes are missed: Headwater does not look into it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from headwater.model.calendar import Unit, Window
+from headwater.model.dependency import Dependency
+from headwater.model.error import DefinitionError
+from headwater.model.view import Pairs, pairs
+
+Function = Callable[..., Any]
+PREFIX = "python "
+"""What the query of a view begins with that is computed by a function; its module and name follow."""
+
+
+@frozen
+class Job:
+    """A function and what it makes.
+
+    Attributes:
+        name: ``module:function``, by which it is imported.
+        outputs: the tables it makes, each in runs of its own, for which the function is told ``output``
+            if it has several.
+        columns: the columns of each output, as in ``CREATE TABLE``.
+        partition: the partition columns, each with the unit of its periods, or ``None`` if it has none.
+        deps: what it reads.
+        properties: as after ``TBLPROPERTIES``.
+    """
+
+    name: str
+    function: Function = field(eq=False)
+    outputs: tuple[str, ...]
+    columns: str
+    partition: tuple[tuple[str, Unit | None], ...]
+    deps: tuple[Dependency, ...]
+    properties: Pairs = field(default=(), converter=pairs)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """The function itself, for tests of it."""
+        return self.function(*arguments, **named)
+
+    @property
+    def query(self) -> str:
+        return PREFIX + self.name
+
+    @property
+    def fingerprint(self) -> str:
+        """It differs when the function's source or the declaration does: that is a change of what it means."""
+        said = repr((inspect.getsource(self.function), self.outputs, self.columns, self.partition, self.deps))
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def job(
+    *,
+    outputs: Sequence[str],
+    columns: str,
+    deps: Sequence[Dependency],
+    partition: Window | Mapping[str, Window | None] | None = None,
+    properties: Mapping[str, str] | None = None,
+) -> Callable[[Function], Job]:
+    """Makes a job of a function; ``headwater.register`` or ``spark.headwater.jobs`` declares it.
+
+    ``partition`` is the unit of the only partition column, which is called like it (``week`` for ``WEEK``), or
+    names partition columns, each with its unit or ``None``. In ``deps``, ``table(name, partition=window)`` maps
+    the only partition column to that of the source.
+
+    Raises:
+        DefinitionError: there is no output, or a partition is not a plain unit.
+    """
+
+    def made(function: Function) -> Job:
+        name = f"{function.__module__}:{function.__qualname__}"
+        if not outputs:
+            raise DefinitionError("JOB", f"{name} makes nothing; name its tables in outputs")
+        if isinstance(partition, Window):
+            units: Mapping[str, Window | None] = {partition.of.value.lower(): partition}
+        else:
+            units = partition or {}
+        for column, window in units.items():
+            if window is not None and window.steps:
+                raise DefinitionError("UNITS", f"{name}: partition {column} is {window}; name a unit such as DAY")
+        by = tuple((column, None if window is None else window.of) for column, window in units.items())
+        return Job(name, function, tuple(outputs), columns, by, tuple(deps), properties or {})
+
+    return made

@@ -1,0 +1,211 @@
+"""Jobs in a Spark application: found by name, checked when they are declared, and run."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from attrs import evolve
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headwater.algebra.notation import spell_window
+from headwater.jobs import PREFIX, Job
+from headwater.model.calendar import Unit
+from headwater.model.dependency import Dependency, Windowed
+from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
+from headwater.model.partition import Slice
+from headwater.model.state import Run
+from headwater.model.view import Column, Definition
+
+PARTITION = "partition"
+"""In ``table(name, partition=window)``: the only partition column of the job, and of the source."""
+
+
+def is_job(definition: Definition) -> bool:
+    return definition.query.startswith(PREFIX)
+
+
+def find(query: str) -> Job:
+    """The job that the query of a view names.
+
+    Raises:
+        AnalysisFailed: it cannot be imported here.
+    """
+    name = query.removeprefix(PREFIX).strip()
+    module, _, function = name.partition(":")
+    try:
+        found = import_module(module)
+        for part in function.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # whatever a module of a user's raises while it is imported
+        raise AnalysisFailed(
+            f"the job {name} cannot be imported ({type(error).__name__}: {error}); put its module on the PYTHONPATH "
+            "of the driver"
+        ) from error
+    if not isinstance(found, Job):
+        raise AnalysisFailed(f"{name} is not a job; decorate it with @headwater.job")
+    return found
+
+
+def jobs_in(module: str) -> list[Job]:
+    """The jobs that a module defines.
+
+    Raises:
+        AnalysisFailed: it cannot be imported, or defines none.
+    """
+    try:
+        members = vars(import_module(module)).values()
+    except Exception as error:  # as above
+        raise AnalysisFailed(
+            f"spark.headwater.jobs: {module} cannot be imported ({type(error).__name__}: {error}); put it on the "
+            "PYTHONPATH of the driver"
+        ) from error
+    found = [each for each in members if isinstance(each, Job) and each.name.startswith(f"{module}:")]
+    if not found:
+        raise AnalysisFailed(f"spark.headwater.jobs: {module} has no function with @headwater.job")
+    return found
+
+
+def messages(job: Job, session: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """For each output the message that declares it, as ``CREATE OR REPLACE MATERIALIZED VIEW`` sends one."""
+    for output in job.outputs:
+        name = output.split(".")
+        yield {
+            "type": "create",
+            "name": ["spark_catalog", *([session["database"]] if len(name) == 1 else []), *name],
+            "columns": [],
+            "partitioning": [column for column, _ in job.partition],
+            "format": None,
+            "comment": None,
+            "properties": dict(job.properties),
+            "query": job.query,
+            "if_not_exists": False,
+            "or_replace": True,
+            "temporary": [],
+            "session": session,
+        }
+
+
+def analysed(definition: Definition, session: SparkSession) -> Definition:
+    """The definition of a job's output, with columns, fingerprint and dependencies as declared.
+
+    Raises:
+        AnalysisFailed: the job or a table that it depends on is not there.
+        DefinitionError: it names a column that is not there, or its units do not fit together.
+    """
+    job, view = find(definition.query), definition.view
+    columns = _columns(view, job)
+    by_name = {column.name.lower(): column for column in columns}
+    for name, _ in job.partition:
+        if name.lower() not in by_name:
+            raise DefinitionError("PARTITIONING", f"{view} is partitioned by {name}, which is none of its columns")
+    return evolve(
+        definition,
+        columns=columns,
+        partitioned_by=tuple(by_name[name.lower()].name for name, _ in job.partition),
+        fingerprint=job.fingerprint,
+        dependencies=tuple(_dependency(definition, job, each, by_name, session) for each in job.deps),
+    )
+
+
+def frame(session: SparkSession, definition: Definition, run: Run) -> DataFrame:
+    """What the function returns for a run.
+
+    Raises:
+        RefreshFailed: it raised, with its traceback; or returned something else than a frame of the columns.
+    """
+    job = find(definition.query)
+    partitions = [dict(each.bound) for each in run.slices if each != Slice()] or [{}]
+    told = {"output": definition.view} if len(job.outputs) > 1 else {}
+    try:
+        made = job.function(session, partitions, dict(run.inputs), **told)
+    except Exception as error:  # a job may raise anything; what it was for stays pending
+        raise RefreshFailed(f"{run.view}: the job {job.name} raised\n{_trace(error)}") from error
+    if not isinstance(made, DataFrame):
+        raise RefreshFailed(f"{run.view}: the job {job.name} returned {type(made).__name__}, not a DataFrame")
+    missing = {each.name.lower() for each in definition.columns} - {each.lower() for each in made.columns}
+    if missing:
+        raise RefreshFailed(f"{run.view}: the job {job.name} returned no column {', '.join(sorted(missing))}")
+    return made.select(*(made[each.name] for each in definition.columns))
+
+
+def _trace(error: Exception) -> str:
+    """The traceback from the job's own code on."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    return "".join([*traceback.format_list(frames), *traceback.format_exception_only(error)]).strip()
+
+
+def _columns(view: str, job: Job) -> tuple[Column, ...]:
+    try:
+        schema = StructType.fromDDL(job.columns)
+    except PySparkException as error:
+        raise DefinitionError("COLUMNS", f"{view}: '{job.columns}' are no columns as in CREATE TABLE") from error
+    return tuple(Column(each.name, each.dataType.simpleString()) for each in schema.fields)
+
+
+def _dependency(
+    definition: Definition, job: Job, stated: Dependency, columns: Mapping[str, Column], session: SparkSession
+) -> Dependency:
+    view = definition.view
+    source = stated.source.lower() if "." in stated.source else f"{definition.database}.{stated.source}".lower()
+    if source == view:
+        raise DefinitionError(
+            "CYCLE", f"{view} depends on itself; let it read a table of its own that another job makes"
+        )
+    if not session.catalog.tableExists(source):
+        raise AnalysisFailed(f"{view} depends on {source}, which does not exist")
+    available = [each.name for each in session.catalog.listColumns(source) if each.isPartition]
+    occurrences = []
+    for occurrence in stated.occurrences:
+        bound = [_bound(view, job, source, *each, columns, available) for each in occurrence.columns]
+        occurrences.append(evolve(occurrence, columns=tuple(bound)))
+    return evolve(stated, source=source, occurrences=tuple(occurrences))
+
+
+def _bound(
+    view: str,
+    job: Job,
+    source: str,
+    name: str,
+    expression: Any,
+    columns: Mapping[str, Column],
+    available: Sequence[str],
+) -> tuple[str, Any]:
+    """One column of a map, with the names that a table alone left open."""
+    units = {column.lower(): unit for column, unit in job.partition}
+    if name == PARTITION and PARTITION not in units:
+        name = _only(view, "its partition columns", list(units))
+        expression = evolve(expression, column=_only(view, f"the partition columns of {source}", available))
+    if name.lower() not in units:
+        raise DefinitionError("COLUMNS", f"{view} maps {source} to {name}, which it is not partitioned by")
+    own = columns[name.lower()]
+    if isinstance(expression, Windowed):
+        _fits(view, name, units[name.lower()], expression)
+        expression = evolve(expression, spelled=own.type)
+    for read in getattr(expression, "inputs", None) or (expression.column,):
+        if read.lower() not in [each.lower() for each in available]:
+            raise DefinitionError(
+                "COLUMNS",
+                f"{view} depends on {source} by {read}; its partition columns are {', '.join(available) or 'none'}",
+            )
+    return own.name, expression
+
+
+def _only(view: str, what: str, names: Sequence[str]) -> str:
+    if len(names) != 1:
+        raise DefinitionError(
+            "COLUMNS", f"{view}: 'partition' needs one column, and {what} are {', '.join(names) or 'none'}"
+        )
+    return names[0]
+
+
+def _fits(view: str, column: str, unit: Unit | None, expression: Windowed) -> None:
+    if expression.window.of is not unit:
+        said, own = spell_window(expression.window), unit.value if unit else "no unit"
+        raise DefinitionError(
+            "UNITS", f"{view}: {column} is by {own}, but it depends on {said}, a window of {expression.window.of.value}"
+        )

@@ -1,0 +1,35 @@
+"""Jobs declared from a running program."""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from headwater.jobs import Job
+from headwater.model.error import DefinitionError, StatementError
+from headwater.spark.jobs import messages
+
+
+def register(spark: SparkSession, *jobs: Job) -> list[str]:
+    """Declares what jobs make, in this session's database, and fills it; a sentence for each table.
+
+    A job that is declared already as it is, is left alone.
+
+    Raises:
+        DefinitionError: a job is of the program itself, where the engine cannot import it from.
+        StatementError: the declaration is refused, in words for the user.
+    """
+    said = []
+    for job in jobs:
+        if job.name.startswith("__main__:"):
+            raise DefinitionError("JOB", f"{job.name} cannot be imported by others; put it into a module of its own")
+        session = {"catalog": "spark_catalog", "database": spark.catalog.currentDatabase(), "settings": {}}
+        for message in messages(job, session):
+            try:
+                rows = spark._jvm.io.headwater.spark.Bridge.create(spark._jsparkSession, json.dumps(message))
+            except PySparkException as error:
+                raise StatementError(str(error)) from error
+            said += [row[0] for row in json.loads(rows)]
+    return said

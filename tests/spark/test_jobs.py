@@ -1,0 +1,87 @@
+"""Jobs: derived tables computed by Python functions, in one graph with the views in SQL."""
+
+from __future__ import annotations
+
+import job_examples
+import pytest
+from attrs import evolve
+from pyspark.sql import SparkSession
+from support import Journal, assert_equals_query, drain
+
+import headwater
+from headwater.model.error import DefinitionError, HeadwaterError
+from headwater.model.event import Failed
+
+WEEKLY = "SELECT trunc(day, 'week') AS week, sum(total) AS total FROM daily GROUP BY 1"
+
+
+@pytest.fixture
+def daily(spark: SparkSession) -> SparkSession:
+    spark.sql("CREATE TABLE sales (amount INT, day DATE) USING parquet PARTITIONED BY (day)")
+    days = ", ".join(f"({day}, DATE '2024-01-{day:02d}')" for day in range(1, 15))
+    spark.sql(f"INSERT INTO sales VALUES {days}")
+    query = "SELECT day, sum(amount) AS total FROM sales GROUP BY day"
+    spark.sql(f"CREATE MATERIALIZED VIEW daily PARTITIONED BY (day) AS {query}")
+    return spark
+
+
+def test_a_job_stands_in_one_graph_with_views(daily, journal: Journal):
+    assert headwater.register(daily, job_examples.weekly)[0].endswith("weekly created: 2 partitions, 2 rows")
+    daily.sql("CREATE MATERIALIZED VIEW overall AS SELECT sum(total) AS total FROM weekly")
+    drain(daily)
+    journal.mark()
+    daily.sql("INSERT INTO sales VALUES (100, DATE '2024-01-09')")
+    drain(daily)
+    _, refreshed = journal.changed_and_refreshed("sales")
+    assert refreshed == [("daily", "day=2024-01-09"), ("overall", "()"), ("weekly", "week=2024-01-08")]
+    assert_equals_query(daily, "weekly", WEEKLY)
+    row = daily.sql("SHOW REFRESHES FOR weekly LIMIT 1").first()
+    assert row["partition"] == "week=2024-01-08" and "sales[day=2024-01-09] changed (INSERT INTO)" in row["reason"]
+    daily.sql("INSERT INTO sales VALUES (1, DATE '2024-01-02')")
+    assert any("week=2024-01-01" in line for [line] in daily.sql("EXPLAIN REFRESH weekly").collect())
+
+
+def test_a_job_that_is_as_before_is_left_alone(daily):
+    headwater.register(daily, job_examples.weekly)
+    [said] = headwater.register(daily, job_examples.weekly)
+    assert said.endswith("weekly has this definition already; nothing was done")
+
+
+def test_what_a_job_raises_is_in_the_history(daily, journal: Journal):
+    journal.mark()
+    with pytest.raises(HeadwaterError, match="no such rate"):
+        headwater.register(daily, job_examples.stubborn)
+    [error] = {each.error for each in journal.events() if isinstance(each, Failed) and each.view.endswith(".stubborn")}
+    assert "the job job_examples:stubborn raised" in error
+    assert 'job_examples.py", line' in error and "ValueError: no such rate: EUR/XYZ" in error
+    shown = daily.sql("SHOW REFRESHES FOR stubborn LIMIT 1").first()
+    assert shown["status"] == "failed" and "no such rate" in shown["error"]
+    daily.sql("DROP MATERIALIZED VIEW stubborn")
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (job_examples.lost, ["nowhere, which does not exist"]),
+        (job_examples.crooked, ["week is by WEEK", "MONTH"]),
+        (job_examples.misnamed, ["by dya", "its partition columns are day"]),
+    ],
+)
+def test_a_job_is_checked_when_it_is_declared(daily, job, words):
+    with pytest.raises(HeadwaterError) as refused:
+        headwater.register(daily, job)
+    assert all(each in str(refused.value) for each in words), str(refused.value)
+
+
+def test_a_job_with_several_outputs_is_told_which(daily):
+    daily.sql("INSERT INTO sales VALUES (500, DATE '2024-01-03')")
+    headwater.register(daily, job_examples.split)
+    drain(daily)
+    assert_equals_query(daily, "high", "SELECT day, total FROM daily WHERE total >= 100")
+    assert_equals_query(daily, "low", "SELECT day, total FROM daily WHERE total < 100")
+
+
+def test_a_job_of_the_program_itself_is_refused(daily):
+    function = headwater.job(outputs=["x"], columns="n INT", deps=[])(lambda spark, partitions, inputs: None)
+    with pytest.raises(DefinitionError, match="module of its own"):
+        headwater.register(daily, evolve(function, name="__main__:x"))
