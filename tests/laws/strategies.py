@@ -143,6 +143,7 @@ HAPPENINGS = {
     "budget": 1,
     "rename": 1,
     "alter": 1,
+    "cadence": 1,
     "drift": 1,
     "images": 1,
     "crash": 2,
@@ -273,6 +274,8 @@ def _to_view(made: Machine, kind: str, view: str, how: int) -> None:
         case "alter":
             properties = {"headwater.freshness": ("2 seconds", "10 minutes")[how % 2]}
             made.record(lambda _: Altered(made.now, view, tuple(properties.items())))
+        case "cadence":
+            made.record(lambda _: Altered(made.now, view, (("headwater.cadence", "1 minute"),)))
         case "rename":
             if not made.state.readers.get(view) and not view.endswith("r") and view + "r" not in made.state.views:
                 rename(made, view, view + "r")

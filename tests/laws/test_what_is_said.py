@@ -66,7 +66,7 @@ def rows_now(state: State, now: int) -> list[list]:
 
 
 @examples(40)
-@given(graph=graphs(), script=scripts(30, without=("budget",)))
+@given(graph=graphs(), script=scripts(30, without=("budget", "cadence")))
 def test_what_was_kept_says_at_any_time_what_the_state_does(graph, script):
     made = machine_of(graph)
 

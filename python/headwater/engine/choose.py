@@ -19,6 +19,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from headwater.engine.cadence import expectation
 from headwater.engine.coverage import unresolved
 from headwater.engine.hold import hold, waits_for
 from headwater.engine.policy import freshness, settle
@@ -27,7 +28,7 @@ from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
 from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice, overlapping, sort_key
-from headwater.model.state import Hold, Needs, Origin, Ration, State, Status, Version, ViewState
+from headwater.model.state import Expectation, Hold, Needs, Origin, Ration, State, Status, Version, ViewState
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
@@ -133,15 +134,23 @@ class Due:
         if origin <= self._state.hurried or change.definition:
             return change.at
         held = self.held(origin)
-        return change.at + self._settle if held is None else _until(change, held)
+        if held is None:
+            return change.at + self._settle
+        return _until(change, held) + (self._settle if isinstance(held, Expectation) and not held.missing else 0)
 
-    def held(self, origin: Version) -> Hold | Ration | None:
+    def held(self, origin: Version) -> Hold | Ration | Expectation | None:
         """How long this change is held, if it is: what reads the changed table is, as long as the freshness
-        downstream allows, or the budget asks for if that is less; what reads only views has settled when
-        they are resolved."""
+        downstream allows, or the budget asks for if that is less, or until those came that come with it; what
+        reads only views has settled when they are resolved."""
         change = self._state.origins[origin]
         if change.table not in self._roots:
             return None
+        expected, held = expectation(self._state, self._definition, change), self._held(change)
+        if expected is None or held is None or not expected.missing:
+            return expected or held
+        return min(expected, held, key=lambda each: _until(change, each))
+
+    def _held(self, change: Origin) -> Hold | Ration | None:
         rationed = ration(self._state, change.table)
         if rationed is None:
             return self._hold
@@ -150,11 +159,11 @@ class Due:
         return rationed if self._hold is None else min(self._hold, rationed, key=lambda each: _until(change, each))
 
 
-def _until(change: Origin, held: Hold | Ration) -> int:
+def _until(change: Origin, held: Hold | Ration | Expectation) -> int:
     match held:
         case Hold(millis=millis):
             return (change.at if change.wave is None else change.wave) + millis
-        case Ration(millis=millis):
+        case Ration(millis=millis) | Expectation(millis=millis):
             return change.at + millis
 
 

@@ -50,6 +50,11 @@ def freshness(definition: Definition) -> int | None:
     return _stated(definition, "freshness")
 
 
+def cadence(definition: Definition) -> int | None:
+    """The time within which changes of the view's sources belong together; ``None`` when nothing is known of that."""
+    return _stated(definition, "cadence")
+
+
 def _stated(definition: Definition, option: str) -> int | None:
     """A duration among the view's properties. One that was written into the catalog past Headwater may be
     malformed; it counts as not stated, so that one view does not stop all others."""

@@ -16,7 +16,7 @@ from headwater.engine.consistency import lacking
 from headwater.engine.ration import renew
 from headwater.engine.reasons import of_origin
 from headwater.model.partition import Slice, simplified
-from headwater.model.state import Hold, Ration, State, Status, ViewState
+from headwater.model.state import Expectation, Hold, Ration, State, Status, ViewState
 
 Row = list[Any]
 
@@ -218,8 +218,12 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
     yield Phase(starts, "ready")
 
 
-def _decision(table: str, held: Hold | Ration) -> str:
+def _decision(table: str, held: Hold | Ration | Expectation) -> str:
     match held:
+        case Expectation(missing=missing):
+            return (
+                f"{', '.join(missing)} changes with it (headwater.cadence)" if missing else "all came that come with it"
+            )
         case Hold(bound=bound, needed=needed, path=path):
             kept = f"{needed / 1000:.1f} s are kept for the runs of {', '.join(path)}"
             return f"{path[-1]} may be {bound / 1000:g} s behind, of which {kept}"

@@ -168,6 +168,15 @@ class Ration:
 
 
 @frozen
+class Expectation:
+    """A decision about a change: wait ``millis`` for changes of ``missing``, which come with it; with none missing,
+    that is how long after it the last of them came."""
+
+    millis: int
+    missing: tuple[str, ...]
+
+
+@frozen
 class Rations:
     """The decisions for each base table, and when they were taken (ms)."""
 

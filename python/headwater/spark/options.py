@@ -29,6 +29,7 @@ def _one_of(*words: str) -> Callable[[str], object]:
 
 PROPERTIES: Mapping[str, Callable[[str], object]] = {
     "freshness": duration,
+    "cadence": duration,
     "cutoff": _one_of("on", "off"),
     "propagate": _one_of("all", "none"),
     "fill": _one_of("now", "later"),

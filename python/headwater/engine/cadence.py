@@ -1,0 +1,48 @@
+"""Changes that come together: waiting for those that are expected ([Xu23] §4.3.1).
+
+Tables that are written in one go, each day or each hour, are one group for a view that states a window in
+``headwater.cadence``: what comes within it belongs together. The paper waits for versions that do not exist yet;
+here that is an expectation, which expires. A source is expected if something that it is made from changes again
+and again, by its mean gap, and has not stopped to; it has come if that changed since a window before.
+"""
+
+from __future__ import annotations
+
+from headwater.engine.coverage import upstream
+from headwater.engine.policy import cadence
+from headwater.model.state import Expectation, Origin, State, TableRecord
+from headwater.model.view import Definition
+
+STOPPED = 3
+"""A table that has not changed for so many of its mean gaps is not expected any more."""
+
+
+def expectation(state: State, definition: Definition, change: Origin) -> Expectation | None:
+    """How long a change waits for those that come with it (ms), and for which sources; ``None`` if the view states
+    no window. Of none that it still waits for, the time is that of the newest that came."""
+    window = cadence(definition)
+    if window is None:
+        return None
+    missing, newest = [], change.at
+    for source in definition.sources:
+        changing = [
+            record for table in upstream(state, source) if (record := _changing(state, table, change)) is not None
+        ]
+        if not changing:
+            continue
+        last = max(record.changed_at for record in changing)
+        if last < change.at - window:
+            missing.append(source)
+        newest = max(newest, last)
+    return Expectation(window if missing else newest - change.at, tuple(missing))
+
+
+def _changing(state: State, table: str, change: Origin) -> TableRecord | None:
+    """The record of a base table that changes again and again, or is the one that changed."""
+    record = state.tables.get(table) if table not in state.views else None
+    if record is None or record.changed_at is None:
+        return None
+    if table == change.table:
+        return record
+    since = (change.at - record.changed_at) / 1000
+    return record if record.gap is not None and since <= STOPPED * record.gap else None
