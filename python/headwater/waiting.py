@@ -8,6 +8,7 @@ from collections.abc import Callable
 from headwater.engine.coverage import upstream
 from headwater.engine.history import Row, refreshes
 from headwater.engine.settled import settled
+from headwater.engine.status import held_by
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import Hurried
 from headwater.model.state import State, Version
@@ -86,11 +87,17 @@ class Waiting:
         """Waits for a view and all that it reads, as ``until_fresh`` does.
 
         Raises:
-            StatementError: the refresh failed, and why; or nobody acts on this store.
+            StatementError: the refresh failed, and why, or waits for a view that did; or nobody acts on this store.
         """
         rows = self.until_fresh(lambda state: upstream(state, view), version, since=since, token=token, only=view)
         with self._runtime.lock:
             known = self._runtime.state.views.get(view)
+            held = held_by(self._runtime.state, view) if known is not None else []
+        if held:
+            raise StatementError(
+                f"{view} waits for {', '.join(held)}, which cannot be refreshed now; EXPLAIN REFRESH {view} tells why. "
+                f"It follows when that is mended, or at once with 'headwater.upstream' = 'release'"
+            )
         if known is not None and known.failures and not any(row[9] == "published" for row in rows):
             raise StatementError(
                 f"{view} could not be refreshed: {known.reason}. It is tried again; SHOW REFRESHES FOR {view} "

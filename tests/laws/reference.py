@@ -463,8 +463,21 @@ def wrong(machine: Machine) -> list[str]:
         name
         for name, view in machine.state.views.items()
         if view.status is Status.ACTIVE
+        and not (view.pending and held(machine.state, name))
         and machine.world.content.get(name, {}) != recomputed(view.definition, machine.world.content)
     ]
+
+
+def held(state: State, name: str) -> bool:
+    """Whether a view waits, by its own property or that of one upstream, for one that cannot run."""
+    definition = state.views[name].definition
+    for source in definition.sources:
+        status = state.views[source].status if source in state.views else Status.SUSPENDED
+        if status is Status.ACTIVE and held(state, source):
+            return True
+        if status in (Status.FAILED, Status.BROKEN) and definition.option("upstream") == "hold":
+            return True
+    return False
 
 
 def disordered(machine: Machine) -> list[Recorded]:

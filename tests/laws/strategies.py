@@ -76,6 +76,7 @@ def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[
         columns=(),
         partitioned_by=tuple(columns),
         fingerprint=str(draw(st.integers(0, 99))),
+        properties=draw(policies),
         dependencies=tuple(
             Dependency(
                 source, tuple(draw(st.lists(occurrences(columns, above[source]), min_size=1, max_size=2, unique=True)))
@@ -83,6 +84,10 @@ def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[
             for source in sources
         ),
     )
+
+
+policies = st.fixed_dictionaries({}, optional={"headwater.upstream": st.sampled_from(("hold", "release"))})
+"""Properties of a view that say how changes reach it."""
 
 
 @frozen
@@ -272,7 +277,9 @@ def _to_view(made: Machine, kind: str, view: str, how: int) -> None:
             asked = _partition(columns, how // 3).keep(columns[: how % 3])
             made.record(lambda version: Requested(made.now, version, view, (asked,), "was asked for"))
         case "alter":
-            properties = {"headwater.freshness": ("2 seconds", "10 minutes")[how % 2]}
+            properties = dict(state.definition.properties) | {
+                "headwater.freshness": ("2 seconds", "10 minutes")[how % 2]
+            }
             made.record(lambda _: Altered(made.now, view, tuple(properties.items())))
         case "cadence":
             made.record(lambda _: Altered(made.now, view, (("headwater.cadence", "1 minute"),)))

@@ -29,7 +29,14 @@ def waits_now(state: State, name: str, now: int) -> str:
     if name in [each.view for each in ready(state, now)]:
         return "ready, waits for a free track"
     holding = [each for each in known.definition.sources if each in state.views and behind(state, each)]
-    holding = [each for each in holding if state.views[each].status is Status.ACTIVE]
+    stuck = (
+        {Status.FAILED: "failed", Status.BROKEN: "is broken"} if known.definition.option("upstream") == "hold" else {}
+    )
+    holding = [each for each in holding if state.views[each].status in (Status.ACTIVE, *stuck)]
+    failed = [state.views[each] for each in holding if state.views[each].status in stuck]
+    if failed and blockers(state, known):
+        why = ", ".join(f"{each.definition.view}, which {stuck[each.status]}: {each.reason}" for each in failed)
+        return f"waits for {why}; headwater.upstream = hold"
     if holding and blockers(state, known):
         return f"waits for {', '.join(holding)}, so that both changes come in one refresh"
     oldest = min((min(origins) for origins in known.pending.values() if origins), default=None)

@@ -22,7 +22,7 @@ from attrs import frozen
 from headwater.engine.cadence import expectation
 from headwater.engine.coverage import unresolved
 from headwater.engine.hold import hold, waits_for
-from headwater.engine.policy import freshness, settle
+from headwater.engine.policy import awaits, freshness, settle
 from headwater.engine.ration import ration, renew
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
@@ -172,7 +172,7 @@ def blockers(state: State, view: ViewState) -> Reached:
     awaited = Reached()
     for dependency in view.definition.dependencies:
         source = state.views.get(dependency.source)
-        if source is None or source.status is not Status.ACTIVE:
+        if source is None or not awaits(view.definition, source.status):
             continue
         awaited.reach(view.definition, dependency, unresolved(state, dependency.source).items(), state.images)
     return awaited

@@ -1,4 +1,4 @@
-"""How long things wait. All in milliseconds."""
+"""How long things wait, and for whom. All times in milliseconds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from headwater.model.error import StatementError
+from headwater.model.state import Status
 from headwater.model.view import Definition
 
 SETTLE = 1_000
@@ -17,6 +18,10 @@ promises a freshness that says more."""
 
 ATTEMPTS = 5
 """Failed runs in a row after which a view no longer holds its readers back."""
+
+
+STUCK = (Status.FAILED, Status.BROKEN)
+"""A view in one of these was given up for now, by nobody's wish."""
 
 
 def back_off(failures: int) -> int:
@@ -31,6 +36,12 @@ def gives_up(failures: int) -> bool:
 def follows(definition: Definition) -> bool:
     """Whether changes of what it reads reach the view; one made for a single analysis may stay as it is."""
     return definition.option("propagate", "all").lower() != "none"
+
+
+def awaits(definition: Definition, source: Status) -> bool:
+    """Whether the view waits for a view that it reads and that is still to be renewed. It goes on past one that
+    cannot run, unless it is to hold; one that somebody suspended holds nobody."""
+    return source is Status.ACTIVE or (source in STUCK and definition.option("upstream", "release").lower() == "hold")
 
 
 def cuts_off(definition: Definition) -> bool:

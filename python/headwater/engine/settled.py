@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headwater.engine.policy import awaits
 from headwater.model.state import State, Status, Version
 
 
@@ -26,5 +27,5 @@ def _stuck(state: State, name: str) -> bool:
     return any(
         _stuck(state, source)
         for source in view.definition.sources
-        if source in state.views and state.views[source].status is Status.ACTIVE
+        if source in state.views and awaits(view.definition, state.views[source].status)
     )

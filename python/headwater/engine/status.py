@@ -13,6 +13,7 @@ from attrs import frozen
 
 from headwater.engine.choose import Due, blockers, ready_at
 from headwater.engine.consistency import lacking
+from headwater.engine.policy import STUCK, awaits
 from headwater.engine.ration import renew
 from headwater.engine.reasons import of_origin
 from headwater.model.partition import Slice, simplified
@@ -134,6 +135,16 @@ def waits(state: State, name: str, now: int) -> str:
     return _told(tuple(_phases(state, name)), now)
 
 
+def held_by(state: State, name: str) -> list[str]:
+    """The views that cannot run and that a pending view waits for all the same, itself or through others."""
+    view, found = state.views[name], []
+    for source in view.definition.sources if view.pending else ():
+        known = state.views.get(source)
+        if known is not None and awaits(view.definition, known.status):
+            found += [source] if known.status in STUCK else held_by(state, source)
+    return list(dict.fromkeys(found))
+
+
 def _partitions(state: State, name: str) -> list[dict[str, Any]]:
     return [
         {"partition": str(each), "version": known.version, "rows": known.rows, "inputs": dict(known.inputs)}
@@ -200,9 +211,13 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
     holding = [
         each
         for each in view.definition.sources
-        if each in state.views and _waiting(state, each) and state.views[each].status is Status.ACTIVE
+        if each in state.views and _waiting(state, each) and awaits(view.definition, state.views[each].status)
     ]
     if holding and blockers(state, view):
+        stuck = [state.views[each] for each in holding if state.views[each].status in STUCK]
+        if stuck:
+            yield Phase(starts, f"waits for {', '.join(map(_stuck, stuck))}; headwater.upstream = hold")
+            return
         yield Phase(starts, f"waits for {', '.join(holding)}, so that both changes come in one refresh")
         return
     oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
@@ -216,6 +231,11 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
             why = _decision(state.origins[oldest].table, held)
             yield Phase(until, "held for", at, f" more, so that further changes join: {why}")
     yield Phase(starts, "ready")
+
+
+def _stuck(view: ViewState) -> str:
+    what = "failed" if view.status is Status.FAILED else "is broken"
+    return f"{view.definition.view}, which {what}: {view.reason}"
 
 
 def _decision(table: str, held: Hold | Ration | Expectation) -> str:

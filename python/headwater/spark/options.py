@@ -32,6 +32,7 @@ PROPERTIES: Mapping[str, Callable[[str], object]] = {
     "cadence": duration,
     "cutoff": _one_of("on", "off"),
     "propagate": _one_of("all", "none"),
+    "upstream": _one_of("release", "hold"),
     "fill": _one_of("now", "later"),
     "retain": duration,
     "settle": duration,
