@@ -299,7 +299,7 @@ class Machine:
                 self.flights.pop(definition.view, None)
                 self.world.remove(definition)
 
-    def _images(self, table: str, slices: Iterable[Slice]) -> None:
+    def evaluate(self, table: str, slices: Iterable[Slice]) -> None:
         slices = tuple(slices)
         while wanted := unknown_images(self.state, table, slices):
             if not self.world.evaluates:
@@ -313,7 +313,7 @@ class Machine:
                 self.look(source, baseline=True)
         self.world.content.setdefault(definition.view, {})
         self.world.stamps.setdefault(definition.view, {})
-        self._images(definition.view, (WHOLE,))
+        self.evaluate(definition.view, (WHOLE,))
         self.record(lambda version: Declared(self.now, version, definition, why))
 
     def drop(self, view: str) -> None:
@@ -330,7 +330,7 @@ class Machine:
         found = self.world.found(table)
         changed = differences(record, found) + revisited(record, found, (), named)
         if changed or (baseline and record is None):
-            self._images(table, [each.slice for each in changed])
+            self.evaluate(table, [each.slice for each in changed])
             self.record(
                 lambda version: Changed(self.now, version, table, changed, "", 1, "was written", record is None)
             )
@@ -444,7 +444,11 @@ def lost(machine: Machine) -> list[str]:
     """
     found = []
     for name, view in machine.state.views.items():
-        if machine.unseen(name) or any(machine.unseen(source) for source in view.definition.sources):
+        if (
+            not follows(view.definition)
+            or machine.unseen(name)
+            or any(machine.unseen(source) for source in view.definition.sources)
+        ):
             continue
         truth, seen = recomputed(view.definition, machine.world.content), machine.world.content.get(name, {})
         run = machine.state.running.get(name)
@@ -457,12 +461,18 @@ def lost(machine: Machine) -> list[str]:
     return found
 
 
-def wrong(machine: Machine) -> list[str]:
-    """Law 5: active views that are not what their query over the current tables yields."""
+def follows(definition: Definition) -> bool:
+    return definition.option("propagate") != "marked"
+
+
+def wrong(machine: Machine, marked: bool = False) -> list[str]:
+    """Law 5: active views that are not what their query over the current tables yields; ``marked`` when all
+    changes were marked."""
     return [
         name
         for name, view in machine.state.views.items()
         if view.status is Status.ACTIVE
+        and (marked or follows(view.definition))
         and not (view.pending and held(machine.state, name))
         and machine.world.content.get(name, {}) != recomputed(view.definition, machine.world.content)
     ]

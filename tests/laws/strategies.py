@@ -13,7 +13,7 @@ from reference import Machine, World, computed
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.event import Altered, Broken, Budgeted, Hurried, Renamed, Requested, Resumed, Suspended
-from headwater.model.partition import Slice, Value
+from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import Status
 from headwater.model.view import Definition
 
@@ -86,7 +86,13 @@ def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[
     )
 
 
-policies = st.fixed_dictionaries({}, optional={"headwater.upstream": st.sampled_from(("hold", "release"))})
+policies = st.fixed_dictionaries(
+    {},
+    optional={
+        "headwater.upstream": st.sampled_from(("hold", "release")),
+        "headwater.propagate": st.sampled_from(("all", "all", "marked")),
+    },
+)
 """Properties of a view that say how changes reach it."""
 
 
@@ -144,6 +150,7 @@ HAPPENINGS = {
     "resume": 2,
     "break": 1,
     "full": 1,
+    "backfill": 1,
     "hurry": 1,
     "budget": 1,
     "rename": 1,
@@ -228,6 +235,8 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
                     made.fail(flight, kind == "cancel")
         case "time":
             made.now += PAUSES[which % len(PAUSES)]
+        case "backfill":
+            mark(made, table, _partition(graph.bases[table], which // 3).keep(graph.bases[table][: how % 3]))
         case "images":
             made.world.evaluates = not made.world.evaluates
         case "crash":
@@ -299,6 +308,12 @@ def rename(made: Machine, view: str, to: str) -> None:
             each[to] = each.pop(view)
     definition = evolve(made.state.views[view].definition, view=to)
     made.record(lambda _: Renamed(made.now, view, to, definition))
+
+
+def mark(made: Machine, table: str, asked: Slice = WHOLE) -> None:
+    """Asks for all that is made from a slice of a base table."""
+    made.evaluate(table, (asked,))
+    made.record(lambda version: Requested(made.now, version, table, (asked,), "was to be backfilled"))
 
 
 def kept(made: Machine) -> None:

@@ -49,7 +49,7 @@ def planned(state: State, table: str, slices: Sequence[Slice], downstream: bool)
     """What a backfill would recompute, in the order in which it would run."""
     reached = {table: tuple(slices)} if table in state.views else {}
     if downstream:
-        reached |= cover(state, table, slices)
+        reached |= cover(state, table, slices, marked=True)
     return [Part(view, found, _seconds(state, view)) for view, found in reached.items()]
 
 

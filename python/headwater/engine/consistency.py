@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from headwater.engine.coverage import cover, downstream, unresolved, upstream
+from headwater.engine.coverage import cover_each, downstream, unresolved, upstream
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Origin, State, Version
 
@@ -69,10 +69,10 @@ def lacking(state: State) -> dict[str, tuple[Verdict, ...]]:
     owed: dict[str, Owed] = {name: {} for name in state.views}
     for table in state.views:
         for each, origins in unresolved(state, table).items():
-            reached = cover(state, table, (each,)) if table in state.readers else ()
-            for name in (table, *reached):
-                for version in origins:
-                    owed[name].setdefault(version, []).append((table, each))
+            for some, _, reached in cover_each(state, table, (each,), origins):
+                for name in (table, *reached):
+                    for version in some:
+                        owed[name].setdefault(version, []).append((table, each))
     below: dict[str, set[str]] = {}
     return {name: tuple(_lacking(state, name, owed[name], below)) for name in sorted(state.views)}
 
@@ -107,10 +107,10 @@ def _owed(state: State, name: str, partition: Slice) -> Owed:
     for table in upstream(state, name) - {name}:
         # A view that is suspended, broken or failing does not pass on what it lacks; its readers lack it too.
         for each, origins in unresolved(state, table).items() if table in state.views else ():
-            reached = cover(state, table, (each,)).get(name, ())
-            if any(hit.overlaps(partition) for hit in reached):
-                for version in origins:
-                    owed.setdefault(version, []).append((table, each))
+            for some, _, reached in cover_each(state, table, (each,), origins):
+                if any(hit.overlaps(partition) for hit in reached.get(name, ())):
+                    for version in some:
+                        owed.setdefault(version, []).append((table, each))
     return owed
 
 

@@ -8,7 +8,7 @@ next publication is a change of its own.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from headwater.algebra.dependency import Images, forward_all, missing
 from headwater.engine.policy import follows
@@ -21,15 +21,15 @@ Reach = dict[str, tuple[Slice, ...]]
 """Slices of views."""
 
 
-def cover(state: State, table: str, slices: Iterable[Slice]) -> Reach:
-    """The slices of each view downstream of ``table`` that a change of its ``slices`` reaches.
+def cover(state: State, table: str, slices: Iterable[Slice], marked: bool = False) -> Reach:
+    """The slices of each view downstream of ``table`` that a change of its ``slices``, marked or not, reaches.
 
     Views come in topological order. ``table`` itself is not in the result.
     """
     reached: Reach = {}
     changed = {table: simplified(slices)}
     named: dict[int, Names | None] = {}
-    for step in plan(state, table):
+    for step in plan(state, table, marked):
         hit = _hit(step, changed, named, state.images)
         if hit:
             reached[step.view] = hit
@@ -38,11 +38,22 @@ def cover(state: State, table: str, slices: Iterable[Slice]) -> Reach:
     return reached
 
 
+def cover_each(
+    state: State, table: str, slices: Collection[Slice], origins: Iterable[Version]
+) -> Iterator[tuple[frozenset[Version], bool, Reach]]:
+    """What ``cover`` says for those of these origins that are not marked, and for those that are, with which."""
+    by_mark: dict[bool, set[Version]] = {}
+    for origin in origins:
+        by_mark.setdefault(state.origins[origin].marked, set()).add(origin)
+    for marked, some in by_mark.items():
+        yield frozenset(some), marked, cover(state, table, slices, marked)
+
+
 def direct(state: State, table: str, slices: Iterable[Slice], reached: Reach) -> Reach:
     """Of the slices that a change reaches, those that it reaches because their view itself reads the table."""
     changed, named = {table: simplified(slices)}, {}
     found = {}
-    for step in plan(state, table):
+    for step in plan(state, table, marked=True):
         mine = tuple(read for read in step.reads if read[0].source == table)
         if mine and step.view in reached:
             alone = len(mine) == len(step.reads)
@@ -53,13 +64,13 @@ def direct(state: State, table: str, slices: Iterable[Slice], reached: Reach) ->
 
 
 def unknown_images(state: State, table: str, slices: Iterable[Slice]) -> set[tuple[str, str, tuple[Value, ...]]]:
-    """Computed values (view, sql, inputs) that ``cover`` would use if it knew them.
+    """Computed values (view, sql, inputs) that ``cover`` would use for a marked change if it knew them.
 
     Evaluating them may uncover further ones downstream; ask again until there are none.
     """
     wanted: set[tuple[str, str, tuple[Value, ...]]] = set()
-    changed = {table: simplified(slices), **cover(state, table, slices)}
-    for step in plan(state, table):
+    changed = {table: simplified(slices), **cover(state, table, slices, marked=True)}
+    for step in plan(state, table, marked=True):
         for dependency, _ in step.reads:
             if _computes(dependency) and not _is_released(state, table, dependency.source):
                 for each in changed.get(dependency.source, ()):
@@ -106,18 +117,19 @@ def identity(dependency: Dependency, columns: tuple[str, ...]) -> tuple[str, ...
     return None
 
 
-def plan(state: State, table: str) -> tuple[Step, ...]:
-    """The views that changes of a table may reach, in topological order; kept until the graph changes."""
-    kept = state.plans.get(table)
+def plan(state: State, table: str, marked: bool = False) -> tuple[Step, ...]:
+    """The views that changes of a table, marked or not, may reach, in topological order; kept until the graph
+    changes."""
+    kept = state.plans.get((table, marked))
     if kept is None:
-        kept = state.plans[table] = _planned(state, table)
+        kept = state.plans[table, marked] = _planned(state, table, marked)
     return kept
 
 
 # --- inside
 
 
-def _planned(state: State, table: str) -> tuple[Step, ...]:
+def _planned(state: State, table: str, marked: bool) -> tuple[Step, ...]:
     below = {table}
     queue = [(state.order[view], view) for view in state.readers.get(table, ())]
     heapq.heapify(queue)
@@ -126,7 +138,7 @@ def _planned(state: State, table: str) -> tuple[Step, ...]:
     while queue:
         _, view = heapq.heappop(queue)
         definition = state.views[view].definition
-        if not follows(definition):
+        if not follows(definition, marked):
             continue
         reads = tuple(
             (dependency, identity(dependency, definition.partitioned_by))

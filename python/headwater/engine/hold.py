@@ -119,7 +119,7 @@ def _slack(state: State, name: str) -> Hold | None:
 
 def _least_slack(state: State, name: str) -> Hold | None:
     known: dict[str, Hold | None] = {}
-    for each in (*reversed([step.view for step in plan(state, name)]), name):
+    for each in (*reversed([step.view for step in plan(state, name, marked=True)]), name):
         ends = [found for reader in state.readers.get(each, ()) if (found := known.get(reader)) is not None]
         known[each] = _before(each, state.views[each], ends)
     return known[name]

@@ -33,9 +33,11 @@ def gives_up(failures: int) -> bool:
     return failures >= ATTEMPTS
 
 
-def follows(definition: Definition) -> bool:
-    """Whether changes of what it reads reach the view; one made for a single analysis may stay as it is."""
-    return definition.option("propagate", "all").lower() != "none"
+def follows(definition: Definition, marked: bool = False) -> bool:
+    """Whether changes of what it reads reach the view: all, none (one made for a single analysis may stay as it
+    is), or only those that somebody ``marked``."""
+    propagate = definition.option("propagate", "all").lower()
+    return propagate != "none" and (marked or propagate != "marked")
 
 
 def awaits(definition: Definition, source: Status) -> bool:

@@ -20,7 +20,7 @@ from headwater.model.state import Origin, PartitionRecord, Run, State, Status, T
 def originate(state: State, origin: Origin, itself: Reach) -> None:
     """Records a change of a table with a request for every slice it covers, and for ``itself``; it is news for
     that and for what reads the table."""
-    reached = cover(state, origin.table, origin.slices)
+    reached = cover(state, origin.table, origin.slices, origin.marked)
     news = direct(state, origin.table, origin.slices, reached)
     queue.originate(state, origin, itself | reached, itself | news)
 
@@ -41,6 +41,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     if run is None or run.version != event.version:
         return
     changed = _differing(state, run, event)
+    marked = any(state.origins[origin].marked for _, origins in run.needs for origin in origins)
     queue.end(state, run)
     record = state.tables.setdefault(event.view, TableRecord())
     for made in event.made:
@@ -63,7 +64,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.released = view.status is not Status.ACTIVE or bool(view.pending)
         if changed:
             slices = simplified(each for each, _ in changed)
-            originate(state, Origin(event.version, event.at, event.view, "was refreshed again", slices), {})
+            again = Origin(event.version, event.at, event.view, "was refreshed again", slices, marked=marked)
+            originate(state, again, {})
     for reader in state.readers.get(event.view, ()) if changed else ():
         _tell(state, reader, event.view, changed)
 

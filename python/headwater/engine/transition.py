@@ -15,7 +15,7 @@ from attrs import evolve
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
 from headwater.engine import queue, runs
-from headwater.engine.coverage import Reach, cover, unresolved
+from headwater.engine.coverage import Reach, cover, cover_each, unresolved
 from headwater.engine.policy import follows, freshness
 from headwater.engine.ration import learn_gap
 from headwater.model.action import Action, Clean
@@ -77,11 +77,11 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
 
 
 def _requested(state: State, event: Requested) -> None:
-    origin = Origin(event.version, event.at, event.view, event.why, event.slices)
+    origin = Origin(event.version, event.at, event.view, event.why, event.slices, marked=event.downstream)
     view = state.views.get(event.view)
     reached = _itself(state, origin) if view is not None else {}
     if event.downstream:
-        reached |= cover(state, event.view, event.slices)
+        reached |= cover(state, event.view, event.slices, marked=True)
     queue.originate(state, origin, reached, reached)  # asked for by hand: it runs, changed or not
     if view is None:
         return
@@ -168,14 +168,15 @@ def _join(state: State, name: str) -> None:
     They were recorded before the view read those inputs, so they did not cover it.
     """
     definition = state.views[name].definition
-    for dependency in definition.dependencies if follows(definition) else ():
+    for dependency in definition.dependencies:
         source = state.views.get(dependency.source)
         if source is None or source.released:
             continue
         for each, origins in unresolved(state, dependency.source).items():
             hit = forward(dependency, each, state.images)
-            for view, slices in {name: hit, **cover(state, name, hit)}.items():
-                queue.request(state, view, slices, origins)
+            for some, marked, reached in cover_each(state, name, hit, origins):
+                for view, slices in {name: hit, **reached}.items() if follows(definition, marked) else ():
+                    queue.request(state, view, slices, some)
 
 
 def _dropped(state: State, view: str) -> list[Action]:

@@ -86,7 +86,8 @@ class Evaluated:
 @frozen
 class Requested:
     """Somebody asked to recompute slices of a view, changed or not (``REFRESH … FULL``), and what is made
-    from them if ``downstream``; of a base table, only that."""
+    from them if ``downstream``; of a base table, only that. It is a marked change then: it reaches the views too
+    that ordinary changes do not."""
 
     at: int
     version: int

@@ -30,6 +30,7 @@ class Origin:
 
     ``wave``: when the oldest of those changes came that are reflected together with this one, so that their
     promises are kept; ``None`` when nothing is promised or nobody knows (see ``engine.hold``).
+    ``marked``: it reaches the views too that only marked changes reach.
     """
 
     version: Version
@@ -39,6 +40,7 @@ class Origin:
     slices: tuple[Slice, ...]
     definition: bool = False
     wave: int | None = None
+    marked: bool = False
 
 
 @frozen
@@ -195,7 +197,7 @@ class State:
         images: values of computed partition columns.
         hurried: somebody waits for all changes up to this version.
         order, readers: of the graph of views.
-        plans: for a table, what its changes may reach (see ``engine.coverage``).
+        plans: for a table, what its changes, or marked ones, may reach (see ``engine.coverage``).
         relations: how tables at which changes start lie to one another (see ``engine.queue``).
         promising: the views that promise a freshness.
         slack: how long changes of a view can wait for what is promised there and downstream (see ``engine.hold``).
@@ -220,7 +222,7 @@ class State:
     budget: Budget | None = None
     carried: Counter[Version] = field(factory=Counter, eq=False)
     relations: dict[tuple[str, str], str] = field(factory=dict, eq=False)
-    plans: dict[str, tuple[Step, ...]] = field(factory=dict, eq=False)
+    plans: dict[tuple[str, bool], tuple[Step, ...]] = field(factory=dict, eq=False)
     promising: set[str] = field(factory=set, eq=False)
     slack: dict[str, Hold | None] = field(factory=dict, eq=False)
     rations: Rations | None = field(default=None, eq=False)

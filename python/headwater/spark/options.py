@@ -31,7 +31,7 @@ PROPERTIES: Mapping[str, Callable[[str], object]] = {
     "freshness": duration,
     "cadence": duration,
     "cutoff": _one_of("on", "off"),
-    "propagate": _one_of("all", "none"),
+    "propagate": _one_of("all", "none", "marked"),
     "upstream": _one_of("release", "hold"),
     "fill": _one_of("now", "later"),
     "retain": duration,
