@@ -65,6 +65,7 @@ class Runtime:
         self._epoch: int | None = None
         self._workers = ThreadPoolExecutor(tracks, "headwater-refresh")
         self._mine: set[int] = set()
+        self._publishing: set[int] = set()
         self._ended: list[tuple[Run, Published | Failed]] = []
         self._closed = False
         self._summaries = Summaries(store, clock)
@@ -131,6 +132,7 @@ class Runtime:
             self._lead()
             epoch = self._epoch
             if epoch is not None:
+                self._preempt()
                 for launch in self._start(epoch):
                     self._workers.submit(self._refresh, launch, epoch)
             if self.leads:
@@ -207,6 +209,13 @@ class Runtime:
         self.changed.notify_all()
         return launches
 
+    def _preempt(self) -> None:
+        """Cancels what a change preempted. A run between two Spark jobs has none to cancel, so that is tried at
+        each step; one that is about to publish is let go on."""
+        for run in self.state.running.values():
+            if run.preempted and run.version in self._mine - self._publishing:
+                self.warehouse.cancel(run.view)
+
     def _skip(self, epoch: int) -> None:
         """Completes what need not run, and then what need not run because of that."""
         while unneeded(self.state):
@@ -245,6 +254,7 @@ class Runtime:
             event = self._failed(launch, began, f"{type(error).__name__}: {error}")
         with self.lock:
             self._mine.discard(run.version)
+            self._publishing.discard(run.version)
             if event is not None:
                 self._ended.append((run, event))
         try:
@@ -268,6 +278,9 @@ class Runtime:
                 raise LeaseLost("another engine took over this store while it was computed")
             if not _is_running(self.state, run):
                 raise RefreshCancelled(f"{run.view} was dropped, renamed or redefined while it was computed")
+            if self.state.running[run.view].preempted:
+                raise RefreshCancelled(f"a change came for what was computed of {run.view}; both run together now")
+            self._publishing.add(run.version)
         replaced = self.warehouse.publish(launch, written)
         now = self.clock.now()
         try:

@@ -365,8 +365,12 @@ class Machine:
         return flying[which % len(flying)] if flying else None
 
     def advance(self, flight: Flight) -> None:
-        """One step of a run: reads one source, writes, shows readers, or journals."""
+        """One step of a run: reads one source, writes, shows readers, or journals; or is cancelled, if a change
+        preempted it."""
         launch = flight.launch
+        run = self.state.running.get(launch.run.view)
+        if run is not None and run.version == launch.run.version and run.preempted and not flight.visible:
+            return self.fail(flight, cancelled=True)
         unread = [each for each in launch.definition.sources if each not in flight.read]
         if unread:
             flight.read[unread[0]] = self.world.read(unread[0])
@@ -382,6 +386,7 @@ class Machine:
             done = flight.written
             made = tuple(evolve(each, unchanged=each.slice in flight.unchanged) for each in done.made)
             self.record(lambda _: Published(self.now, launch.run.version, launch.run.view, made, done.removed, 0.1))
+        return None
 
     def finish(self, flight: Flight) -> None:
         while self.flights.get(flight.launch.run.view) is flight:

@@ -90,6 +90,7 @@ policies = st.fixed_dictionaries(
     {},
     optional={
         "headwater.upstream": st.sampled_from(("hold", "release")),
+        "headwater.overrun": st.sampled_from(("queue", "preempt", "skip")),
         "headwater.propagate": st.sampled_from(("all", "all", "marked")),
     },
 )

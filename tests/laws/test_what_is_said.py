@@ -40,7 +40,27 @@ def waits_now(state: State, name: str, now: int) -> str:
     if holding and blockers(state, known):
         return f"waits for {', '.join(holding)}, so that both changes come in one refresh"
     oldest = min((min(origins) for origins in known.pending.values() if origins), default=None)
-    return _settles(state, known, oldest, now) if oldest is not None else "ready"
+    return (
+        (_skipped(state, known, oldest, now) or _settles(state, known, oldest, now)) if oldest is not None else "ready"
+    )
+
+
+def _skipped(state: State, known: ViewState, oldest: int, now: int) -> str:
+    option, origin = known.definition.option, state.origins[oldest]
+    if option("overrun") != "skip" or option("freshness") or known.overran is None:
+        return ""
+    began, ended = known.overran
+    if not began < oldest <= ended or oldest <= state.hurried or origin.definition:
+        return ""
+    until = origin.at + 10 * settle(known.definition)
+    later = sorted({each for origins in known.pending.values() for each in origins if each > ended})
+    if later:
+        following = state.origins[later[0]]
+        at_once = later[0] <= state.hurried or following.definition
+        until = min(until, following.at + (0 if at_once else settle(known.definition)))
+    left = max(until, origin.at + settle(known.definition)) - now
+    said = f"came while it ran, and runs with the next change or in {left / 1000:.1f} s; headwater.overrun = skip"
+    return said if left > 0 else "ready"
 
 
 def _settles(state: State, known: ViewState, oldest: int, now: int) -> str:

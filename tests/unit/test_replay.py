@@ -102,6 +102,14 @@ def test_a_renamed_view_keeps_its_account_and_its_run_times():
     assert counts(replay.accounts) == {"x": (1, 1)} and staleness(replay, "x").span == 5_000
 
 
+def test_a_preempted_run_ends_at_once_and_costs_what_it_took():
+    replay = played(events(declared(0, view("v", "a", "t", overrun="preempt")), changed(5_000), changed(6_500)))
+    replay.accounts.views["v"].meter.stop(replay.now)
+    # It settles until 6,000; the run of then ends at 6,500, and that for both changes takes a second.
+    assert counts(replay.accounts) == {"v": (2, 1)} and replay.accounts.views["v"].seconds == 1.5
+    assert replay.now == 7_500 and not replay.pending
+
+
 def test_a_dropped_view_stops_counting():
     replay = played(events(declared(0, V), changed(1_000), Dropped(2_500, "v"), declared(3_000, W), changed(9_000)))
     assert staleness(replay, "v") == Staleness(1_000, ((0, 1_500),))

@@ -164,6 +164,26 @@ def test_two_engines_refresh_nothing_twice(bench):
     assert one.state == two.state == replayed(bench.events())
 
 
+def test_a_change_that_another_engine_records_preempts_a_run(bench, monkeypatch):
+    cancelled = []
+    monkeypatch.setattr(bench.world, "cancel", cancelled.append)
+    one, two = bench.engine("one"), bench.engine("two", acts=False)
+    bench.declare(one, view("v", "a", "t", overrun="preempt"))
+    bench.drain(one)
+    arrived, going = bench.hold("read")
+    bench.write(two, A1, 3)
+    one.step()
+    assert arrived.wait(20) and not cancelled
+    bench.write(two, A1, 5)
+    one.step()
+    assert cancelled == ["v"]
+    going.set()
+    bench.drain(one)
+    [ended] = bench.of(Failed)
+    assert ended.cancelled and "both run together" in ended.error
+    assert len(bench.of(Published)) == 2
+
+
 def test_both_engines_see_a_change_and_it_is_recorded_once(bench):
     one, two = bench.engine("one"), bench.engine("two")
     bench.declare(one, V)

@@ -22,7 +22,7 @@ from attrs import frozen
 from headwater.engine.cadence import expectation
 from headwater.engine.coverage import unresolved
 from headwater.engine.hold import hold, waits_for
-from headwater.engine.policy import awaits, freshness, settle
+from headwater.engine.policy import SKIPPED, Overrun, awaits, freshness, overrun, settle
 from headwater.engine.ration import ration, renew
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
@@ -127,6 +127,9 @@ class Due:
         self._state, self._definition = state, view.definition
         self._roots = {view.definition.view, *view.definition.sources}
         self._settle, self._hold = settle(view.definition), hold(state, view.definition.view)
+        skips = overrun(view.definition) is Overrun.SKIP and freshness(view.definition) is None
+        self._overran = view.overran if skips else None
+        self._next = _first_after(view, self._overran[1]) if self._overran is not None else None
 
     def at(self, origin: Version) -> int:
         """When this change need not wait; at once when somebody waits for it."""
@@ -134,9 +137,17 @@ class Due:
         if origin <= self._state.hurried or change.definition:
             return change.at
         held = self.held(origin)
-        if held is None:
-            return change.at + self._settle
-        return _until(change, held) + (self._settle if isinstance(held, Expectation) and not held.missing else 0)
+        at = change.at + self._settle if held is None else _until(change, held)
+        if isinstance(held, Expectation) and not held.missing:
+            at += self._settle
+        if not self.skipped(origin):
+            return at
+        latest = change.at + SKIPPED * self._settle
+        return max(at, latest if self._next is None else min(latest, self.at(self._next)))
+
+    def skipped(self, origin: Version) -> bool:
+        """Whether this change came while the view ran, and is left to the next one."""
+        return self._overran is not None and self._overran[0] < origin <= self._overran[1]
 
     def held(self, origin: Version) -> Hold | Ration | Expectation | None:
         """How long this change is held, if it is: what reads the changed table is, as long as the freshness
@@ -157,6 +168,10 @@ class Due:
         if rationed.millis <= self._settle or (self._hold is None and freshness(self._definition) is not None):
             return None
         return rationed if self._hold is None else min(self._hold, rationed, key=lambda each: _until(change, each))
+
+
+def _first_after(view: ViewState, version: Version) -> Version | None:
+    return min((each for origins in view.pending.values() for each in origins if each > version), default=None)
 
 
 def _until(change: Origin, held: Hold | Ration | Expectation) -> int:

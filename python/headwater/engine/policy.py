@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
 from functools import lru_cache
 
 from headwater.model.error import StatementError
@@ -22,6 +23,13 @@ ATTEMPTS = 5
 
 STUCK = (Status.FAILED, Status.BROKEN)
 """A view in one of these was given up for now, by nobody's wish."""
+
+
+PREEMPTED = 3
+"""A view's runs are preempted at most this many times in a row, so that one ends at last."""
+
+SKIPPED = 10
+"""A change that is left to the next one waits for it at most this many settling times."""
 
 
 def back_off(failures: int) -> int:
@@ -50,6 +58,21 @@ def cuts_off(definition: Definition) -> bool:
     """Whether the rows of each refresh are compared with those before, so that readers of what came out
     unchanged need not follow."""
     return definition.option("cutoff", "on").lower() != "off"
+
+
+class Overrun(Enum):
+    """What becomes of a change that comes while its view runs: it waits for the next run; it cancels this one;
+    or it is left to the next change."""
+
+    QUEUE = "queue"
+    PREEMPT = "preempt"
+    SKIP = "skip"
+
+
+def overrun(definition: Definition) -> Overrun:
+    """What the view says; a word that was written into the catalog past Headwater counts as not stated."""
+    stated = definition.option("overrun").lower()
+    return next((each for each in Overrun if each.value == stated), Overrun.QUEUE)
 
 
 def settle(definition: Definition) -> int:

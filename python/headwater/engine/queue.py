@@ -13,7 +13,8 @@ from attrs import evolve
 
 from headwater.engine.coverage import upstream
 from headwater.engine.hold import wave
-from headwater.engine.reached import Changes
+from headwater.engine.policy import PREEMPTED, Overrun, overrun
+from headwater.engine.reached import Changes, Reached
 from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Origin, Run, State, Version, ViewState
@@ -84,6 +85,8 @@ def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> No
         origins = frozenset((origin.version,))
         for name, slices in reached.items():
             _merge(state, name, slices, origins)
+            if name in state.running:
+                _preempt(state, name, slices)
             if state.views[name].released:
                 touch(state, name)
         for name, slices in news.items():
@@ -91,6 +94,17 @@ def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> No
             for each in slices:
                 known[each] = known[each] | origins if each in known else origins
         state.stale.update(reached)  # whatever else reads these is not reached, so it does not wait for them
+
+
+def _preempt(state: State, name: str, slices: Iterable[Slice]) -> None:
+    """Notes that a view's run is to be cancelled, if a change of these slices concerns it and the view asks for it."""
+    run, view = state.running[name], state.views[name]
+    if overrun(view.definition) is not Overrun.PREEMPT or run.preempted or view.preempted >= PREEMPTED:
+        return
+    computed = Reached(run.needs)
+    if any(True for each in slices for _ in computed.at(each)):
+        state.running[name] = evolve(run, preempted=True)
+        view.preempted += 1
 
 
 def tell(state: State, name: str, reached: Changes) -> None:
@@ -116,6 +130,7 @@ def start(state: State, event: Started) -> Run:
             pending[each] = known - carried
     run = Run(event.version, event.view, event.slices, needs, event.inputs, event.at, event.mode, event.reason)
     state.running[event.view] = run
+    state.views[event.view].overran = None
     touch(state, event.view)
     return run
 

@@ -54,7 +54,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
     for other in [each for each in record.partitions if each.columns != columns]:
         del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
-    view.failures, view.retry_at = 0, 0
+    view.failures, view.retry_at, view.preempted = 0, 0, 0
+    view.overran = (event.version, state.highest)
     view.refreshed_at, view.took = event.at, learned(view.took, event.seconds)
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, ""
@@ -95,6 +96,8 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
     if run is None or run.version != event.version:
         return
     queue.put_back(state, run)
+    if event.cancelled and run.preempted:
+        return
     if event.cancelled:
         view.retry_at = event.at + back_off(1)
         return

@@ -225,7 +225,11 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
         due = Due(state, view)
         at, held = due.at(oldest), due.held(oldest)
         until = at if starts is None else min(at, starts)
-        if held is None:
+        if due.skipped(oldest) and oldest > state.hurried and not state.origins[oldest].definition:
+            yield Phase(
+                until, "came while it ran, and runs with the next change or in", at, "; headwater.overrun = skip"
+            )
+        elif held is None:
             yield Phase(until, "starts in", at, ", when further changes had time to join")
         else:
             why = _decision(state.origins[oldest].table, held)

@@ -78,7 +78,8 @@ class TableRecord:
 
 @frozen
 class Run:
-    """A refresh under way: these slices of a view, on behalf of these origins."""
+    """A refresh under way: these slices of a view, on behalf of these origins. One that is ``preempted`` is to be
+    cancelled: a change came for what it computes, and its view wants both in one run."""
 
     version: Version
     view: str
@@ -88,6 +89,7 @@ class Run:
     started_at: int
     mode: str
     reason: str
+    preempted: bool = False
 
 
 @frozen
@@ -111,6 +113,9 @@ class ViewState:
         failures: consecutive failed runs.
         retry_at: no run before this time.
         took: how long its runs take; ``None`` before the first.
+        preempted: how many runs in a row were preempted.
+        overran: the last run that was published, and the highest version at its end: the changes between came
+            while it ran. ``None`` once another run started.
     """
 
     definition: Definition
@@ -123,6 +128,8 @@ class ViewState:
     retry_at: int = 0
     refreshed_at: int | None = None
     took: Took | None = None
+    preempted: int = 0
+    overran: tuple[Version, Version] | None = None
 
 
 Needs = tuple[tuple[Slice, tuple[Version, ...]], ...]

@@ -1,7 +1,8 @@
 """A history played to the core on a virtual clock, under a policy. Times are milliseconds.
 
 What happened from outside happens again, each at its recorded time; which runs start, and when, the core
-decides as it does in production. Runs take time, publish what they were for, and never fail.
+decides as it does in production. Runs take time, publish what they were for, and never fail; one that a change
+preempts ends at that moment.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Replay:
     _agenda: Agenda = Factory(Agenda)
     _to_come: int = 0
     _busy: int = 0
+    _preempted: set[Version] = Factory(set)
     _dice: dict[str, Random] = Factory(dict)
 
     def __attrs_post_init__(self) -> None:
@@ -65,6 +67,7 @@ class Replay:
         if over or not self._agenda.next():
             self.accounts.close()
             return False
+        self._preempt()
         touched = frozenset(self.state.stale)
         if self._busy < self.tracks:  # if not, nothing can start before the end of a run, which is a step too
             self._start()
@@ -99,9 +102,19 @@ class Replay:
         self._busy += 1
         self._agenda.at(self.now + takes, lambda: self._end(launch, made, takes / 1000))
 
+    def _preempt(self) -> None:
+        for run in [each for each in self.state.running.values() if each.preempted]:
+            self._busy -= 1
+            self._preempted.add(run.version)
+            seconds = (self.now - run.started_at) / 1000
+            self._apply(Failed(self.now, run.version, run.view, "a change came for what it computed", seconds, True))
+
     def _end(self, launch: Launch, made: tuple[Slice, ...], seconds: float) -> None:
-        self._busy -= 1
         view, version = launch.run.view, launch.run.version
+        if version in self._preempted:
+            self._preempted.discard(version)
+            return
+        self._busy -= 1
         running = self.state.running.get(view)
         if running is None or running.version != version:
             self._apply(Failed(self.now, version, view, "it was dropped, renamed or redefined", seconds, True))

@@ -11,7 +11,7 @@ from sqlglot.tokens import TokenType
 
 from headwater.algebra.derive import Derivation
 from headwater.algebra.notation import is_window, parse_window
-from headwater.engine.policy import duration
+from headwater.engine.policy import Overrun, duration
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.view import Column, Definition
@@ -32,6 +32,7 @@ PROPERTIES: Mapping[str, Callable[[str], object]] = {
     "cadence": duration,
     "cutoff": _one_of("on", "off"),
     "propagate": _one_of("all", "none", "marked"),
+    "overrun": _one_of(*(each.value for each in Overrun)),
     "upstream": _one_of("release", "hold"),
     "fill": _one_of("now", "later"),
     "retain": duration,
