@@ -7,7 +7,9 @@ from cases import A1, A2, change, end, fail_for_good, machine, sound, start, vie
 from reference import wrong
 
 from headwater.engine.backfill import planned
+from headwater.engine.choose import ready
 from headwater.engine.consistency import lacking
+from headwater.engine.policy import SETTLE
 from headwater.model.event import Declared, Requested
 from headwater.model.partition import WHOLE
 from headwater.model.state import Status
@@ -42,6 +44,16 @@ def test_a_marked_one_reaches_both_and_brings_what_was_missed():
     assert pending(made) == {"v": {A1}, "m": {A1}, "w": {A1}}
     sound(made)
     assert not wrong(made, marked=True)
+
+
+def test_it_waits_for_an_ordinary_change_of_what_it_is_about_to_read():
+    made = machine({"t": "a"}, *CHAIN)
+    mark(made, "m", A1)
+    made.now += SETTLE
+    assert "m" in [each.view for each in ready(made.state, made.now)]
+    change(made, "t", A1)
+    assert "m" not in [each.view for each in ready(made.state, made.now)]
+    sound(made)
 
 
 def test_a_refresh_without_what_follows_is_no_mark():

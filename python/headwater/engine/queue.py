@@ -87,13 +87,11 @@ def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> No
             _merge(state, name, slices, origins)
             if name in state.running:
                 _preempt(state, name, slices)
-            if state.views[name].released:
-                touch(state, name)
+            touch(state, name)  # who reads it may wait for it, reached or not
         for name, slices in news.items():
             known = state.views[name].news
             for each in slices:
                 known[each] = known[each] | origins if each in known else origins
-        state.stale.update(reached)  # whatever else reads these is not reached, so it does not wait for them
 
 
 def _preempt(state: State, name: str, slices: Iterable[Slice]) -> None:
