@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cases import A1, A2, change, end, machine, start, view
+from cases import A1, A2, change, end, machine, sound, start, view
 from hypothesis import given
 from reference import follows, recomputed, wrong
-from strategies import examples, graphs, play, scripts
+from strategies import examples, graphs, play, rename, scripts
 from strategies import machine as machine_of
 
 from headwater.engine.consistency import horizontal, vertical
@@ -72,6 +72,14 @@ def test_what_a_suspended_view_keeps_back_its_readers_lack():
     change(made, "u", A1)
     assert made.state.views["w"].pending == {}
     assert lacking(made.state, "w") == {"u": ["u"], "v": ["u"]}
+
+
+def test_a_view_that_was_renamed_lacks_what_it_lacked_before():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    made.declare(view("v", "a", "t", fingerprint="2"), "was redefined")
+    rename(made, "v", "w")
+    assert lacking(made.state, "w") == {"t": ["w"]}
+    sound(made)
 
 
 @examples(60)

@@ -198,6 +198,9 @@ def _renamed(state: State, old: str, new: str, definition) -> None:
     view.definition = definition
     state.views[new] = view
     state.tables[new] = state.tables.pop(old, TableRecord())
+    for version, origin in state.origins.items():
+        if origin.table == old:
+            state.origins[version] = evolve(origin, table=new)
     state.promising.discard(old)
     _rewire(state)
 
