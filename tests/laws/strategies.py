@@ -292,7 +292,8 @@ def _to_view(made: Machine, kind: str, view: str, how: int) -> None:
             }
             made.record(lambda _: Altered(made.now, view, tuple(properties.items())))
         case "cadence":
-            made.record(lambda _: Altered(made.now, view, (("headwater.cadence", "1 minute"),)))
+            properties = {**dict(state.definition.properties), "headwater.cadence": "1 minute"}
+            made.record(lambda _: Altered(made.now, view, tuple(properties.items())))
         case "rename":
             if not made.state.readers.get(view) and not view.endswith("r") and view + "r" not in made.state.views:
                 rename(made, view, view + "r")
