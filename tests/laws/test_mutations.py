@@ -27,8 +27,8 @@ MUTATIONS = {
     ),
     "an overtaken request takes the newer changes along": (
         "engine/choose.py",
-        "    return origins - awaited\n",
-        "    return origins\n",
+        "    alone = origins - awaited\n",
+        "    alone = origins\n",
     ),
     "a merge forgets the older changes": (
         "engine/queue.py",

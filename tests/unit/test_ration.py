@@ -8,7 +8,8 @@ import pytest
 from test_hold import build, change
 
 from headwater.engine import report
-from headwater.engine.choose import Due, ready, started, wake_at
+from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.due import Due
 from headwater.engine.policy import SETTLE
 from headwater.engine.ration import LONGEST, MADE_ANEW, ration
 from headwater.engine.transition import transition

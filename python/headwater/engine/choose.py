@@ -19,16 +19,16 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from headwater.engine.cadence import expectation
 from headwater.engine.coverage import unresolved
-from headwater.engine.hold import hold, waits_for
-from headwater.engine.policy import SKIPPED, Overrun, awaits, freshness, overrun, settle
-from headwater.engine.ration import ration, renew
+from headwater.engine.due import Due
+from headwater.engine.hold import waits_for
+from headwater.engine.policy import awaits
+from headwater.engine.ration import renew
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
 from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice, overlapping, sort_key
-from headwater.model.state import Expectation, Hold, Needs, Origin, Ration, State, Status, Version, ViewState
+from headwater.model.state import Needs, State, Status, Version, ViewState
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
@@ -118,68 +118,6 @@ def ready_at(state: State, name: str) -> int | None:
     view = state.views[name]
     due = Due(state, view)
     return max(view.retry_at, min(due.at(origin) for origin in _origins(need for needs in groups for need in needs)))
-
-
-class Due:
-    """When the changes that are pending for a view need not wait for others any more."""
-
-    def __init__(self, state: State, view: ViewState) -> None:
-        self._state, self._definition = state, view.definition
-        self._roots = {view.definition.view, *view.definition.sources}
-        self._settle, self._hold = settle(view.definition), hold(state, view.definition.view)
-        skips = overrun(view.definition) is Overrun.SKIP and freshness(view.definition) is None
-        self._overran = view.overran if skips else None
-        self._next = _first_after(view, self._overran[1]) if self._overran is not None else None
-
-    def at(self, origin: Version) -> int:
-        """When this change need not wait; at once when somebody waits for it."""
-        change = self._state.origins[origin]
-        if origin <= self._state.hurried or change.definition:
-            return change.at
-        held = self.held(origin)
-        at = change.at + self._settle if held is None else _until(change, held)
-        if isinstance(held, Expectation) and not held.missing:
-            at += self._settle
-        if not self.skipped(origin):
-            return at
-        latest = change.at + SKIPPED * self._settle
-        return max(at, latest if self._next is None else min(latest, self.at(self._next)))
-
-    def skipped(self, origin: Version) -> bool:
-        """Whether this change came while the view ran, and is left to the next one."""
-        return self._overran is not None and self._overran[0] < origin <= self._overran[1]
-
-    def held(self, origin: Version) -> Hold | Ration | Expectation | None:
-        """How long this change is held, if it is: what reads the changed table is, as long as the freshness
-        downstream allows, or the budget asks for if that is less, or until those came that come with it; what
-        reads only views has settled when they are resolved."""
-        change = self._state.origins[origin]
-        if change.table not in self._roots:
-            return None
-        expected, held = expectation(self._state, self._definition, change), self._held(change)
-        if expected is None or held is None or not expected.missing:
-            return expected or held
-        return min(expected, held, key=lambda each: _until(change, each))
-
-    def _held(self, change: Origin) -> Hold | Ration | None:
-        rationed = ration(self._state, change.table)
-        if rationed is None:
-            return self._hold
-        if rationed.millis <= self._settle or (self._hold is None and freshness(self._definition) is not None):
-            return None
-        return rationed if self._hold is None else min(self._hold, rationed, key=lambda each: _until(change, each))
-
-
-def _first_after(view: ViewState, version: Version) -> Version | None:
-    return min((each for origins in view.pending.values() for each in origins if each > version), default=None)
-
-
-def _until(change: Origin, held: Hold | Ration | Expectation) -> int:
-    match held:
-        case Hold(millis=millis):
-            return (change.at if change.wave is None else change.wave) + millis
-        case Ration(millis=millis) | Expectation(millis=millis):
-            return change.at + millis
 
 
 def blockers(state: State, view: ViewState) -> Reached:

@@ -11,8 +11,9 @@ from typing import Any
 
 from attrs import frozen
 
-from headwater.engine.choose import Due, blockers, ready_at
+from headwater.engine.choose import blockers, ready_at
 from headwater.engine.consistency import lacking
+from headwater.engine.due import Due
 from headwater.engine.policy import STUCK, awaits
 from headwater.engine.ration import renew
 from headwater.engine.reasons import of_origin
