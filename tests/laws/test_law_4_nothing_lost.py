@@ -8,7 +8,12 @@ from copy import deepcopy
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import Machine, lost, replayed, wrong
-from strategies import examples, graphs, kept, machine, play, scripts
+from strategies import Graph, examples, graphs, kept, machine, play, scripts
+
+from headwater.model.dependency import Dependency, Occurrence
+from headwater.model.event import Requested
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.view import Definition
 
 
 @examples(150)
@@ -23,6 +28,21 @@ def test_a_recorded_change_is_reflected_or_pending_at_every_moment(graph, script
     made.watch = watch
     play(made, graph, script)
     made.drain()
+
+
+def test_what_came_and_went_between_two_looks_is_not_kept_by_who_read_it():
+    """A partition that was never on record: read by a run, and deleted before the run ends."""
+    reader = Definition("mart.v", "q", (), (), dependencies=(Dependency("base.t", (Occurrence(()),)),))
+    made, brief = machine(Graph({"base.t": ("a",)}, (reader,))), Slice.of(a="2003")
+    made.world.write("base.t", brief, 9)
+    made.record(lambda version: Requested(made.now, version, "mart.v", (WHOLE,), "was asked for"))
+    made.now += 61_000
+    made.start()
+    made.advance(made.flight(0))
+    made.world.write("base.t", brief, None)
+    made.look("base.t", named=(brief,))
+    made.drain()
+    assert not lost(made)
 
 
 @examples(40)

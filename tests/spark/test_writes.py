@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from processes import until
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
 
@@ -206,3 +209,19 @@ def test_null_and_odd_partition_values(sales: SparkSession, journal: Journal) ->
 def state(spark: SparkSession, view: str) -> str:
     [row] = spark.sql(f"SHOW MATERIALIZED VIEWS IN {database(spark)} LIKE '{view}'").collect()
     return row["state"]
+
+
+def test_a_file_that_comes_and_goes_between_two_checks_is_not_kept(spark: SparkSession, warehouse: Path) -> None:
+    """A refresh reads what another program left in a table for a while; then the table is as it was on record."""
+    spark.sql("CREATE TABLE amounts USING parquet AS SELECT 1 AS amount")
+    spark.sql("CREATE TABLE rates USING parquet AS SELECT 1 AS rate")
+    spark.sql("CREATE MATERIALIZED VIEW total AS SELECT sum(amount * rate) AS total FROM amounts, rates")
+    drain(spark)
+    directory = warehouse / f"{database(spark)}.db" / "amounts"
+    brief = directory / "brief.parquet"
+    shutil.copy(next(directory.glob("*.parquet")), brief)
+    spark.sql("INSERT INTO rates VALUES (10)")
+    until(lambda: spark.sql("SELECT total FROM total").first()["total"] == 22, "refresh for the new rate")
+    brief.unlink()
+    drain(spark)
+    assert_equals_query(spark, "total", "SELECT sum(amount * rate) AS total FROM amounts, rates")

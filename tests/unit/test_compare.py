@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, partitions, slices
 
-from headwater.ledger.compare import differences, summary
+from headwater.ledger.compare import differences, revisited, summary
 from headwater.model.event import Observed
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, TableRecord
@@ -41,6 +41,15 @@ def test_only_what_was_looked_at_can_be_gone():
     assert differences(record(a1="x", a2="y"), {}, [A1]) == (Observed(A1, None),)
     assert differences(record(a1="x", a2="y"), {}, []) == ()
     assert len(differences(record(a1="x", a2="y"), {}, [WHOLE])) == 2
+
+
+def test_what_a_statement_named_and_left_absent_may_have_been_read_meanwhile():
+    gone = (Observed(A1, None),)
+    assert revisited(record(a1=None), {}, (), [A1]) == gone
+    assert revisited(record(), {}, (), [A1]) == revisited(None, {}, (), [A1]) == gone
+    assert revisited(record(a1="x"), {}, (), [A1]) == (), "differs from the record already"
+    assert revisited(record(a1="x"), {A1: "x"}, (), [A1]) == ()
+    assert revisited(record(a1="x"), {A1: "x"}, [A1], [A1]) == (Observed(A1, "x"),)
 
 
 def test_summaries():

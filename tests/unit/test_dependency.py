@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reference import computed, image, recomputed
 from strategies import definitions, examples, partitions, slices
 
-from headwater.algebra.dependency import forward, forward_all, missing
+from headwater.algebra.dependency import backward, forward, forward_all, missing
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.partition import WHOLE, Slice
 
@@ -79,6 +79,28 @@ def test_a_map_is_never_narrower_than_what_the_query_reads(data):
     reached = forward(definition.dependencies[0], changed, All())
     for each in {*old, *new}:
         assert old.get(each) == new.get(each) or any(one.covers(each) for one in reached)
+
+
+def test_backward_binds_what_is_taken_over_as_it_is():
+    dependency = reading([("m", Same("a")), ("n", HALF)], [("m", Same("b"))])
+    assert backward(dependency, Slice.of(m="1", n="2")) == (Slice.of(a="1"), Slice.of(b="1"))
+    assert backward(dependency, Slice.of(n="2")) == (WHOLE,)
+    twice = reading([("m", Same("a")), ("n", Same("a"))])
+    assert backward(twice, Slice.of(m="1", n="1")) == (Slice.of(a="1"),) and backward(twice, Slice.of(m="1", n="2")) == ()
+
+
+@examples(200)
+@given(data=st.data(), wanted=slices)
+def test_backward_is_the_inverse_of_forward(data, wanted):
+    """What reaches a slice lies in what the slice is made of; where columns are taken over as they are, nothing
+    else does."""
+    [dependency] = data.draw(definitions("v", ("a", "b"), {"t": ("a", "b")})).dependencies
+    changed, wanted = data.draw(partitions("ab")), wanted.keep("ab")
+    reaches = any(one.overlaps(wanted) for one in forward(dependency, changed, All()))
+    made_of = any(one.covers(changed) for one in backward(dependency, wanted))
+    assert made_of or not reaches
+    copies = all(isinstance(each, Same) for one in dependency.occurrences for _, each in one.columns)
+    assert reaches or not made_of or not copies
 
 
 @examples(100)

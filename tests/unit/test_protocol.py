@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from attrs import fields
+from attrs import evolve, fields
 
 from headwater.engine.history import refreshes
 from headwater.model.action import Launch
@@ -23,7 +23,7 @@ from headwater.spark.engine import Engine
 from headwater.spark.observer import Hint, Observer
 from headwater.spark.shim import Shim
 from headwater.spark.statements import Statements
-from headwater.spark.warehouse import SparkWarehouse
+from headwater.spark.warehouse import SparkWarehouse, _part
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol"
 MARCH, FEBRUARY = Slice.of({"month": "1996-03-01"}), Slice.of({"month": "1996-02-01"})
@@ -414,7 +414,9 @@ def publish(answer):
     request = golden("publish_request_partitions")
     shaped = {**request, "shape": catalog.shape(launch(True).definition)}
     warehouse = Warehouse(Recorder(publish=lambda sent: answer if sent == shaped else None))
-    return warehouse.publish(launch(True), Written((), (), Recorder(request=request)))
+    march, null = (part["location"] for part in request["partitions"])
+    places = {march: MARCH, null: Slice.of(month=None)}
+    return warehouse.publish(launch(True), Written((), (), Recorder(request=request, places=places)))
 
 
 def test_what_was_superseded_is_left_for_later():
@@ -422,15 +424,18 @@ def test_what_was_superseded_is_left_for_later():
     assert publish(answer).locations == answer["superseded"]
 
 
+def test_what_took_the_place_of_what_the_record_says_is_unchanged():
+    assert publish(golden("publish_answer_superseded")).unchanged == {MARCH}
+
+
 @pytest.mark.parametrize(
-    ("content", "fingerprint", "unchanged"),
-    [("c" * 32, "f" * 32, True), ("d" * 32, "f" * 32, False), ("c" * 32, "e" * 32, False), ("", "f" * 32, False)],
+    ("content", "known", "was"),
+    [("c" * 32, "c" * 32, "f" * 32), ("d" * 32, "c" * 32, None), ("", "", None)],
 )
-def test_unchanged_is_what_has_the_same_rows_as_what_the_record_says_and_is_there(content, fingerprint, unchanged):
-    fact = {"partitions": [{"values": {"month": "1996-03-01"}, "fingerprint": fingerprint}]}
-    warehouse = Warehouse(Recorder(observe=lambda _asked: [fact]))
-    written = Written((Made(MARCH, 25, "new", content), Made(FEBRUARY, 25, "new", content)), ())
-    assert warehouse._unchanged(launch(True, [MARCH]), written) == ({MARCH} if unchanged else set())
+def test_what_has_the_rows_that_the_record_says_is_to_be_compared_with_what_is_there(content, known, was):
+    existing = evolve(RECORD, content=known)
+    part = _part(Made(MARCH, 25, "new", content), {"location": "there", "bytes": 9}, existing)
+    assert part.get("was") == was
 
 
 def test_a_fenced_publication_means_that_another_engine_refreshes():

@@ -32,6 +32,14 @@ def forward_all(dependency: Dependency, changed: Iterable[Slice], images: Images
     return simplified(each for one in changed for each in forward(dependency, one, images))
 
 
+def backward(dependency: Dependency, wanted: Slice) -> tuple[Slice, ...]:
+    """The source's slices in which everything lies that the view's slice ``wanted`` is made of.
+
+    Columns that are not taken over as they are stay free: the answer is then larger, never smaller.
+    """
+    return simplified(each for one in dependency.occurrences for each in _behind(one, wanted))
+
+
 def missing(dependency: Dependency, changed: Slice, images: Images) -> list[tuple[str, tuple[Value, ...]]]:
     """The images ``forward`` would need and does not have."""
     wanted = []
@@ -55,6 +63,16 @@ def _through(occurrence: Occurrence, changed: Slice, images: Images) -> Iterator
     names = [column for column, _ in bound]
     for each in product(*(reached for _, reached in bound)):
         yield Slice(tuple(zip(names, each, strict=True)))
+
+
+def _behind(occurrence: Occurrence, wanted: Slice) -> Iterator[Slice]:
+    bound: dict[str, Value] = {}
+    for column, expression in occurrence.columns:
+        match expression:
+            case Same(source) if column in wanted.columns:
+                if bound.setdefault(source, wanted.value(column)) != wanted.value(column):
+                    return  # two columns of the view are one column of the source
+    yield Slice.of(bound)
 
 
 def _values(expression: Expression, values: Mapping[str, Value], images: Images) -> tuple[Value, ...] | None:

@@ -40,13 +40,15 @@ def revisited(
     """Partitions that a statement named and that are absent or empty now, as they are on record already.
 
     A partition that came and went between two looks leaves no trace, because "absent" and "empty" look
-    alike every time; yet a refresh may have read it meanwhile. So such a statement counts as a change.
+    alike every time; yet a refresh may have read it meanwhile, even one that was never on record. So such a
+    statement counts as a change.
     """
     known = record.partitions if record else {}
     return tuple(
         Observed(each, found.get(each))
         for each in named
-        if each in known and known[each].fingerprint == found.get(each) and (each not in found or each in empty)
+        if (each not in found or each in empty)
+        and (known[each].fingerprint if each in known else None) == found.get(each)
     )
 
 

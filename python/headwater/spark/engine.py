@@ -73,6 +73,7 @@ class Engine:
         self.runtime = self._runtime(session, settings)
         analyst = Analyst(self.shim, self.sessions)
         self.observer = Observer(self.runtime, self.shim, analyst)
+        self.warehouse.reading = self.observer.reading
         self.warehouse.reshaped = self.observer.reanalyse
         self.statements = Statements(self.runtime, self.store, self.observer, analyst, self.sessions, self.shim)
         self.sweeper = Sweeper(self.runtime, self.store, self.warehouse, self.shim)

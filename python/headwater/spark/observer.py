@@ -10,16 +10,17 @@ import hashlib
 import logging
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import define, field
 from pyspark.errors import PySparkException
 
+from headwater.algebra.dependency import backward
 from headwater.ledger.compare import differences, revisited, summary
 from headwater.model.error import AnalysisFailed, DefinitionError
 from headwater.model.event import Broken, Changed, Declared, Dropped, Event, Observed
-from headwater.model.partition import Slice
+from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.state import State, Status, TableRecord
 from headwater.model.view import Definition
 from headwater.runtime import Change, Runtime
@@ -32,7 +33,8 @@ log = logging.getLogger("headwater")
 
 @define
 class Hint:
-    """Where to look: tables (with the partitions that were named, or ``None`` for all)."""
+    """Where to look: tables (with the partitions that were named, or ``None`` for all), and the command
+    that wrote there, if one is known to have."""
 
     tables: dict[str, list[dict[str, str]] | None] = field(factory=dict)
     command: str = ""
@@ -118,6 +120,19 @@ class Observer:
         if unknown:
             self.look(Hint({table: None for table in unknown}))
 
+    def reading(self, definition: Definition, slices: Iterable[Slice]) -> None:
+        """Looks at what a run reads of base tables. Done before it reads and after, so that what it may have
+        seen is on record, and a request remains if that changed meanwhile or goes away again."""
+        with self._runtime.lock:
+            bases = [each for each in definition.dependencies if each.source not in self._runtime.state.views]
+        hint = Hint()
+        for dependency in bases:
+            read = simplified(each for one in slices for each in backward(dependency, one))
+            hint.add(dependency.source, None if WHOLE in read else [dict(each.bound) for each in read])
+        with self._looking:
+            self.hinted()  # a change that a hint tells of is on record with the command that made it
+            self.look(hint)
+
     # --- inside
 
     def _waiting(self) -> list[Hint]:
@@ -166,7 +181,7 @@ class Observer:
         found = {Slice.of(each["values"]): each["fingerprint"] for each in fact["partitions"]}
         asked = [Slice.of(values) for values in fact.get("asked", ())] or None
         empty = {Slice.of(each["values"]) for each in fact["partitions"] if not each["files"]}
-        named = asked or (empty if command.startswith(("INSERT", "TRUNCATE")) else ())
+        named = _named(command, asked, empty)
 
         def differing(record: TableRecord | None) -> tuple[Observed, ...]:
             return differences(record, found, asked) + revisited(record, found, empty, named)
@@ -284,6 +299,13 @@ class Observer:
             why = "can be computed again" if recovered else f"means something else since {because} changed"
             self.baseline(fresh)
             runtime.change(name, [Slice()], lambda _, version: Declared(runtime.clock.now(), version, fresh, why))
+
+
+def _named(command: str, asked: Iterable[Slice] | None, empty: Iterable[Slice]) -> Iterable[Slice]:
+    """The partitions that a command wrote, as far as that is known."""
+    if asked:
+        return asked if command else ()
+    return empty if command.startswith(("INSERT", "TRUNCATE")) else ()
 
 
 def _plain(path: str) -> str:

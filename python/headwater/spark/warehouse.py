@@ -17,7 +17,7 @@ from headwater.model.action import Launch
 from headwater.model.error import DriverGone, LeaseLost, RefreshCancelled, RefreshFailed
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Slice, Value
-from headwater.model.state import Run
+from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
@@ -41,9 +41,10 @@ NOTHING = {"rows": 0, "content": "0" * 32}
 
 @frozen
 class Files:
-    """What a run wrote: a publication request for the shim."""
+    """What a run wrote: a publication request for the shim, and which partition lies where."""
 
     request: dict
+    places: Mapping[str, Slice]
 
 
 class SparkWarehouse:
@@ -51,11 +52,14 @@ class SparkWarehouse:
     ``.v<version>`` of the view's root; publishing moves the catalog's pointers to it.
 
     Attributes:
+        reading: called with a definition and slices of it before their sources are read, and after; few files
+            can be read as they once were, so what a run may have seen of them is compared with the record.
         reshaped: called when a view was published with other columns, before its readers can run.
     """
 
     def __init__(self, base: SparkSession, shim: Shim, sessions: Sessions) -> None:
         self._base, self._shim, self._sessions = base, shim, sessions
+        self.reading: Callable[[Definition, Sequence[Slice]], None] = lambda definition, slices: None
         self.reshaped: Callable[[str], None] = lambda view: None
 
     def compute(self, launch: Launch) -> Written:
@@ -67,23 +71,24 @@ class SparkWarehouse:
         try:
             if not session.catalog.tableExists(sql.quoted(definition.view)):
                 catalog.create(session, definition)
-            frame = self._frame(session, definition, run)
-            return self._write(launch, frame)
+            self.reading(definition, run.slices)
+            written = self._write(launch, self._frame(session, definition, run))
+            self.reading(definition, run.slices)
+            return written
         except (PySparkException, Py4JError) as error:
             raise _translated(run, error) from error
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         try:
-            unchanged = self._unchanged(launch, written)
             answer = self._publish(launch, written.handle.request)
         except (PySparkException, Py4JError) as error:
             raise _translated(launch.run, error) from error
         if "fenced" in answer:
             raise LeaseLost(f"version {answer['fenced']} of {launch.run.view} is already published")
-        kept = {part["location"] for part in written.handle.request.get("partitions", ())}
         root = launch.definition.root
-        superseded = [path for path in answer["superseded"] if path not in kept and not _same_path(path, root)]
-        return Replaced(superseded, unchanged)
+        places = written.handle.places
+        superseded = [path for path in answer["superseded"] if path not in places and not _same_path(path, root)]
+        return Replaced(superseded, frozenset(places[each] for each in answer["unchanged"]))
 
     def cancel(self, view: str) -> bool:
         context = self._base.sparkContext
@@ -167,34 +172,13 @@ class SparkWarehouse:
         )
         removed = tuple(each for each in launch.existing if each not in files)
         request: dict[str, Any] = {"table": run.view, "version": run.version}
-        parts = [
-            {"spec": _spec(each), "location": file["location"], "rows": rows[each], "bytes": file["bytes"]}
-            for each, file in files.items()
-        ]
+        parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
         if columns:
-            request |= {"partitions": parts, "removed": [_spec(each) for each in removed]}
+            specs = [{"spec": _spec(each.slice), **part} for each, part in zip(made, parts, strict=True)]
+            request |= {"partitions": specs, "removed": [_spec(each) for each in removed]}
         else:
-            request |= {key: parts[0][key] for key in ("location", "rows", "bytes")}
-        return Written(made, removed, Files(request))
-
-    def _unchanged(self, launch: Launch, written: Written) -> frozenset[Slice]:
-        """What holds the same rows as what it is about to replace. That is looked at once more: if it is not
-        what the record says, its readers may have seen other rows."""
-        known = launch.existing
-        same = [
-            made.slice
-            for made in written.made
-            if made.slice in known
-            and made.content
-            and (made.content, made.rows) == (known[made.slice].content, known[made.slice].rows)
-        ]
-        if not same:
-            return frozenset()
-        columns = launch.definition.partitioned_by
-        specs = [dict(each.bound) for each in same] if columns else None
-        [fact] = self._shim.observe([{"table": launch.run.view, "partitions": specs}])
-        seen = {_slice(each, columns): each["fingerprint"] for each in fact.get("partitions", ())}
-        return frozenset(each for each in same if seen.get(each) == known[each].fingerprint)
+            request |= parts[0]
+        return Written(made, removed, Files(request, {file["location"]: each for each, file in files.items()}))
 
 
 def group(run: Run) -> str:
@@ -204,6 +188,15 @@ def group(run: Run) -> str:
 
 def _slice(entry: Mapping[str, Any], columns: Sequence[str]) -> Slice:
     return Slice.of({column: entry["values"][column] for column in columns})
+
+
+def _part(made: Made, file: Mapping[str, Any], known: PartitionRecord | None) -> dict[str, Any]:
+    """A partition to publish. If it holds the rows that the record says it held, ``was`` is the fingerprint of the
+    files that must be found in its place: of others, readers may have seen other rows."""
+    part = {"location": file["location"], "rows": made.rows, "bytes": file["bytes"]}
+    if known is not None and made.content and (made.content, made.rows) == (known.content, known.rows):
+        part["was"] = known.fingerprint
+    return part
 
 
 def _spec(each: Slice) -> dict[str, str]:

@@ -21,9 +21,10 @@ object Publication {
   private val Version = "headwater.version"
 
   /**
-   * @param request {"table", "version", "partitions": [{"spec", "location", "rows", "bytes"}],
-   *   "removed": [spec], "location" (of an unpartitioned view), "rows", "bytes", "shape" (what the table must be)}
-   * @return {"superseded": [old locations]}, {"fenced": the higher version found} or {"misfit": true}
+   * @param request {"table", "version", "partitions": [{"spec", "location", "rows", "bytes", "was"}], "removed":
+   *   [spec], "location" (of an unpartitioned view), "rows", "bytes", "was", "shape" (what the table must be)}
+   * @return {"superseded": [old locations], "unchanged": [new locations]}, {"fenced": the higher version found} or
+   *   {"misfit": true}. Unchanged is what took the place of files with the fingerprint `was`.
    */
   def publish(session: SparkSession, request: String): String = {
     val asked = parse(request)
@@ -51,12 +52,13 @@ object Publication {
       case Some(higher) => JObject("fenced" -> JLong(higher))
       case None =>
         val catalog = Access.classic(session).sharedState.externalCatalog
+        val same = unchanged(session, Seq(asked -> table.storage.locationUri))
         val moved = table.copy(
           storage = table.storage.copy(locationUri = Some(uri(string(asked \ "location")))),
           properties = table.properties + (Version -> version.toString))
         catalog.alterTable(moved)
         catalog.alterTableStats(table.database, table.identifier.table, Some(statistics(asked)))
-        superseded(table.storage.locationUri.toSeq, moved.storage.locationUri.toSeq)
+        JObject(superseded(table.storage.locationUri.toSeq, moved.storage.locationUri.toSeq), same)
     }
 
   private def partitions(session: SparkSession, table: CatalogTable, version: Long, asked: JValue): JObject = {
@@ -68,6 +70,8 @@ object Publication {
     current.values.flatMap(_.parameters.get(Version)).map(_.toLong).filter(_ > version).maxOption match {
       case Some(higher) => JObject("fenced" -> JLong(higher))
       case None =>
+        val same = unchanged(session, list(asked \ "partitions").map(entry =>
+          entry -> current.get(spec(entry \ "spec")).flatMap(_.storage.locationUri)))
         val (altered, created) = written.partition(each => current.contains(each.spec))
         if (created.nonEmpty) catalog.createPartitions(database, name, created, ignoreIfExists = true)
         if (altered.nonEmpty) catalog.alterPartitions(database, name, altered)
@@ -75,13 +79,22 @@ object Publication {
         if (dropped.nonEmpty)
           catalog.dropPartitions(database, name, dropped, ignoreIfNotExists = true, purge = false, retainData = true)
         catalog.alterTableStats(database, name, total(table, current.values.toSeq, written))
-        superseded(current.values.flatMap(_.storage.locationUri).toSeq, written.flatMap(_.storage.locationUri))
+        JObject(superseded(current.values.flatMap(_.storage.locationUri).toSeq, written.flatMap(_.storage.locationUri)), same)
     }
   }
 
   /** What nothing points at any more; a publication that is repeated supersedes nothing of its own. */
-  private def superseded(before: Seq[URI], now: Seq[URI]): JObject =
-    JObject("superseded" -> JArray(before.diff(now).map(old => JString(new Path(old).toString)).toList))
+  private def superseded(before: Seq[URI], now: Seq[URI]): JField =
+    "superseded" -> JArray(before.diff(now).map(old => JString(new Path(old).toString)).toList)
+
+  /** Where what is published lies whose place, as it is before, holds the files that were said to be there. */
+  private def unchanged(session: SparkSession, places: Seq[(JValue, Option[URI])]): JField = {
+    val compared = places.collect { case (entry, Some(old)) if entry \ "was" != JNothing => entry -> new Path(old) }
+    val states = Files.states(session, compared.map(each => Some(each._2)))
+    "unchanged" -> JArray(compared.zip(states).collect {
+      case ((entry, _), state) if state \ "fingerprint" == entry \ "was" => entry \ "location"
+    }.toList)
+  }
 
   private def existing(
       session: SparkSession, table: CatalogTable,

@@ -55,7 +55,7 @@ class PublicationSuite extends AnyFunSuite {
     assert(publish(session, LocalSpark.here("publish_request_whole")) == Golden.json("publish_answer_fenced"))
     session.sql("ALTER TABLE revenue SET TBLPROPERTIES ('headwater.version' = '1762000000122')")
     val answer = publish(session, LocalSpark.here("publish_request_whole"))
-    assert(answer == parse(s"""{"superseded": ["${LocalSpark.warehouse}/shop.db/revenue/.v0/data"]}"""))
+    assert(answer == parse(s"""{"superseded": ["${LocalSpark.warehouse}/shop.db/revenue/.v0/data"], "unchanged": []}"""))
     val moved = catalog(session).getTable("shop", "revenue")
     assert(moved.location.toString.endsWith("/shop.db/revenue/.v1762000000123/data"))
     assert(moved.properties("headwater.version") == "1762000000123")
@@ -71,6 +71,19 @@ class PublicationSuite extends AnyFunSuite {
     assert(Files.names(session, s"${LocalSpark.warehouse}/shop.db/monthly_revenue/.v1/data").contains("1996-02-01"))
   }
 
+  test("unchanged is what takes the place of the files that were said to be there") {
+    val session = partitioned()
+    fill(session, 1, "1996-01-01", "1996-02-01")
+    val root = s"${LocalSpark.warehouse}/shop.db/monthly_revenue"
+    val JString(january) = parse(Files.written(session, s"$root/.v1/data", 1)).children
+      .find(_ \ "values" == parse("""{"month": "1996-01-01"}""")).get \ "fingerprint"
+    val parts = Seq("1996-01-01", "1996-02-01", "1996-03-01").map(month =>
+      s"""{"spec": {"month": "$month"}, "location": "$root/.v2/data/month=$month", "was": "$january"}""")
+    val answer = publish(session, s"""{"table": "shop.monthly_revenue", "version": 2,
+      "partitions": [${parts.mkString(",")}], "removed": []}""")
+    assert(answer \ "unchanged" == parse(s"""["$root/.v2/data/month=1996-01-01"]"""))
+  }
+
   test("one higher version among its partitions fences a whole publication") {
     val session = partitioned()
     fill(session, 5, "1996-01-01")
@@ -83,7 +96,7 @@ class PublicationSuite extends AnyFunSuite {
     val session = partitioned()
     val request = LocalSpark.here("publish_request_partitions")
     publish(session, request)
-    assert(publish(session, request) == parse("""{"superseded": []}"""))
+    assert(publish(session, request) == parse("""{"superseded": [], "unchanged": []}"""))
     assert(catalog(session).getTable("shop", "monthly_revenue").stats.get.rowCount.contains(BigInt(26)))
   }
 
@@ -105,7 +118,7 @@ class PublicationSuite extends AnyFunSuite {
     }
     def request(version: Int) =
       s"""{"table": "shop.monthly_revenue", "version": $version, "partitions": [${parts.mkString(",")}]}"""
-    assert(publish(session, request(7)) == parse("""{"superseded": []}"""))
+    assert(publish(session, request(7)) == parse("""{"superseded": [], "unchanged": []}"""))
     assert(publish(session, request(6)) == parse("""{"fenced": 7}"""))
     assert(catalog(session).listPartitions("shop", "monthly_revenue").size == 40)
   }
