@@ -57,11 +57,7 @@ def _measured(worker: Worker, name: str, query: str, rounds: int) -> dict[str, A
             if each:  # the first is for the JVM to warm up
                 seconds[cutoff].append(took)
         console.print(f"{name}: round {each} of {rounds}")
-    return {
-        "on": spread(seconds["on"]),
-        "off": spread(seconds["off"]),
-        "ratio": ratio(seconds["on"], seconds["off"]),
-    }
+    return {"on": spread(seconds["on"]), "off": spread(seconds["off"]), "ratio": ratio(seconds["on"], seconds["off"])}
 
 
 if __name__ == "__main__":

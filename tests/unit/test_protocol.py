@@ -429,8 +429,7 @@ def test_what_took_the_place_of_what_the_record_says_is_unchanged():
 
 
 @pytest.mark.parametrize(
-    ("content", "known", "was"),
-    [("c" * 32, "c" * 32, "f" * 32), ("d" * 32, "c" * 32, None), ("", "", None)],
+    ("content", "known", "was"), [("c" * 32, "c" * 32, "f" * 32), ("d" * 32, "c" * 32, None), ("", "", None)]
 )
 def test_what_has_the_rows_that_the_record_says_is_to_be_compared_with_what_is_there(content, known, was):
     existing = evolve(RECORD, content=known)
