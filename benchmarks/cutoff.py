@@ -24,7 +24,7 @@ QUERIES = {
 
 
 def run(quick: bool) -> dict[str, Any]:
-    rows, rounds = (200_000, 2) if quick else (4_000_000, 9)
+    rows, rounds = (200_000, 2) if quick else (2_000_000, 25)
     with scratch() as place:
         worker = Worker(place / "spark", extension())
         worker.run(LINES.format(rows=rows))

@@ -27,7 +27,7 @@ from headwater.engine.transition import transition
 from headwater.ledger.compare import differences, revisited
 from headwater.model.action import Action, Clean, Launch
 from headwater.model.calendar import Window
-from headwater.model.dependency import Computed, Expression, Same, Windowed
+from headwater.model.dependency import Computed, Expression, Occurrence, Same, Windowed
 from headwater.model.error import LeaseLost, RefreshFailed
 from headwater.model.event import (
     Changed,
@@ -74,7 +74,8 @@ def image(sql: str, inputs: Sequence[Value]) -> Value:
 
 
 def recomputed(definition: Definition, tables: Tables) -> Content:
-    """The view's partitions as its query over these tables yields them."""
+    """The view's partitions as its query over these tables yields them. What it reads of earlier partitions of
+    itself adds to those that the other tables make."""
     found: dict[Slice, list] = {} if definition.partitioned_by else {WHOLE: []}
     for dependency in definition.dependencies:
         for place, occurrence in enumerate(dependency.occurrences):
@@ -84,6 +85,11 @@ def recomputed(definition: Definition, tables: Tables) -> Content:
                     continue  # a filter keeps nothing of it
                 for target in _targets(definition.partitioned_by, known, source, content):
                     found.setdefault(target, []).append((dependency.source, place, str(source), content))
+    for place, occurrence in enumerate(definition.earlier):
+        for target, rows in found.items():
+            for earlier, content in tables.get(definition.view, {}).items():
+                if _is_earlier(occurrence, earlier, target):
+                    rows.append(("itself", place, str(earlier), content))
     return {each: zlib.crc32(repr((definition.fingerprint, sorted(rows))).encode()) for each, rows in found.items()}
 
 
@@ -108,6 +114,25 @@ def _years(value: Value, window: Window) -> tuple[Value, ...]:
     [shift] = window.steps
     years = () if value is None else range(int(value) - shift.last, int(value) - shift.first + 1)
     return tuple(f"{year:04d}" for year in years)
+
+
+def _is_earlier(occurrence: Occurrence, earlier: Slice, target: Slice) -> bool:
+    """Whether a view's partition is one of those that ``target`` reads there."""
+    for column, expression in occurrence.columns:
+        before, now = earlier.value(column), target.value(column)
+        if isinstance(expression, Same) and before != now:
+            return False
+        if isinstance(expression, Windowed):
+            [shift] = expression.window.steps
+            if before is None or now is None or int(before) > int(now) + shift.last:
+                return False
+            if shift.first is not None and int(before) < int(now) + shift.first:
+                return False
+    return True
+
+
+def read_by(definition: Definition) -> tuple[str, ...]:
+    return (*definition.sources, definition.view) if definition.earlier else definition.sources
 
 
 def restricted(content: Content, slices: Iterable[Slice]) -> Content:
@@ -179,7 +204,7 @@ class World:
     def compute(self, launch: Launch) -> Written:
         self.pause("compute", launch)
         tables = {}
-        for source in launch.definition.sources:
+        for source in read_by(launch.definition):
             tables[source] = self.read(source)
             self.pause("read", launch)
         return self.written(launch, tables)
@@ -371,7 +396,7 @@ class Machine:
         run = self.state.running.get(launch.run.view)
         if run is not None and run.version == launch.run.version and run.preempted and not flight.visible:
             return self.fail(flight, cancelled=True)
-        unread = [each for each in launch.definition.sources if each not in flight.read]
+        unread = [each for each in read_by(launch.definition) if each not in flight.read]
         if unread:
             flight.read[unread[0]] = self.world.read(unread[0])
         elif flight.written is None:

@@ -70,6 +70,17 @@ def occurrences(draw: st.DrawFn, columns: Sequence[str], available: Sequence[str
 def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[str, tuple[str, ...]]) -> Definition:
     """A view over one to three of the tables above it."""
     sources = draw(st.lists(st.sampled_from(sorted(above)), min_size=1, max_size=3, unique=True))
+    dependencies = tuple(
+        Dependency(
+            source, tuple(draw(st.lists(occurrences(columns, above[source]), min_size=1, max_size=2, unique=True)))
+        )
+        for source in sources
+    )
+    dated = "a" in columns and all(
+        isinstance(dict(each.columns).get("a"), Same | Windowed)
+        for dependency in dependencies
+        for each in dependency.occurrences
+    )
     return Definition(
         view=name,
         query=f"the query of {name}",
@@ -77,13 +88,17 @@ def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[
         partitioned_by=tuple(columns),
         fingerprint=str(draw(st.integers(0, 99))),
         properties=draw(policies),
-        dependencies=tuple(
-            Dependency(
-                source, tuple(draw(st.lists(occurrences(columns, above[source]), min_size=1, max_size=2, unique=True)))
-            )
-            for source in sources
-        ),
+        dependencies=dependencies,
+        earlier=tuple(draw(st.lists(successions(columns), max_size=2, unique=True))) if dated else (),
     )
+
+
+@st.composite
+def successions(draw: st.DrawFn, columns: Sequence[str]) -> Occurrence:
+    """One place where a view reads earlier partitions of itself."""
+    first, last = draw(st.sampled_from(((-1, -1), (-1, -1), (-2, -1), (-2, -2), (None, -1))))
+    back = ("a", Windowed("a", Window(Unit.YEAR, (Shift(first, last),)), "string"))
+    return Occurrence((back, *((each, Same(each)) for each in columns if each != "a" and draw(st.booleans()))))
 
 
 policies = st.fixed_dictionaries(
@@ -122,13 +137,19 @@ def graphs(draw: st.DrawFn, most: int = 7, redefined: bool = True) -> Graph:
             others.append(draw(definitions(name, columns, above)))
         above[name] = columns
     if redefined:
-        # A view that nobody reads may change its partition columns too.
+        # A view that nobody reads, nor it itself, may change its partition columns too.
         read = {source for each in (*views, *others) for source in each.sources}
         last = views[-1].view
         if last not in read:
             before = {name: columns for name, columns in above.items() if name != last}
             others.append(draw(definitions(last, draw(shapes), before)))
+            views, others = _reshaped(last, views), _reshaped(last, others)
     return Graph(bases, tuple(views), tuple(others))
+
+
+def _reshaped(last: str, definitions: Sequence[Definition]) -> list[Definition]:
+    """A view that is given other partition columns does not read what it was before."""
+    return [evolve(each, earlier=()) if each.view == last else each for each in definitions]
 
 
 # --- what happens: (kind, two numbers that pick things)

@@ -40,6 +40,15 @@ def backward(dependency: Dependency, wanted: Slice) -> tuple[Slice, ...]:
     return simplified(each for one in dependency.occurrences for each in _behind(one, wanted))
 
 
+def identity(dependency: Dependency, columns: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The partition columns, in order, if a partition of the source reaches just the one of the same name."""
+    if len(dependency.occurrences) == 1 and columns:
+        [occurrence] = dependency.occurrences
+        if dict(occurrence.columns) == {column: Same(column) for column in columns}:
+            return tuple(sorted(columns))
+    return None
+
+
 def missing(dependency: Dependency, changed: Slice, images: Images) -> list[tuple[str, tuple[Value, ...]]]:
     """The images ``forward`` would need and does not have."""
     wanted = []

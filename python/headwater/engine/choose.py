@@ -10,7 +10,8 @@ Pending slices that overlap (``a=1`` and ``b=2`` do) run together, or a partitio
 published twice for one change.
 
 Of a slice that could run, the parts need not in which no origin changed anything that the view reads: they
-are skipped, and what is left of the slice runs.
+are skipped, and what is left of the slice runs. Of a view that reads earlier partitions of itself, a slice of no
+certain time is left to its partitions in the same way.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from headwater.engine.policy import awaits
 from headwater.engine.ration import renew
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
+from headwater.engine.succession import awaited, is_dated, spread
 from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice, overlapping, sort_key
 from headwater.model.state import Needs, State, Status, Version, ViewState
@@ -157,6 +159,12 @@ def _sorted_out(state: State, name: str) -> tuple[tuple[Needs, ...], tuple[Needs
     if not view.pending or view.status in (Status.SUSPENDED, Status.BROKEN) or name in state.running:
         return (), None
     blocking, news = blockers(state, view), Reached(view.news.items())
+    if view.definition.earlier:
+        undated = [each for each in view.pending if not is_dated(view.definition, each)]
+        if undated:
+            return (), _spread(state, view, undated, blocking)
+        for each, origins in awaited(state, name):
+            blocking.add(each, origins)
     groups, idle, left = [], [], []
     for group in overlapping(view.pending):
         free = _free(state, view, group, blocking)
@@ -172,6 +180,17 @@ def _sorted_out(state: State, name: str) -> tuple[tuple[Needs, ...], tuple[Needs
         if needs:
             groups.append(tuple(needs))
     return tuple(groups), (tuple(idle), tuple(left)) if idle else None
+
+
+def _spread(state: State, view: ViewState, undated: list[Slice], blocking: Reached) -> tuple[Needs, Needs] | None:
+    """Slices of no certain time, as far as they could run, and the partitions that are to run instead."""
+    needs, parts = [], []
+    for each in undated:
+        free = tuple(sorted(_free(state, view, [each], blocking)))
+        if free:
+            needs.append((each, free))
+            parts += [(part, free) for part in spread(state, view.definition.view, each)]
+    return (tuple(needs), tuple(parts)) if needs else None
 
 
 def _origins(needs: Iterable[tuple[Slice, tuple[Version, ...]]]) -> set[Version]:

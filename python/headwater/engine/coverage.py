@@ -10,9 +10,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from headwater.algebra.dependency import Images, forward_all, missing
+from headwater.algebra.dependency import Images, forward_all, identity, missing
 from headwater.engine.policy import follows
-from headwater.model.dependency import Computed, Dependency, Same
+from headwater.engine.succession import following
+from headwater.model.dependency import Computed, Dependency
 from headwater.model.partition import Slice, Value, simplified
 from headwater.model.state import State, Step, Version
 
@@ -24,14 +25,18 @@ Reach = dict[str, tuple[Slice, ...]]
 def cover(state: State, table: str, slices: Iterable[Slice], marked: bool = False) -> Reach:
     """The slices of each view downstream of ``table`` that a change of its ``slices``, marked or not, reaches.
 
-    Views come in topological order. ``table`` itself is not in the result.
+    Views come in topological order. ``table`` itself is in the result only if it reads earlier partitions of
+    itself, with those that follow.
     """
     reached: Reach = {}
     changed = {table: simplified(slices)}
     named: dict[int, Names | None] = {}
+    if table in state.views and (after := following(state, table, changed[table])):
+        reached[table], changed[table] = after, simplified((*changed[table], *after))
     for step in plan(state, table, marked):
         hit = _hit(step, changed, named, state.images)
         if hit:
+            hit = with_following(state, step.view, hit)
             reached[step.view] = hit
             if not state.views[step.view].released:
                 changed[step.view] = hit
@@ -49,6 +54,20 @@ def cover_each(
         yield frozenset(some), marked, cover(state, table, slices, marked)
 
 
+def with_following(state: State, view: str, slices: tuple[Slice, ...]) -> tuple[Slice, ...]:
+    """Slices of a view, and what it makes of them itself."""
+    after = following(state, view, slices)
+    return simplified((*slices, *after)) if after else slices
+
+
+def together(*reaches: Reach) -> Reach:
+    """What any of them reaches."""
+    found: Reach = {}
+    for view, slices in (each for reach in reaches for each in reach.items()):
+        found[view] = simplified((*found[view], *slices)) if view in found else slices
+    return found
+
+
 def direct(state: State, table: str, slices: Iterable[Slice], reached: Reach) -> Reach:
     """Of the slices that a change reaches, those that it reaches because their view itself reads the table."""
     changed, named = {table: simplified(slices)}, {}
@@ -56,7 +75,7 @@ def direct(state: State, table: str, slices: Iterable[Slice], reached: Reach) ->
     for step in plan(state, table, marked=True):
         mine = tuple(read for read in step.reads if read[0].source == table)
         if mine and step.view in reached:
-            alone = len(mine) == len(step.reads)
+            alone = len(mine) == len(step.reads) and not state.views[step.view].definition.earlier
             found[step.view] = (
                 reached[step.view] if alone else _hit(Step(step.view, mine), changed, named, state.images)
             )
@@ -106,15 +125,6 @@ def unresolved(state: State, view: str) -> dict[Slice, frozenset[Version]]:
     for each, origins in run.needs if run is not None else ():
         found[each] = found.get(each, frozenset()) | origins
     return found
-
-
-def identity(dependency: Dependency, columns: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The partition columns, in order, if a partition of the source reaches just the one of the same name."""
-    if len(dependency.occurrences) == 1 and columns:
-        [occurrence] = dependency.occurrences
-        if dict(occurrence.columns) == {column: Same(column) for column in columns}:
-            return tuple(sorted(columns))
-    return None
 
 
 def plan(state: State, table: str, marked: bool = False) -> tuple[Step, ...]:

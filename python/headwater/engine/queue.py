@@ -154,7 +154,9 @@ def skip(state: State, event: Skipped) -> None:
             view.pending[each] = others
         _drop(state, known - others)
     _forget_news(view)
-    state.merged["found unchanged"] += len(event.needs)
+    state.merged["found unchanged"] += sum(
+        not any(each.covers(part) for part, _ in event.left) for each, _ in event.needs
+    )
     touch(state, event.view)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from headwater.algebra.dependency import Images, forward
-from headwater.engine.coverage import identity
+from headwater.algebra.dependency import Images, forward, identity
 from headwater.model.dependency import Dependency
 from headwater.model.partition import Slice
 from headwater.model.state import Version

@@ -7,10 +7,11 @@ what the reader reads are news for it; a change that is news for nobody any more
 from __future__ import annotations
 
 from headwater.engine import queue
-from headwater.engine.coverage import Reach, cover, direct
+from headwater.engine.coverage import Reach, cover, cover_each, direct, together
 from headwater.engine.hold import learned
-from headwater.engine.policy import back_off, gives_up
+from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
+from headwater.engine.succession import inherited, precedes
 from headwater.model.action import Action, Launch
 from headwater.model.event import Failed, Published, Started
 from headwater.model.partition import Region, Slice, simplified
@@ -22,7 +23,20 @@ def originate(state: State, origin: Origin, itself: Reach) -> None:
     that and for what reads the table."""
     reached = cover(state, origin.table, origin.slices, origin.marked)
     news = direct(state, origin.table, origin.slices, reached)
-    queue.originate(state, origin, itself | reached, itself | news)
+    request(state, origin, together(itself, reached), together(itself, news))
+
+
+def request(state: State, origin: Origin, reached: Reach, news: Reach) -> None:
+    """Records a change with a request for every slice it covers. What is new in a view that reads earlier
+    partitions of itself is covered by what these are still to be renewed for, too."""
+    queue.originate(state, origin, reached, news)
+    for name, slices in reached.items():
+        view = state.views[name]
+        for each, origins in inherited(state, name, slices) if view.definition.earlier else ():
+            for some, marked, beyond in cover_each(state, name, (each,), origins):
+                if follows(view.definition, marked):
+                    for reader, covered in together({name: (each,)}, {} if view.released else beyond).items():
+                        queue.request(state, reader, covered, some)
 
 
 def started(state: State, event: Started) -> Action:
@@ -69,6 +83,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
             originate(state, again, {})
     for reader in state.readers.get(event.view, ()) if changed else ():
         _tell(state, reader, event.view, changed)
+    if view.definition.earlier:
+        _tell_following(state, view, changed)
 
 
 def _differing(state: State, run: Run, event: Published) -> list[tuple[Slice, frozenset[Version]]]:
@@ -89,6 +105,17 @@ def _tell(state: State, reader: str, source: str, changed: list[tuple[Slice, fro
         if dependency.source == source:
             reached.reach(definition, dependency, changed, state.images)
     queue.tell(state, reader, reached)
+
+
+def _tell_following(state: State, view: ViewState, changed: list[tuple[Slice, frozenset[Version]]]) -> None:
+    """Lets later partitions of a view know which changes did reach those that they read."""
+    reached = [
+        (each, origins)
+        for each in view.pending
+        for earlier, origins in changed
+        if precedes(view.definition, earlier, each)
+    ]
+    queue.tell(state, view.definition.view, reached)
 
 
 def failed(state: State, view: ViewState, event: Failed) -> None:

@@ -15,7 +15,7 @@ from attrs import evolve
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
 from headwater.engine import queue, runs
-from headwater.engine.coverage import Reach, cover, cover_each, unresolved
+from headwater.engine.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.policy import follows, freshness
 from headwater.engine.ration import learn_gap
 from headwater.model.action import Action, Clean
@@ -81,8 +81,8 @@ def _requested(state: State, event: Requested) -> None:
     view = state.views.get(event.view)
     reached = _itself(state, origin) if view is not None else {}
     if event.downstream:
-        reached |= cover(state, event.view, event.slices, marked=True)
-    queue.originate(state, origin, reached, reached)  # asked for by hand: it runs, changed or not
+        reached = together(reached, cover(state, event.view, event.slices, marked=True))
+    runs.request(state, origin, reached, reached)  # asked for by hand: it runs, changed or not
     if view is None:
         return
     view.failures, view.retry_at = 0, 0
@@ -158,7 +158,7 @@ def _declared(state: State, event: Declared) -> None:
     if fill:
         origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True)
         itself = _itself(state, origin)
-        queue.originate(state, origin, itself | cover(state, name, (WHOLE,)), itself)
+        runs.request(state, origin, itself | cover(state, name, (WHOLE,)), itself)
     _join(state, name)
 
 
@@ -175,7 +175,7 @@ def _join(state: State, name: str) -> None:
         for each, origins in unresolved(state, dependency.source).items():
             hit = forward(dependency, each, state.images)
             for some, marked, reached in cover_each(state, name, hit, origins):
-                for view, slices in {name: hit, **reached}.items() if follows(definition, marked) else ():
+                for view, slices in together({name: hit}, reached).items() if follows(definition, marked) else ():
                     queue.request(state, view, slices, some)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from headwater.model.dependency import Dependency
+from headwater.model.dependency import Dependency, Occurrence
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -37,6 +37,8 @@ class Definition:
         properties: all ``TBLPROPERTIES``.
         fingerprint: hash of the analysed query; it changes when the query's meaning does.
         dependencies: one for each source table or view that the query reads.
+        earlier: where it reads earlier partitions of itself: each place binds one column to a window that goes
+            strictly back in time, the same column in all, and may take others over as they are.
         through: ordinary views that the query reads through.
         declared: the column list of the statement; empty when it had none.
         root: the directory of its own in which its versions lie.
@@ -54,6 +56,7 @@ class Definition:
     properties: Pairs = field(default=(), converter=pairs)
     fingerprint: str = ""
     dependencies: tuple[Dependency, ...] = ()
+    earlier: tuple[Occurrence, ...] = ()
     through: tuple[str, ...] = ()
     root: str = ""
     declared: tuple[Column, ...] = ()
