@@ -56,3 +56,31 @@ def misnamed(spark, partitions, inputs):
 def split(spark, partitions, inputs, output):
     high = F.col("total") >= 100
     return spark.table("daily").where(high if output.endswith("high") else ~high)
+
+
+@job(
+    outputs=["balance"],
+    columns="day DATE, held BIGINT",
+    partition=DAY,
+    deps=[table("daily", partition=DAY), table("balance", partition=DAY - 1)],
+)
+def balance(spark, partitions, inputs):
+    [each] = partitions
+    today = spark.table("daily").where(F.col("day") == each["day"]).select("day", "total")
+    before = spark.table("balance").where(F.date_add("day", 1) == each["day"]).select("held")
+    return today.join(before, how="left").select("day", (F.col("total") + F.coalesce("held", F.lit(0))).alias("held"))
+
+
+@job(outputs=["ahead"], columns="day DATE, n INT", partition=DAY, deps=[table("ahead", partition=(DAY - 1).to(DAY))])
+def ahead(spark, partitions, inputs):
+    return None
+
+
+@job(
+    outputs=["vague"],
+    columns="day DATE, n INT",
+    partition=DAY,
+    deps=[table("daily"), table("vague", partition=DAY - 1)],
+)
+def vague(spark, partitions, inputs):
+    return None

@@ -10,7 +10,7 @@ from support import Journal, assert_equals_query, drain
 
 import headwater
 from headwater.model.error import DefinitionError, HeadwaterError
-from headwater.model.event import Failed
+from headwater.model.event import Failed, Published
 
 WEEKLY = "SELECT trunc(day, 'week') AS week, sum(total) AS total FROM daily GROUP BY 1"
 
@@ -65,12 +65,28 @@ def test_what_a_job_raises_is_in_the_history(daily, journal: Journal):
         (job_examples.lost, ["nowhere, which does not exist"]),
         (job_examples.crooked, ["week is by WEEK", "MONTH"]),
         (job_examples.misnamed, ["by dya", "its partition columns are day"]),
+        (job_examples.ahead, ["by day = DAY - 1 .. DAY", "strictly back in time"]),
+        (job_examples.vague, ["reads itself by day", "daily does not say which day"]),
     ],
 )
 def test_a_job_is_checked_when_it_is_declared(daily, job, words):
     with pytest.raises(HeadwaterError) as refused:
         headwater.register(daily, job)
     assert all(each in str(refused.value) for each in words), str(refused.value)
+
+
+def test_a_job_that_reads_its_yesterday_goes_on_from_the_day_that_changed(daily, journal: Journal):
+    running = "SELECT day, sum(total) OVER (ORDER BY day) AS held FROM daily"
+    assert headwater.register(daily, job_examples.balance)[0].endswith("balance created: 14 partitions, 14 rows")
+    assert_equals_query(daily, "balance", running)
+    journal.mark()
+    daily.sql("INSERT INTO sales VALUES (100, DATE '2024-01-12'), (1, DATE '2024-01-15')")
+    drain(daily)
+    runs = [each.view.split(".")[1] for each in journal.events() if isinstance(each, Published)]
+    assert runs == ["daily", *["balance"] * 4]
+    assert_equals_query(daily, "balance", running)
+    explained = [line for [line] in daily.sql("EXPLAIN REFRESH balance").collect()]
+    assert "  depends on itself by day = DAY - 1 OF day, from the earliest on" in explained
 
 
 def test_a_job_with_several_outputs_is_told_which(daily):

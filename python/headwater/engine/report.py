@@ -8,7 +8,7 @@ from headwater.algebra.notation import spell_window
 from headwater.engine.consistency import Verdict, vertical
 from headwater.engine.reasons import of_origin, where
 from headwater.engine.status import VIEWS, Row, behind, condition, existing, views, waits
-from headwater.model.dependency import Computed, Dependency, Expression, Same, Windowed
+from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.partition import WHOLE, sort_key
 from headwater.model.state import State, ViewState
 
@@ -29,6 +29,7 @@ def explain(state: State, name: str, now: int) -> list[str]:
         if view.pending:
             lines.append(f"  {waits(state, name, now)}")
     lines += [f"  depends on {line}" for each in view.definition.dependencies for line in _map_lines(each, view)]
+    lines += [f"  depends on itself {_told(each)}, from the earliest on" for each in view.definition.earlier]
     return lines
 
 
@@ -57,15 +58,20 @@ def _behind_lines(state: State, view: ViewState, name: str) -> list[str]:
 def _map_lines(dependency: Dependency, view: ViewState) -> list[str]:
     lines = []
     for occurrence in dependency.occurrences:
-        told = ", ".join(f"{column} = {spelled(expression)}" for column, expression in occurrence.columns)
+        told = _told(occurrence)
         if not view.definition.partitioned_by:
             said = "as a whole: the view has one partition"
         elif told:
-            said = f"by {told}" + (f"; {occurrence.reason}" if occurrence.reason else "")
+            said = told + (f"; {occurrence.reason}" if occurrence.reason else "")
         else:
             said = f"as a whole: {occurrence.reason}"
         lines.append(f"{dependency.source} {said}" + (" (stated)" if dependency.stated else ""))
     return lines
+
+
+def _told(occurrence: Occurrence) -> str:
+    told = ", ".join(f"{column} = {spelled(expression)}" for column, expression in occurrence.columns)
+    return f"by {told}" if told else ""
 
 
 def spelled(expression: Expression) -> str:
@@ -101,6 +107,7 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
             [dependency.source, line.removeprefix(dependency.source).strip(), None]
             for line in _map_lines(dependency, view)
         ]
+    rows += [["itself", _told(each), "from the earliest on"] for each in definition.earlier]
     rows += [[each, "ordinary view", None] for each in definition.through]
     rows += [["", "", ""], ["# partition", "version", "reflects"]]
     record = state.tables.get(name)

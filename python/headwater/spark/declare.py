@@ -66,6 +66,10 @@ class Declarations:
             return self._declare(definition, message)
         if _same(known.definition, definition):
             return [[f"{view} has this definition already; nothing was done"]]
+        if definition.earlier and _shape(known.definition) != _shape(definition):
+            raise DefinitionError(
+                "COLUMNS", f"{view} reads earlier partitions of itself, so it keeps its columns; drop it first"
+            )
         return self._redeclare(definition, known.definition, message)
 
     def _declare(self, definition: Definition, message: Mapping[str, Any]) -> Answer:
@@ -131,14 +135,16 @@ def _same(known: Definition, asked: Definition) -> bool:
     return known.fingerprint == asked.fingerprint and written(known) == written(asked)
 
 
+def _shape(definition: Definition) -> tuple:
+    return [(column.name, column.type) for column in definition.columns], definition.partitioned_by, definition.format
+
+
 def _same_data(known: Definition, asked: Definition) -> bool:
     """Whether two definitions give the same files: they differ in comments and properties at most."""
 
     def data(definition: Definition) -> tuple:
-        columns = [(column.name, column.type) for column in definition.columns]
         return (
-            columns, definition.partitioned_by, definition.format, definition.settings, definition.fingerprint,
-            definition.dependencies,
+            _shape(definition), definition.settings, definition.fingerprint, definition.dependencies, definition.earlier
         )  # fmt: skip
 
     return data(known) == data(asked)

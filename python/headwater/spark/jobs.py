@@ -14,8 +14,8 @@ from pyspark.sql.types import StructType
 
 from headwater.algebra.notation import spell_window
 from headwater.jobs import PREFIX, Job
-from headwater.model.calendar import Unit
-from headwater.model.dependency import Dependency, Windowed
+from headwater.model.calendar import Shift, Unit, Window
+from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
 from headwater.model.partition import Slice
 from headwater.model.state import Run
@@ -95,7 +95,8 @@ def analysed(definition: Definition, session: SparkSession) -> Definition:
 
     Raises:
         AnalysisFailed: the job or a table that it depends on is not there.
-        DefinitionError: it names a column that is not there, or its units do not fit together.
+        DefinitionError: it names a column that is not there, its units do not fit together, or it reads itself
+            and does not go strictly back in time.
     """
     job, view = find(definition.query), definition.view
     columns = _columns(view, job)
@@ -103,12 +104,16 @@ def analysed(definition: Definition, session: SparkSession) -> Definition:
     for name, _ in job.partition:
         if name.lower() not in by_name:
             raise DefinitionError("PARTITIONING", f"{view} is partitioned by {name}, which is none of its columns")
+    deps = [evolve(each, source=_full_name(definition, each.source)) for each in job.deps]
+    others = tuple(_dependency(view, job, each, by_name, session) for each in deps if each.source != view)
+    own = [occurrence for each in deps if each.source == view for occurrence in each.occurrences]
     return evolve(
         definition,
         columns=columns,
         partitioned_by=tuple(by_name[name.lower()].name for name, _ in job.partition),
         fingerprint=job.fingerprint,
-        dependencies=tuple(_dependency(definition, job, each, by_name, session) for each in job.deps),
+        dependencies=others,
+        earlier=tuple(_earlier(view, job, each, by_name, others) for each in own),
     )
 
 
@@ -147,15 +152,14 @@ def _columns(view: str, job: Job) -> tuple[Column, ...]:
     return tuple(Column(each.name, each.dataType.simpleString()) for each in schema.fields)
 
 
+def _full_name(definition: Definition, source: str) -> str:
+    return source.lower() if "." in source else f"{definition.database}.{source}".lower()
+
+
 def _dependency(
-    definition: Definition, job: Job, stated: Dependency, columns: Mapping[str, Column], session: SparkSession
+    view: str, job: Job, stated: Dependency, columns: Mapping[str, Column], session: SparkSession
 ) -> Dependency:
-    view = definition.view
-    source = stated.source.lower() if "." in stated.source else f"{definition.database}.{stated.source}".lower()
-    if source == view:
-        raise DefinitionError(
-            "CYCLE", f"{view} depends on itself; let it read a table of its own that another job makes"
-        )
+    source = stated.source
     if not session.catalog.tableExists(source):
         raise AnalysisFailed(f"{view} depends on {source}, which does not exist")
     available = [each.name for each in session.catalog.listColumns(source) if each.isPartition]
@@ -163,7 +167,40 @@ def _dependency(
     for occurrence in stated.occurrences:
         bound = [_bound(view, job, source, *each, columns, available) for each in occurrence.columns]
         occurrences.append(evolve(occurrence, columns=tuple(bound)))
-    return evolve(stated, source=source, occurrences=tuple(occurrences))
+    return evolve(stated, occurrences=tuple(occurrences))
+
+
+def _earlier(
+    view: str, job: Job, stated: Occurrence, columns: Mapping[str, Column], others: Sequence[Dependency]
+) -> Occurrence:
+    """One place where a job reads earlier partitions of its own table."""
+    own = [name for name, _ in job.partition]
+    bound = [_bound(view, job, view, *each, columns, own) for each in stated.columns]
+    windows = [(name, each.window) for name, each in bound if isinstance(each, Windowed)]
+    if len(windows) != 1 or not _goes_back(windows[0][1]) or any(name != each.column for name, each in bound):
+        said = ", ".join(f"{name} = {spell_window(window)}" for name, window in windows) or "no window"
+        raise DefinitionError(
+            "CYCLE",
+            f"{view} reads itself by {said}, which does not go strictly back in time; let it read earlier periods of "
+            "one column only, as partition=DAY - 1 does",
+        )
+    time = windows[0][0]
+    for each in others:
+        if not all(isinstance(dict(place.columns).get(time), Same | Windowed) for place in each.occurrences):
+            raise DefinitionError(
+                "CYCLE",
+                f"{view} reads itself by {time}, and {each.source} does not say which {time} a change of it is for; "
+                f"map {time} to a column of {each.source}, or to a window over one",
+            )
+    return evolve(stated, columns=tuple(bound))
+
+
+def _goes_back(window: Window) -> bool:
+    match window.steps:
+        case (Shift(last=int(last)),):
+            return last < 0
+        case _:
+            return False
 
 
 def _bound(

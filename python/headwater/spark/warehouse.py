@@ -132,7 +132,7 @@ class SparkWarehouse:
         return answer
 
     def _frame(self, session: SparkSession, definition: Definition, run: Run) -> DataFrame:
-        for source in (*definition.sources, *definition.through):
+        for source in (*definition.sources, *definition.through, *((definition.view,) if definition.earlier else ())):
             if source.startswith("path:"):
                 session.catalog.refreshByPath(source.removeprefix("path:"))
             else:
