@@ -88,7 +88,7 @@ def recomputed(definition: Definition, tables: Tables) -> Content:
     for place, occurrence in enumerate(definition.earlier):
         for target, rows in found.items():
             for earlier, content in tables.get(definition.view, {}).items():
-                if _is_earlier(occurrence, earlier, target):
+                if is_earlier(occurrence, earlier, target):
                     rows.append(("itself", place, str(earlier), content))
     return {each: zlib.crc32(repr((definition.fingerprint, sorted(rows))).encode()) for each, rows in found.items()}
 
@@ -116,7 +116,7 @@ def _years(value: Value, window: Window) -> tuple[Value, ...]:
     return tuple(f"{year:04d}" for year in years)
 
 
-def _is_earlier(occurrence: Occurrence, earlier: Slice, target: Slice) -> bool:
+def is_earlier(occurrence: Occurrence, earlier: Slice, target: Slice) -> bool:
     """Whether a view's partition is one of those that ``target`` reads there."""
     for column, expression in occurrence.columns:
         before, now = earlier.value(column), target.value(column)

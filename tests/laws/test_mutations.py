@@ -97,6 +97,26 @@ MUTATIONS = {
         "            queue.widen(state, name)  # slices of the old definition may mean nothing in the new one\n",
         "            pass\n",
     ),
+    "what a view makes of its own earlier partitions is not covered": (
+        "engine/coverage.py",
+        "    after = following(state, view, slices)\n",
+        "    after = ()\n",
+    ),
+    "a later partition does not wait for the one that it reads": (
+        "engine/choose.py",
+        "        for each, origins in awaited(state, name):\n            blocking.add(each, origins)\n",
+        "",
+    ),
+    "a later partition is not told that an earlier one changed": (
+        "engine/runs.py",
+        "    queue.tell(state, view.definition.view, reached)\n",
+        "    pass\n",
+    ),
+    "a new partition inherits nothing of what is pending before it": (
+        "engine/runs.py",
+        "in inherited(state, name, slices) if view.definition.earlier else ():",
+        "in ():",
+    ),
     "what is ready is not found out anew when an input ended": (
         "engine/queue.py",
         "    state.stale.update(state.readers.get(name, ()))\n",
