@@ -92,9 +92,9 @@ def _counted(state: State) -> Iterator[Counter[str]]:
     hit = coverage._hit
 
     def counted(function: Callable, **changes: int) -> Callable:
-        def counting(*arguments):
+        def counting(*arguments, **named):
             counts.update({name.replace("_", " "): change for name, change in changes.items()})
-            return function(*arguments)
+            return function(*arguments, **named)
 
         return counting
 
