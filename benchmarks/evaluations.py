@@ -98,10 +98,10 @@ def _counted(state: State) -> Iterator[Counter[str]]:
 
         return counting
 
-    def counted_hit(step, changed, *more):
+    def counted_hit(reads, changed, *more):
         counts["steps"] += 1
-        counts["identity kept"] += sum(1 for each, _ in step.reads if changed.get(each.source))
-        return hit(step, changed, *more)
+        counts["identity kept"] += sum(1 for each, _ in reads if changed.get(each.source))
+        return hit(reads, changed, *more)
 
     known, state.images = state.images, _Images(state.images, counts)
     with (

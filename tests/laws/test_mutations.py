@@ -114,13 +114,13 @@ MUTATIONS = {
     ),
     "a new partition inherits nothing of what is pending before it": (
         "engine/runs.py",
-        "in inherited(state, name, slices) if view.definition.earlier else ():",
+        "in inherited(state, name, reached[name]):",
         "in ():",
     ),
     "what is ready is not found out anew when an input ended": (
         "engine/queue.py",
-        "    state.stale.update(state.readers.get(name, ()))\n",
-        "",
+        "    state.stale.update(names, *(state.readers[name] for name in names if name in state.readers))\n",
+        "    state.stale.update(names)\n",
     ),
 }
 

@@ -15,7 +15,7 @@ from headwater.engine.policy import follows
 from headwater.engine.succession import following
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.partition import Slice, Value, simplified
-from headwater.model.state import State, Step, Version
+from headwater.model.state import Reads, State, Step, Version
 
 Names = tuple[str, ...]
 Reach = dict[str, tuple[Slice, ...]]
@@ -28,19 +28,31 @@ def cover(state: State, table: str, slices: Iterable[Slice], marked: bool = Fals
     Views come in topological order. ``table`` itself is in the result only if it reads earlier partitions of
     itself, with those that follow.
     """
+    return cover_with_news(state, table, slices, marked)[0]
+
+
+def cover_with_news(state: State, table: str, slices: Iterable[Slice], marked: bool = False) -> tuple[Reach, Reach]:
+    """What ``cover`` says, and of that what is reached because the view itself reads ``table``."""
     reached: Reach = {}
+    news: Reach = {}
     changed = {table: simplified(slices)}
+    written = dict(changed)
     named: dict[int, Names | None] = {}
     if table in state.views and (after := following(state, table, changed[table])):
         reached[table], changed[table] = after, simplified((*changed[table], *after))
     for step in plan(state, table, marked):
-        hit = _hit(step, changed, named, state.images)
-        if hit:
+        hit = _hit(step.reads, changed, named, state.images)
+        if not hit:
+            continue
+        if step.direct:
+            same = step.direct is step.reads and table not in reached
+            news[step.view] = hit if same else _hit(step.direct, written, named, state.images)
+        if step.goes_on:
             hit = with_following(state, step.view, hit)
-            reached[step.view] = hit
-            if not state.views[step.view].released:
-                changed[step.view] = hit
-    return reached
+        reached[step.view] = hit
+        if not state.views[step.view].released:
+            changed[step.view] = hit
+    return reached, news
 
 
 def cover_each(
@@ -62,23 +74,12 @@ def with_following(state: State, view: str, slices: tuple[Slice, ...]) -> tuple[
 
 def together(*reaches: Reach) -> Reach:
     """What any of them reaches."""
+    some = [reach for reach in reaches if reach]
+    if len(some) == 1:
+        return some[0]
     found: Reach = {}
-    for view, slices in (each for reach in reaches for each in reach.items()):
+    for view, slices in (each for reach in some for each in reach.items()):
         found[view] = simplified((*found[view], *slices)) if view in found else slices
-    return found
-
-
-def direct(state: State, table: str, slices: Iterable[Slice], reached: Reach) -> Reach:
-    """Of the slices that a change reaches, those that it reaches because their view itself reads the table."""
-    changed, named = {table: simplified(slices)}, {}
-    found = {}
-    for step in plan(state, table, marked=True):
-        mine = tuple(read for read in step.reads if read[0].source == table)
-        if mine and step.view in reached:
-            alone = len(mine) == len(step.reads) and not state.views[step.view].definition.earlier
-            found[step.view] = (
-                reached[step.view] if alone else _hit(Step(step.view, mine), changed, named, state.images)
-            )
     return found
 
 
@@ -156,7 +157,8 @@ def _planned(state: State, table: str, marked: bool) -> tuple[Step, ...]:
             if dependency.source in below
         )
         below.add(view)
-        steps.append(Step(view, reads))
+        own = tuple(read for read in reads if read[0].source == table)
+        steps.append(Step(view, reads, reads if own == reads else own, bool(definition.earlier)))
         for reader in state.readers.get(view, ()):
             if reader not in seen:
                 seen.add(reader)
@@ -165,10 +167,10 @@ def _planned(state: State, table: str, marked: bool) -> tuple[Step, ...]:
 
 
 def _hit(
-    step: Step, changed: Mapping[str, tuple[Slice, ...]], named: dict[int, Names | None], images: Images
+    reads: Reads, changed: Mapping[str, tuple[Slice, ...]], named: dict[int, Names | None], images: Images
 ) -> tuple[Slice, ...]:
     hits = []
-    for dependency, same in step.reads:
+    for dependency, same in reads:
         slices = changed.get(dependency.source)
         if not slices:
             continue
@@ -178,7 +180,7 @@ def _hit(
             hits.append(forward_all(dependency, slices, images))
     if len(hits) == 1:
         return hits[0]
-    return simplified(each for hit in hits for each in hit)
+    return simplified(each for hit in hits for each in hit) if hits else ()
 
 
 def _names(slices: tuple[Slice, ...], named: dict[int, Names | None]) -> Names | None:
@@ -186,7 +188,7 @@ def _names(slices: tuple[Slice, ...], named: dict[int, Names | None]) -> Names |
     key = id(slices)
     if key not in named:
         names = slices[0].names
-        named[key] = names if all(each.names == names for each in slices) else None
+        named[key] = names if all(each.names == names for each in slices[1:]) else None
     return named[key]
 
 

@@ -22,10 +22,9 @@ from headwater.model.state import Origin, Run, State, Version, ViewState
 NONE: frozenset[Version] = frozenset()
 
 
-def touch(state: State, name: str) -> None:
-    """Notes that a view's requests, runs or condition changed, which concerns its readers too."""
-    state.stale.add(name)
-    state.stale.update(state.readers.get(name, ()))
+def touch(state: State, *names: str) -> None:
+    """Notes that views' requests, runs or conditions changed, which concerns their readers too."""
+    state.stale.update(names, *(state.readers[name] for name in names if name in state.readers))
 
 
 def reconsider(state: State, name: str) -> None:
@@ -87,7 +86,7 @@ def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> No
             _merge(state, name, slices, origins)
             if name in state.running:
                 _preempt(state, name, slices)
-            touch(state, name)  # who reads it may wait for it, reached or not
+        touch(state, *reached)  # who reads them may wait for them, reached or not
         for name, slices in news.items():
             known = state.views[name].news
             for each in slices:

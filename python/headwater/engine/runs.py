@@ -7,7 +7,7 @@ what the reader reads are news for it; a change that is news for nobody any more
 from __future__ import annotations
 
 from headwater.engine import queue
-from headwater.engine.coverage import Reach, cover, cover_each, direct, together
+from headwater.engine.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.hold import learned
 from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
@@ -21,8 +21,7 @@ from headwater.model.state import Origin, PartitionRecord, Run, State, Status, T
 def originate(state: State, origin: Origin, itself: Reach) -> None:
     """Records a change of a table with a request for every slice it covers, and for ``itself``; it is news for
     that and for what reads the table."""
-    reached = cover(state, origin.table, origin.slices, origin.marked)
-    news = direct(state, origin.table, origin.slices, reached)
+    reached, news = cover_with_news(state, origin.table, origin.slices, origin.marked)
     request(state, origin, together(itself, reached), together(itself, news))
 
 
@@ -30,9 +29,9 @@ def request(state: State, origin: Origin, reached: Reach, news: Reach) -> None:
     """Records a change with a request for every slice it covers. What is new in a view that reads earlier
     partitions of itself is covered by what these are still to be renewed for, too."""
     queue.originate(state, origin, reached, news)
-    for name, slices in reached.items():
+    for name in [name for name in reached if state.views[name].definition.earlier]:
         view = state.views[name]
-        for each, origins in inherited(state, name, slices) if view.definition.earlier else ():
+        for each, origins in inherited(state, name, reached[name]):
             for some, marked, beyond in cover_each(state, name, (each,), origins):
                 if follows(view.definition, marked):
                     for reader, covered in together({name: (each,)}, {} if view.released else beyond).items():

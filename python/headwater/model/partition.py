@@ -98,7 +98,10 @@ class Region:
 
 def simplified(slices: Iterable[Slice]) -> tuple[Slice, ...]:
     """The same partitions with no slice that another one covers, in a stable order."""
-    distinct = set(slices)
+    given = tuple(slices)
+    if len(given) == 1:
+        return given
+    distinct = set(given)
     if WHOLE in distinct:
         return (WHOLE,)
     signatures = {each.columns for each in distinct}

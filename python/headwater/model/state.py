@@ -136,13 +136,19 @@ Needs = tuple[tuple[Slice, tuple[Version, ...]], ...]
 """Slices, each with the origins on whose behalf it is, or can be, computed."""
 
 
+Reads = tuple[tuple[Dependency, tuple[str, ...] | None], ...]
+"""What a view reads, each with the view's partition columns if a partition reaches just the one of the same name."""
+
+
 @frozen
 class Step:
-    """A view that changes of some table may reach: what it reads of what is changed, each with the view's
-    partition columns if a partition reaches just the one of the same name."""
+    """A view that changes of some table may reach: what it reads of what is changed; what of that is the table
+    itself; and whether the view ``goes_on`` from one of its partitions to later ones."""
 
     view: str
-    reads: tuple[tuple[Dependency, tuple[str, ...] | None], ...]
+    reads: Reads
+    direct: Reads = ()
+    goes_on: bool = False
 
 
 @frozen
