@@ -18,13 +18,12 @@ from attrs import evolve
 from headwater.engine.choose import ready, skipped, started, unneeded, wake_at
 from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
+from headwater.images import evaluated
 from headwater.model.action import Action, Clean, Launch
-from headwater.model.dependency import Computed
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled
 from headwater.model.event import Evaluated, Event, Failed, Published, Restarted, Skipped, Started
 from headwater.model.partition import Slice
 from headwater.model.state import Run, State
-from headwater.model.view import Definition
 from headwater.ports import Clock, Entry, Store, Warehouse
 from headwater.store.replay import uncollected
 from headwater.store.sql import Stale
@@ -297,24 +296,12 @@ class Runtime:
     def _evaluate_for(self, table: str, slices: tuple[Slice, ...]) -> None:
         while wanted := unknown_images(self.state, table, slices):
             try:
-                evaluated = self._evaluate(wanted)
+                images = evaluated(self.state, self.warehouse, wanted)
             except HeadwaterError as error:
                 # Without an image the column stays free: more is refreshed, nothing is missed.
                 log.warning("a partition column cannot be computed: %s", error)
                 break
-            self.record(lambda _state, _version, images=evaluated: Evaluated(self.clock.now(), images))
-
-    def _evaluate(self, wanted: Iterable[tuple[str, str, tuple]]) -> tuple[tuple[str, tuple, str | None], ...]:
-        together: dict[tuple[str, str], list[tuple]] = {}
-        for view, key, inputs in wanted:
-            together.setdefault((view, key), []).append(inputs)
-        images = []
-        for (view, key), inputs in together.items():
-            definition = self.state.views[view].definition
-            expression = _computed(definition, key)
-            values = self.warehouse.evaluate(definition, expression.sql, inputs, expression.inputs)
-            images += [(key, each, value) for each, value in zip(inputs, values, strict=True)]
-        return tuple(images)
+            self.record(lambda _state, _version, images=images: Evaluated(self.clock.now(), images))
 
 
 class _Nothing(Exception):
@@ -324,12 +311,3 @@ class _Nothing(Exception):
 def _is_running(state: State, run) -> bool:
     known = state.running.get(run.view)
     return known is not None and known.version == run.version
-
-
-def _computed(definition: Definition, key: str) -> Computed:
-    for dependency in definition.dependencies:
-        for occurrence in dependency.occurrences:
-            for _, expression in occurrence.columns:
-                if isinstance(expression, Computed) and expression.key == key:
-                    return expression
-    raise LookupError(f"{definition.view} has no computed column {key}")

@@ -1,0 +1,109 @@
+"""Policies as a user states them: which changes reach a view, what becomes of those that come while it is refreshed,
+and what it does when a view that it reads cannot be computed."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from processes import Home, until
+from pyspark.sql import SparkSession
+from support import Journal, assert_equals_query, database, drain
+
+from headwater.model.event import Event, Failed, Published, Started
+
+DAILY = "SELECT day, sum(amount) AS total FROM sales GROUP BY day"
+SPUN = "sum(pmod(hash(x, y), 7))"
+LATERAL = "LATERAL VIEW explode(sequence(1, spin)) a AS x LATERAL VIEW explode(sequence(1, 1000)) b AS y"
+LONG = 200_000
+"""So many turns take some seconds, in which a Spark job can be cancelled."""
+
+
+@pytest.fixture
+def sales(spark: SparkSession) -> SparkSession:
+    spark.sql("CREATE TABLE sales (amount INT, spin INT, day DATE) USING parquet PARTITIONED BY (day)")
+    spark.sql("INSERT INTO sales VALUES (1, 1, DATE '2024-01-01'), (2, 1, DATE '2024-01-02')")
+    return spark
+
+
+def explained(spark: SparkSession, view: str) -> str:
+    return "\n".join(line for [line] in spark.sql(f"EXPLAIN REFRESH {view}").collect())
+
+
+def test_only_what_is_marked_reaches_a_view_that_asks_for_it(sales: SparkSession) -> None:
+    sales.sql(f"CREATE MATERIALIZED VIEW daily PARTITIONED BY (day) AS {DAILY}")
+    report = "SELECT sum(total) AS total FROM daily"
+    sales.sql(f"CREATE MATERIALIZED VIEW report TBLPROPERTIES ('headwater.propagate' = 'marked') AS {report}")
+    sales.sql("INSERT INTO sales VALUES (10, 1, DATE '2024-01-02')")
+    drain(sales)
+    assert_equals_query(sales, "daily", DAILY)
+    assert sales.sql("SELECT total FROM report").first()["total"] == 3
+    sales.sql("REFRESH MATERIALIZED VIEW daily FULL")
+    drain(sales)
+    assert sales.sql("SELECT total FROM report").first()["total"] == 13
+
+
+@pytest.mark.parametrize("policy", ["queue", "preempt"])
+def test_a_change_while_a_view_is_refreshed_is_next_or_preempts(sales, journal: Journal, policy: str) -> None:
+    sales.sql(
+        f"CREATE MATERIALIZED VIEW spun PARTITIONED BY (day) TBLPROPERTIES ('headwater.overrun' = '{policy}') AS "
+        f"SELECT day, count(*) AS n, {SPUN} AS spun FROM sales {LATERAL} GROUP BY day"
+    )
+    drain(sales)
+    journal.mark()
+    events: list[Event] = []
+
+    def seen(kind: type) -> list:
+        events.extend(journal.events())
+        return [each for each in events if isinstance(each, kind) and each.view == f"{database(sales)}.spun"]
+
+    sales.sql(f"INSERT INTO sales VALUES (1, {LONG}, DATE '2024-01-01')")
+    until(lambda: seen(Started), "refresh of spun")
+    sales.sql("INSERT INTO sales VALUES (1, 1, DATE '2024-01-01')")
+    drain(sales)
+    first, last = ({origin for _, some in each.needs for origin in some} for each in seen(Started))
+    cancelled = [each for each in seen(Failed) if each.cancelled]
+    if policy == "preempt":
+        assert first < last and len(cancelled) == len(seen(Published)) == 1, "both changes are in one run"
+        assert sales.sql("SHOW REFRESHES FOR spun LIMIT 2").collect()[1]["status"] == "cancelled"
+    else:
+        assert not first & last and not cancelled and len(seen(Published)) == 2
+    assert sales.sql("SELECT sum(n) FROM spun").first()[0] == (LONG + 3) * 1000
+
+
+def test_a_view_waits_for_one_that_is_broken_or_goes_on_without_it(sales: SparkSession) -> None:
+    sales.sql("CREATE TABLE rates USING parquet AS SELECT DATE '2024-01-01' AS day, 2 AS rate")
+    rated = "SELECT day, sum(amount * rate) AS total FROM sales JOIN rates USING (day) GROUP BY day"
+    sales.sql(f"CREATE MATERIALIZED VIEW rated PARTITIONED BY (day) AS {rated}")
+    both = "SELECT sum(total) AS total, (SELECT count(*) FROM sales) AS n FROM rated"
+    for policy in ("hold", "release"):
+        sales.sql(f"CREATE MATERIALIZED VIEW {policy}s TBLPROPERTIES ('headwater.upstream' = '{policy}') AS {both}")
+    drain(sales)
+    sales.sql("DROP TABLE rates")
+    sales.sql("INSERT INTO sales VALUES (5, 1, DATE '2024-01-01')")
+    until(lambda: sales.sql("SELECT n FROM releases").first()["n"] == 3, "what goes on without rated")
+    assert sales.sql("SELECT n FROM holds").first()["n"] == 2
+    assert "rated, which is broken" in explained(sales, "holds") and "headwater.upstream = hold" in explained(
+        sales, "holds"
+    )
+    sales.sql("CREATE TABLE rates USING parquet AS SELECT DATE '2024-01-01' AS day, 3 AS rate")
+    drain(sales)
+    for view in ("holds", "releases"):
+        assert_equals_query(sales, view, both)
+
+
+def test_a_budget_spaces_refreshes_out(tmp_path) -> None:
+    home = Home(tmp_path)
+    with home.session({"spark.headwater.budget": "60"}) as session:
+        session.run("CREATE TABLE sales (amount INT) USING parquet")
+        session.run("CREATE MATERIALIZED VIEW total AS SELECT sum(amount) AS total FROM sales")
+        for _ in range(3):
+            session.run("INSERT INTO sales VALUES (1)")
+            time.sleep(2)
+        said = "\n".join(line for [line] in session.run("EXPLAIN REFRESH total"))
+        assert "core-seconds each time, and 60 a day may be spent" in said
+        assert session.one("SELECT count(*) FROM sales") == "3"
+        runs = [each for each in home.events() if isinstance(each, Started)]
+        session.run("REFRESH MATERIALIZED VIEWS")  # somebody who waits is served at once
+        assert session.one("SELECT total FROM total") == "3"
+    assert len([each for each in home.events() if isinstance(each, Started)]) == len(runs) + 1
