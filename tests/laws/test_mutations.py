@@ -32,8 +32,8 @@ MUTATIONS = {
     ),
     "a merge forgets the older changes": (
         "engine/queue.py",
-        "        pending[each] = known | new\n",
-        "        pending[each] = origins\n",
+        "        pending[each] = both = known | origins\n",
+        "        pending[each] = both = origins\n",
     ),
     "a failed run is not put back": (
         "engine/queue.py",

@@ -55,11 +55,11 @@ def _merge(state: State, name: str, slices: Iterable[Slice], origins: frozenset[
             pending[each] = origins
             added += 1
             continue
-        new = origins - known
+        pending[each] = both = known | origins
+        new = origins if len(both) == len(known) + len(origins) else origins - known
         if not new:
             state.merged["exact duplicate"] += 1
             continue
-        pending[each] = known | new
         for origin in new:
             carried[origin] += 1
         state.merged["both pending"] += 1

@@ -119,7 +119,9 @@ def _of_view(state: State, view: ViewState, event: Event) -> None:
 def _changed(state: State, event: Changed) -> None:
     if event.table in state.running:
         return  # its run is about to replace what was seen; what it leaves is seen at the next look
-    record = state.tables.setdefault(event.table, TableRecord())
+    record = state.tables.get(event.table)
+    if record is None:
+        record = state.tables[event.table] = TableRecord()
     record.schema, record.created = event.schema, event.created
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
