@@ -8,7 +8,8 @@
 A function gets a session, the partitions to make, as a list of mappings from partition column to value (a column
 that is left out may have any value), and the version of each source. It returns a frame with the declared
 columns; rows of other partitions than those asked for are left out. What it reads of its sources must be what
-its ``deps`` say, or changes are missed: Headwater does not look into it.
+its ``deps`` say, or changes are missed: Headwater does not look into it. A job may depend on earlier partitions
+of its own output, ``table("balance", partition=DAY - 1)``; it then makes one period at a time, the earliest first.
 """
 
 from __future__ import annotations
