@@ -18,7 +18,7 @@ from headwater.model.partition import Slice
 def _converter() -> JsonConverter:
     converter = make_converter(omit_if_default=True)
     converter.register_unstructure_hook(Slice, lambda each: dict(each.bound))
-    converter.register_structure_hook(Slice, lambda values, _: Slice.of(values))
+    converter.register_structure_hook(Slice, lambda values, _: Slice(values.items()))
     converter.register_structure_hook(str | None, lambda value, _: value)
     for union in (Step, Expression, Event):
         configure_tagged_union(union, converter, tag_name="kind")
