@@ -92,6 +92,7 @@ def test_a_view_waits_for_one_that_is_broken_or_goes_on_without_it(sales: SparkS
         assert_equals_query(sales, view, both)
 
 
+@pytest.mark.long
 def test_a_budget_makes_the_changes_of_a_table_that_often_changes_wait(tmp_path) -> None:
     home = Home(tmp_path)
     with home.session() as session:
