@@ -111,9 +111,13 @@ def _targets(columns: Sequence[str], known: Mapping[str, Expression], source: Sl
 
 def _years(value: Value, window: Window) -> tuple[Value, ...]:
     """The years whose window, a shift, holds a year; rows of no year are of no window."""
-    [shift] = window.steps
-    years = () if value is None else range(int(value) - shift.last, int(value) - shift.first + 1)
-    return tuple(f"{year:04d}" for year in years)
+    [shift], year = window.steps, _year(value)
+    years = () if year is None else range(year - shift.last, year - shift.first + 1)
+    return tuple(f"{each:04d}" for each in years)
+
+
+def _year(value: Value) -> int | None:
+    return int(value) if value is not None and len(value) == 4 else None
 
 
 def is_earlier(occurrence: Occurrence, earlier: Slice, target: Slice) -> bool:
@@ -123,10 +127,10 @@ def is_earlier(occurrence: Occurrence, earlier: Slice, target: Slice) -> bool:
         if isinstance(expression, Same) and before != now:
             return False
         if isinstance(expression, Windowed):
-            [shift] = expression.window.steps
-            if before is None or now is None or int(before) > int(now) + shift.last:
+            [shift], read, at = expression.window.steps, _year(before), _year(now)
+            if read is None or at is None or read > at + shift.last:
                 return False
-            if shift.first is not None and int(before) < int(now) + shift.first:
+            if shift.first is not None and read < at + shift.first:
                 return False
     return True
 
@@ -291,6 +295,7 @@ class Machine:
     journal: list[Event] = Factory(list)
     flights: dict[str, Flight] = Factory(dict)
     given: int = 0
+    looks: bool = True
     record_book: list[Recorded] = Factory(list)
     watch: Callable[[Machine, str], None] = lambda machine, step: None
 
@@ -344,10 +349,11 @@ class Machine:
     def drop(self, view: str) -> None:
         self.record(lambda _: Dropped(self.now, view))
 
-    def look(self, table: str, baseline: bool = False, named: tuple[Slice, ...] = ()) -> None:
+    def look(self, table: str, baseline: bool = False, named: tuple[Slice, ...] = (), before: int = 0) -> None:
         """Compares a table with the record and records the difference, as the observer does.
 
-        ``named`` are the partitions that a statement is known to have written.
+        ``named`` are the partitions that a statement is known to have written, ``before`` a run that is about
+        to read the table.
         """
         record = self.state.tables.get(table)
         if table in self.state.views and (table in self.state.running or record is None or record.highest == 0):
@@ -357,7 +363,7 @@ class Machine:
         if changed or (baseline and record is None):
             self.evaluate(table, [each.slice for each in changed])
             self.record(
-                lambda version: Changed(self.now, version, table, changed, "", 1, "was written", record is None)
+                lambda version: Changed(self.now, version, table, changed, "", 1, "was written", record is None, before)
             )
 
     def unseen(self, table: str) -> bool:
@@ -397,6 +403,10 @@ class Machine:
         if run is not None and run.version == launch.run.version and run.preempted and not flight.visible:
             return self.fail(flight, cancelled=True)
         unread = [each for each in read_by(launch.definition) if each not in flight.read]
+        if self.looks and not flight.read:
+            for each in launch.definition.sources:
+                if each not in self.state.views:
+                    self.look(each, before=launch.run.version)
         if unread:
             flight.read[unread[0]] = self.world.read(unread[0])
         elif flight.written is None:

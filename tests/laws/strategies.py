@@ -180,6 +180,7 @@ HAPPENINGS = {
     "cadence": 1,
     "drift": 1,
     "images": 1,
+    "looks": 1,
     "crash": 2,
 }
 PAUSES = (10, 400, 1_000, 5_000, 30_000, 61_000, 300_000)
@@ -261,6 +262,8 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
             mark(made, table, _partition(graph.bases[table], which // 3).keep(graph.bases[table][: how % 3]))
         case "images":
             made.world.evaluates = not made.world.evaluates
+        case "looks":
+            made.looks = not made.looks
         case "crash":
             made.crash()
         case "hurry":

@@ -114,8 +114,8 @@ MUTATIONS = {
     ),
     "a new partition inherits nothing of what is pending before it": (
         "engine/runs.py",
-        "in inherited(state, name, reached[name]):",
-        "in ():",
+        "    for each, origins in inherited(state, name, slices):\n",
+        "    for each, origins in ():\n",
     ),
     "what is ready is not found out anew when an input ended": (
         "engine/queue.py",

@@ -324,7 +324,7 @@ class Facts(Observer):
         super().__init__(Recorder(change_all=lambda changes: None), shim, None)
         self.recorded = {}
 
-    def _record(self, table, fact, command, changes):
+    def _record(self, table, fact, hint, changes):
         self.recorded[table] = fact
         return False
 

@@ -64,9 +64,12 @@ def _print(known: Summary, acting: str | None) -> None:
     if known.merged:
         merged = Counter(known.merged)
         kinds = ", ".join(f"{merged[kind]:,} {kind}" for kind in RELATIONS)
-        pending, exact, same = (merged[kind] for kind in ("both pending", "exact duplicate", "found unchanged"))
+        pending, exact, same, read = (
+            merged[kind] for kind in ("both pending", "exact duplicate", "found unchanged", "satisfied by a run")
+        )
         click.echo(f"requests merged with pending ones: {pending:,} ({kinds}); {exact:,} exact duplicates")
         click.echo(f"requests completed without running, as what they read came out unchanged: {same:,}")
+        click.echo(f"requests that a run under way satisfied, as it had yet to read: {read:,}")
     click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")
 
 

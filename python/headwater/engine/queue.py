@@ -7,7 +7,7 @@ views have to be looked at again for what is ready is noted in ``State.stale``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
@@ -130,6 +130,20 @@ def start(state: State, event: Started) -> Run:
     state.views[event.view].overran = None
     touch(state, event.view)
     return run
+
+
+def take_along(state: State, run: Run, taken: Sequence[Slice], origin: Version) -> None:
+    """A run that is under way is for these slices that are pending for an origin, too."""
+    view, mine = state.views[run.view], frozenset((origin,))
+    for each in taken:
+        others = view.pending.pop(each) - mine
+        if others:
+            view.pending[each] = others
+    if run.preempted and not view.pending:
+        run, view.preempted = evolve(run, preempted=False), view.preempted - 1
+    state.running[run.view] = evolve(run, needs=(*run.needs, *((each, mine) for each in taken)))
+    state.merged["satisfied by a run"] += len(taken)
+    touch(state, run.view)
 
 
 def end(state: State, run: Run) -> None:

@@ -6,6 +6,8 @@ what the reader reads are news for it; a change that is news for nobody any more
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headwater.engine import queue
 from headwater.engine.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.hold import learned
@@ -30,12 +32,16 @@ def request(state: State, origin: Origin, reached: Reach, news: Reach) -> None:
     partitions of itself is covered by what these are still to be renewed for, too."""
     queue.originate(state, origin, reached, news)
     for name in [name for name in reached if state.views[name].definition.earlier]:
-        view = state.views[name]
-        for each, origins in inherited(state, name, reached[name]):
-            for some, marked, beyond in cover_each(state, name, (each,), origins):
-                if follows(view.definition, marked):
-                    for reader, covered in together({name: (each,)}, {} if view.released else beyond).items():
-                        queue.request(state, reader, covered, some)
+        _inherit(state, name, reached[name])
+
+
+def _inherit(state: State, name: str, slices: Iterable[Slice]) -> None:
+    view = state.views[name]
+    for each, origins in inherited(state, name, slices):
+        for some, marked, beyond in cover_each(state, name, (each,), origins):
+            if follows(view.definition, marked):
+                for reader, covered in together({name: (each,)}, {} if view.released else beyond).items():
+                    queue.request(state, reader, covered, some)
 
 
 def started(state: State, event: Started) -> Action:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from attrs import evolve
 
@@ -62,7 +63,7 @@ def following(state: State, name: str, slices: Iterable[Slice]) -> tuple[Slice, 
         for each in begun:
             chain.add(each)
     first, known = min(_period(definition, each) for each in begun), set(begun)
-    for period, each in sorted(_dated(definition, _existing(state, name)), key=lambda dated: dated[0]):
+    for period, each in _dated(definition, _existing(state, name)):
         if period > first and any(chain.reaches(each) for chain in chains):
             for chain in chains:
                 chain.add(each)
@@ -77,21 +78,17 @@ def awaited(state: State, name: str) -> Reached:
     A slice waits for all earlier ones that agree with it in the columns taken over, not only for those it reads.
     """
     view = state.views[name]
-    dated = sorted(_dated(view.definition, view.pending), key=lambda each: each[0])
     kept = frozenset.intersection(*(frozenset(_taken_over(each)) for each in view.definition.earlier))
     before: dict[Slice, frozenset[Version]] = {}
-    found, start = Reached(), 0
-    while start < len(dated):
-        end = bisect_right(dated, dated[start][0], lo=start, key=lambda each: each[0])
-        for _, each in dated[start:end]:
-            same = each.keep(kept)
+    found = Reached()
+    for _, dated in groupby(_dated(view.definition, view.pending), key=_when):
+        now = [(each, each.keep(kept)) for _, each in dated]
+        for each, same in now:
             origins = ORIGINS.union(*(some for other, some in before.items() if other.overlaps(same)))
             if origins:
                 found.add(each, origins)
-        for _, each in dated[start:end]:
-            same = each.keep(kept)
+        for each, same in now:
             before[same] = before.get(same, ORIGINS) | view.pending[each]
-        start = end
     return found
 
 
@@ -101,7 +98,7 @@ def inherited(state: State, name: str, slices: Iterable[Slice]) -> Iterator[tupl
     view, run = state.views[name], state.running.get(name)
     record = state.tables[name].partitions
     new = [each for each in slices if (last := record.get(each)) is None or last.fingerprint is None]
-    for _, each in sorted(_dated(view.definition, new), key=lambda dated: dated[0]):
+    for _, each in _dated(view.definition, new):
         unresolved = [*view.pending.items(), *(run.needs if run is not None else ())]
         before = [origins for earlier, origins in unresolved if precedes(view.definition, earlier, each)]
         yield each, ORIGINS.union(*before)
@@ -163,8 +160,13 @@ def _period(definition: Definition, each: Slice) -> Period | None:
 
 
 def _dated(definition: Definition, slices: Iterable[Slice]) -> list[tuple[Period, Slice]]:
+    """Those of slices that have a period, in ascending order."""
     periods = [(_period(definition, each), each) for each in slices]
-    return [(period, each) for period, each in periods if period is not None]
+    return sorted(((period, each) for period, each in periods if period is not None), key=_when)
+
+
+def _when(dated: tuple[Period, Slice]) -> Period:
+    return dated[0]
 
 
 def _existing(state: State, name: str) -> list[Slice]:

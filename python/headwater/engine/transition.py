@@ -14,7 +14,7 @@ from attrs import evolve
 
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
-from headwater.engine import queue, runs
+from headwater.engine import queue, runs, satisfied
 from headwater.engine.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.policy import follows, freshness
 from headwater.engine.ration import learn_gap
@@ -133,6 +133,8 @@ def _changed(state: State, event: Changed) -> None:
         origin = Origin(event.version, event.at, event.table, event.verb, slices)
         # A view found changed was written past Headwater: it is repaired, and so is what read it.
         runs.originate(state, origin, _itself(state, origin) if event.table in state.views else {})
+        if event.before:
+            satisfied.take_along(state, origin, event.before)
 
 
 def _declared(state: State, event: Declared) -> None:

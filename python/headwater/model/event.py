@@ -62,7 +62,8 @@ class Changed:
     """A table was found to differ from what was recorded.
 
     ``schema`` and ``created`` identify the table's incarnation; ``baseline`` marks the first look at
-    a table, which is no change for anybody.
+    a table, which is no change for anybody. ``before`` is the version of a run that was about to read the table
+    then, if there was one: it reads this change.
     """
 
     at: int
@@ -73,6 +74,7 @@ class Changed:
     created: int
     verb: str
     baseline: bool = False
+    before: int = 0
 
 
 @frozen

@@ -21,7 +21,7 @@ from headwater.ledger.compare import differences, revisited, summary
 from headwater.model.error import AnalysisFailed, DefinitionError
 from headwater.model.event import Broken, Changed, Declared, Dropped, Event, Observed
 from headwater.model.partition import WHOLE, Slice, simplified
-from headwater.model.state import State, Status, TableRecord
+from headwater.model.state import Run, State, Status, TableRecord
 from headwater.model.view import Definition
 from headwater.runtime import Change, Runtime
 from headwater.spark import catalog
@@ -33,11 +33,12 @@ log = logging.getLogger("headwater")
 
 @define
 class Hint:
-    """Where to look: tables (with the partitions that were named, or ``None`` for all), and the command
-    that wrote there, if one is known to have."""
+    """Where to look: tables (with the partitions that were named, or ``None`` for all); the command that wrote
+    there, if one is known to have; and the run that is about to read there, if one is."""
 
     tables: dict[str, list[dict[str, str]] | None] = field(factory=dict)
     command: str = ""
+    before: int = 0
 
     def add(self, table: str, partitions: list[dict[str, str]] | None) -> None:
         known = self.tables.get(table, [])
@@ -107,7 +108,7 @@ class Observer:
             table = fact.get("table") or f"path:{fact['path']}"
             if fact.get("location"):
                 self._locations[table] = fact["location"]
-            if self._record(table, fact, hint.command, changes):
+            if self._record(table, fact, hint, changes):
                 shaken.add(table)
         self._runtime.change_all(changes)
         for table in shaken:
@@ -120,17 +121,20 @@ class Observer:
         if unknown:
             self.look(Hint({table: None for table in unknown}))
 
-    def reading(self, definition: Definition, slices: Iterable[Slice]) -> None:
+    def reading(self, run: Run, definition: Definition, before: bool) -> None:
         """Looks at what a run reads of base tables. Done before it reads and after, so that what it may have
-        seen is on record, and a request remains if that changed meanwhile or goes away again."""
+        seen is on record, and a request remains if that changed meanwhile or goes away again. What is found
+        before, the run reads."""
         with self._runtime.lock:
             bases = [each for each in definition.dependencies if each.source not in self._runtime.state.views]
-        hint = Hint()
+        hint = Hint(before=run.version if before else 0)
         for dependency in bases:
-            read = simplified(each for one in slices for each in backward(dependency, one))
+            read = simplified(each for one in run.slices for each in backward(dependency, one))
             hint.add(dependency.source, None if WHOLE in read else [dict(each.bound) for each in read])
         with self._looking:
-            self.hinted()  # a change that a hint tells of is on record with the command that made it
+            for told in self._waiting():  # a change that a hint tells of is on record with the command that made it
+                told.before = hint.before
+                self.look(told)
             self.look(hint)
 
     # --- inside
@@ -169,9 +173,9 @@ class Observer:
         mine, written = _plain(location), _plain(path)
         return mine.startswith(written) or written.startswith(mine) or "*" in mine or table in self._scattered
 
-    def _record(self, table: str, fact: Mapping[str, Any], command: str, changes: list[Change]) -> bool:
+    def _record(self, table: str, fact: Mapping[str, Any], hint: Hint, changes: list[Change]) -> bool:
         """Notes a difference among ``changes``; whether the table's columns, incarnation or existence changed."""
-        runtime = self._runtime
+        runtime, command = self._runtime, hint.command
         if table in runtime.state.views:
             return self._record_view(table, fact, command)
         if not fact["exists"]:
@@ -199,9 +203,8 @@ class Observer:
                 if not changed and not shaken and record is not None:
                     return None  # another engine was faster
                 verb = summary(changed, record, command) if changed else f"has other columns ({command})"
-                return Changed(
-                    runtime.clock.now(), version, table, changed, schema, fact["created"], verb, record is None
-                )
+                first, now = record is None, runtime.clock.now()
+                return Changed(now, version, table, changed, schema, fact["created"], verb, first, hint.before)
 
             changes.append((table, [each.slice for each in changed], build))
         return shaken

@@ -52,14 +52,14 @@ class SparkWarehouse:
     ``.v<version>`` of the view's root; publishing moves the catalog's pointers to it.
 
     Attributes:
-        reading: called with a definition and slices of it before their sources are read, and after; few files
+        reading: called with a run and its definition before the sources are read (``True``), and after; few files
             can be read as they once were, so what a run may have seen of them is compared with the record.
         reshaped: called when a view was published with other columns, before its readers can run.
     """
 
     def __init__(self, base: SparkSession, shim: Shim, sessions: Sessions) -> None:
         self._base, self._shim, self._sessions = base, shim, sessions
-        self.reading: Callable[[Definition, Sequence[Slice]], None] = lambda definition, slices: None
+        self.reading: Callable[[Run, Definition, bool], None] = lambda run, definition, before: None
         self.reshaped: Callable[[str], None] = lambda view: None
 
     def compute(self, launch: Launch) -> Written:
@@ -71,9 +71,9 @@ class SparkWarehouse:
         try:
             if not session.catalog.tableExists(sql.quoted(definition.view)):
                 catalog.create(session, definition)
-            self.reading(definition, run.slices)
+            self.reading(run, definition, True)
             written = self._write(launch, self._frame(session, definition, run))
-            self.reading(definition, run.slices)
+            self.reading(run, definition, False)
             return written
         except (PySparkException, Py4JError) as error:
             raise _translated(run, error) from error
