@@ -36,7 +36,7 @@ SLOW = (
 )
 """Takes about a second for every 20,000 of ``spin`` in ``sales``, and cannot be interrupted for as long."""
 
-SPIN = 200_000
+SPIN = 100_000
 
 
 class Home:

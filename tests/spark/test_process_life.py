@@ -69,6 +69,7 @@ def test_after_the_driver_is_killed_the_engine_ends_and_nothing_is_lost(home: Ho
     assert began
 
 
+@pytest.mark.long
 def test_after_the_engine_is_killed_the_next_statement_starts_another(home: Home) -> None:
     with home.session() as session:
         session.run("REFRESH MATERIALIZED VIEWS")

@@ -11,7 +11,7 @@ from cattrs.strategies import configure_tagged_union
 from headwater.engine.status import Summary
 from headwater.model.calendar import Step
 from headwater.model.dependency import Expression
-from headwater.model.event import Event
+from headwater.model.event import Event, Observed
 from headwater.model.partition import Slice
 
 
@@ -20,6 +20,9 @@ def _converter() -> JsonConverter:
     converter.register_unstructure_hook(Slice, lambda each: dict(each.bound))
     converter.register_structure_hook(Slice, lambda values, _: Slice(values.items()))
     converter.register_structure_hook(str | None, lambda value, _: value)
+    converter.register_structure_hook(
+        Observed, lambda each, _: Observed(Slice(each["slice"].items()), each["fingerprint"])
+    )
     for union in (Step, Expression, Event):
         configure_tagged_union(union, converter, tag_name="kind")
     return converter
