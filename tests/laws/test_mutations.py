@@ -47,8 +47,8 @@ MUTATIONS = {
     ),
     "a change reaches only its direct readers": (
         "engine/coverage.py",
-        "                changed[step.view] = hit\n",
-        "                pass\n",
+        "            changed[step.view] = hit\n",
+        "            pass\n",
     ),
     "what a running input will renew is not awaited": (
         "engine/coverage.py",
@@ -116,6 +116,11 @@ MUTATIONS = {
         "engine/runs.py",
         "    for each, origins in inherited(state, name, slices):\n",
         "    for each, origins in ():\n",
+    ),
+    "a run takes along what it computes only some of": (
+        "engine/satisfied.py",
+        "    if wanted and all(",
+        "    if wanted and any(",
     ),
     "what is ready is not found out anew when an input ended": (
         "engine/queue.py",
