@@ -100,6 +100,14 @@ def test_each_value_of_the_other_columns_has_a_succession_of_its_own():
     assert refreshed(made, since) == [("v", at(year, b="1")) for year in (2, 3, 4)]
 
 
+def test_of_a_slice_of_no_certain_time_all_follows_that_agrees_in_what_is_taken_over():
+    apart = machine(balance(by="ab"), years=range(0))
+    assert following(apart.state, "v", [Slice.of(b="1")]) == ()
+    together = machine(evolve(balance(by="ab"), earlier=balance().earlier), years=range(0))
+    assert following(together.state, "v", [Slice.of(b="1")]) == (WHOLE,)
+    assert following(together.state, "v", [WHOLE]) == ()
+
+
 def test_what_a_reader_reads_of_what_follows_is_covered_too():
     made = machine(balance(), view("w", "a", "v"), years=range(1, 6))
     assert cover(made.state, "t", [at(4)]) == {"v": (at(4), at(5)), "w": (at(4), at(5))}

@@ -8,7 +8,7 @@ slice of no certain time, such as a whole view, is spread over its partitions be
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from attrs import evolve
@@ -50,13 +50,23 @@ def precedes(definition: Definition, earlier: Slice, later: Slice) -> bool:
     return any(each.reaches(later) for each in chains)
 
 
-def following(state: State, name: str, slices: Iterable[Slice]) -> tuple[Slice, ...]:
+def following(state: State, name: str, slices: Collection[Slice]) -> tuple[Slice, ...]:
     """What is made of slices of a view, by the view itself and in any number of steps, of what exists or is
-    requested; without the slices."""
+    requested; without the slices. Of a slice of no certain time that is all that agrees with it in the columns
+    taken over."""
     definition = state.views[name].definition
-    begun = [each for each in slices if _period(definition, each) is not None] if definition.earlier else []
+    if not definition.earlier:
+        return ()
+    kept = _common(definition)
+    wide = {each.keep(kept) for each in slices if not is_dated(definition, each)}.difference(slices)
+    begun = [each for each in slices if _period(definition, each) is not None]
+    return simplified((*wide, *_closed(state, name, begun))) if wide else _closed(state, name, begun)
+
+
+def _closed(state: State, name: str, begun: list[Slice]) -> tuple[Slice, ...]:
     if not begun:
         return ()
+    definition = state.views[name].definition
     found: list[Slice] = []
     chains = [_Chain(definition, occurrence) for occurrence in definition.earlier]
     for chain in chains:
@@ -78,7 +88,7 @@ def awaited(state: State, name: str) -> Reached:
     A slice waits for all earlier ones that agree with it in the columns taken over, not only for those it reads.
     """
     view = state.views[name]
-    kept = frozenset.intersection(*(frozenset(_taken_over(each)) for each in view.definition.earlier))
+    kept = _common(view.definition)
     before: dict[Slice, frozenset[Version]] = {}
     found = Reached()
     for _, dated in groupby(_dated(view.definition, view.pending), key=_when):
@@ -147,6 +157,11 @@ class _Chain:
 def _any_between(periods: Sequence[Period], first: Period | None, last: Period | None) -> bool:
     start = 0 if first is None else bisect_left(periods, first)
     return start < (len(periods) if last is None else bisect_right(periods, last))
+
+
+def _common(definition: Definition) -> frozenset[str]:
+    """The columns that are taken over in all places where a view reads itself."""
+    return frozenset.intersection(*(frozenset(_taken_over(each)) for each in definition.earlier))
 
 
 def _taken_over(occurrence: Occurrence) -> tuple[str, ...]:
