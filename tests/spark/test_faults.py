@@ -14,6 +14,8 @@ from headwater.spark.jar import build_jar
 DAMAGES = ("garbage", "truncated", "malformed")
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> subprocess.CompletedProcess[str]:
