@@ -9,13 +9,17 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
 
-# What needs no Spark is tested beside what does, and shown after it. Status 5: ARGS select nothing there.
+# All tests: what needs no Spark is tested beside what does, and shown after it. With ARGS: what they select.
 test: .venv/ready lint
+ifdef ARGS
+	$(BIN)/python -m pytest -m "not long" $(ARGS)
+else
 	@mkdir -p build; \
-	$(BIN)/python -m pytest -m "not long" tests/unit tests/laws tests/golden $(ARGS) > build/core-tests.log 2>&1 & core=$$!; trap 'kill $$core' INT TERM; \
-	$(BIN)/python -m pytest -m "not long" tests/spark $(ARGS); spark=$$?; \
-	wait $$core; core=$$?; cat build/core-tests.log; \
-	[ $$core = 0 ] || [ $$core = 5 ] || exit $$core; [ $$spark = 0 ] || [ $$spark = 5 ] || exit $$spark
+	$(BIN)/python -m pytest -m "not long" tests/unit tests/laws tests/golden > build/core-tests.log 2>&1 & core=$$!; \
+	trap 'kill $$core' INT TERM; \
+	$(BIN)/python -m pytest -m "not long" tests/spark; spark=$$?; \
+	wait $$core; core=$$?; cat build/core-tests.log; [ $$core = 0 ] && [ $$spark = 0 ]
+endif
 
 test-long: .venv/ready
 	$(BIN)/python -m pytest -m long $(ARGS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import functions as F
 
-from headwater import DAY, MONTH, WEEK, job, table
+from headwater import DAY, MONTH, WEEK, Windowed, job, table
 
 
 def _noted(partitions, inputs) -> None:
@@ -83,4 +83,14 @@ def ahead(spark, partitions, inputs):
     deps=[table("daily"), table("vague", partition=DAY - 1)],
 )
 def vague(spark, partitions, inputs):
+    return None
+
+
+@job(
+    outputs=["torn"],
+    columns="n INT, day DATE, month DATE",
+    partition={"day": DAY, "month": MONTH},
+    deps=[table("torn", day=Windowed("day", DAY - 1)), table("torn", month=Windowed("month", MONTH - 1))],
+)
+def torn(spark, partitions, inputs):
     return None

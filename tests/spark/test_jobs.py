@@ -71,6 +71,7 @@ def test_what_a_job_raises_is_in_the_history(daily, journal: Journal):
         (job_examples.crooked, ["week is by WEEK", "MONTH"]),
         (job_examples.misnamed, ["by dya", "its partition columns are day"]),
         (job_examples.ahead, ["by day = DAY - 1 .. DAY", "strictly back in time"]),
+        (job_examples.torn, ["reads itself by day and by month"]),
         (job_examples.vague, ["reads itself by day", "daily does not say which day"]),
     ],
 )

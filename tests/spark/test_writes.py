@@ -211,6 +211,25 @@ def state(spark: SparkSession, view: str) -> str:
     return row["state"]
 
 
+def test_a_statement_that_names_some_columns_changes_what_it_wrote(spark: SparkSession, journal: Journal) -> None:
+    spark.sql("CREATE TABLE sales (amount INT, month STRING, shop STRING) USING parquet PARTITIONED BY (month, shop)")
+    spark.sql("INSERT INTO sales VALUES (1, '2024-01', 'Lyon'), (2, '2024-01', 'Oslo'), (3, '2024-02', 'Oslo')")
+    query = "SELECT month, shop, sum(amount) AS total FROM sales GROUP BY month, shop"
+    spark.sql(f"CREATE MATERIALIZED VIEW totals PARTITIONED BY (month, shop) AS {query}")
+    drain(spark)
+    journal.mark()
+    spark.sql("INSERT INTO sales PARTITION (month = '2024-01', shop) VALUES (3, 'Oslo')")
+    drain(spark)
+    changed, published = journal.changed_and_refreshed(f"{database(spark)}.sales")
+    assert changed == {"month=2024-01, shop=Oslo"} and published == [("totals", "month=2024-01, shop=Oslo")]
+    spark.sql("ALTER TABLE sales DROP PARTITION (month = '2024-01')")
+    drain(spark)
+    changed, published = journal.changed_and_refreshed(f"{database(spark)}.sales")
+    assert changed == {"month=2024-01, shop=Lyon", "month=2024-01, shop=Oslo"}
+    assert published == [("totals", each) for each in sorted(changed)]
+    assert_equals_query(spark, "totals", query)
+
+
 def test_a_file_that_comes_and_goes_between_two_checks_is_not_kept(spark: SparkSession, warehouse: Path) -> None:
     """A refresh reads what another program left in a table for a while; then the table is as it was on record."""
     spark.sql("CREATE TABLE amounts USING parquet AS SELECT 1 AS amount")

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 from attrs import evolve, fields
+from py4j.protocol import Py4JNetworkError
 
 from headwater.engine.history import refreshes
 from headwater.model.action import Launch
-from headwater.model.error import HeadwaterError, LeaseLost
+from headwater.model.error import DriverGone, HeadwaterError, LeaseLost
 from headwater.model.event import Made, Published, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, Run
@@ -23,7 +24,7 @@ from headwater.spark.engine import Engine
 from headwater.spark.observer import Hint, Observer
 from headwater.spark.shim import Shim
 from headwater.spark.statements import Statements
-from headwater.spark.warehouse import SparkWarehouse, _part
+from headwater.spark.warehouse import Files, SparkWarehouse, _part
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol"
 MARCH, FEBRUARY = Slice.of({"month": "1996-03-01"}), Slice.of({"month": "1996-02-01"})
@@ -376,6 +377,20 @@ def launch(partitioned: bool, existing=()) -> Launch:
     )
     run = Run(1762000000123, view, (WHOLE,), (), (), 0, "full", "because")
     return Launch(run, definition, {each: RECORD for each in existing})
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "refused"), Py4JNetworkError("Answer is empty")])
+def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
+    """A connection that broke is opened anew, and that may be refused."""
+
+    def gone(*_: object) -> None:
+        raise error
+
+    warehouse = SparkWarehouse(None, Recorder(publish=gone), Recorder(of=gone))
+    with pytest.raises(DriverGone):
+        warehouse.compute(launch(True))
+    with pytest.raises(DriverGone):
+        warehouse.publish(launch(True), Written((), (), Files({}, {})))
 
 
 def found(values: dict, location: str, size: int) -> dict:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn, TypeVar
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from headwater.model.error import HeadwaterError, JournalError, StoreError
@@ -34,7 +33,7 @@ from headwater.spark.define import Analyst
 from headwater.spark.observer import Observer
 from headwater.spark.sessions import Sessions
 from headwater.spark.settings import Settings
-from headwater.spark.shim import Shim
+from headwater.spark.shim import Shim, is_gone
 from headwater.spark.statements import Statements
 from headwater.spark.sweep import Sweeper
 from headwater.spark.warehouse import SparkWarehouse
@@ -220,7 +219,7 @@ class Engine:
         except HeadwaterError as error:
             log.warning("%s", str(error).strip().splitlines()[0])
         except Exception as error:
-            if _is_lost(error):
+            if is_gone(error):
                 _end(self)
             log.exception("background work failed; it is tried again")
         return None
@@ -240,11 +239,6 @@ def _is_gone(holder: str, application: str) -> bool:
     except (ValueError, OSError):
         return False
     return of == application
-
-
-def _is_lost(error: Exception) -> bool:
-    """Whether an error says that there is no driver to talk to any more."""
-    return isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
 
 
 _ending = threading.Lock()
@@ -291,7 +285,7 @@ def main() -> None:
         print(f"headwater: {str(error).strip()}", file=sys.stderr)
         _end(None, REFUSED)
     except Exception as error:
-        if not _is_lost(error):
+        if not is_gone(error):
             log.exception("the engine failed")
             _end(engines[0] if engines else None, 1)
     _end(engines[0] if engines else None)

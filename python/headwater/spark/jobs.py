@@ -20,6 +20,7 @@ from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
 from headwater.model.partition import Slice
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition
+from headwater.spark.shim import is_gone
 
 PARTITION = "partition"
 """In ``table(name, partition=window)``: the only partition column of the job, and of the source."""
@@ -107,13 +108,19 @@ def analysed(definition: Definition, session: SparkSession) -> Definition:
     deps = [evolve(each, source=_full_name(definition, each.source)) for each in job.deps]
     others = tuple(_dependency(view, job, each, by_name, session) for each in deps if each.source != view)
     own = [occurrence for each in deps if each.source == view for occurrence in each.occurrences]
+    earlier = tuple(_earlier(view, job, each, by_name, others) for each in own)
+    times = {name for each in earlier for name, expression in each.columns if isinstance(expression, Windowed)}
+    if len(times) > 1:
+        raise DefinitionError(
+            "CYCLE", f"{view} reads itself by {' and by '.join(sorted(times))}; let it be one of them"
+        )
     return evolve(
         definition,
         columns=columns,
         partitioned_by=tuple(by_name[name.lower()].name for name, _ in job.partition),
         fingerprint=job.fingerprint,
         dependencies=others,
-        earlier=tuple(_earlier(view, job, each, by_name, others) for each in own),
+        earlier=earlier,
     )
 
 
@@ -122,6 +129,7 @@ def frame(session: SparkSession, definition: Definition, run: Run) -> DataFrame:
 
     Raises:
         RefreshFailed: it raised, with its traceback; or returned something else than a frame of the columns.
+        ConnectionError, Py4JError: the driver is gone.
     """
     job = find(definition.query)
     partitions = [dict(each.bound) for each in run.slices if each != Slice()] or [{}]
@@ -129,6 +137,8 @@ def frame(session: SparkSession, definition: Definition, run: Run) -> DataFrame:
     try:
         made = job.function(session, partitions, dict(run.inputs), **told)
     except Exception as error:  # a job may raise anything; what it was for stays pending
+        if is_gone(error):
+            session.sparkContext._jsc.sc().isStopped()  # raises as well if it is the driver that cannot be reached
         raise RefreshFailed(f"{run.view}: the job {job.name} raised\n{_trace(error)}") from error
     if not isinstance(made, DataFrame):
         raise RefreshFailed(f"{run.view}: the job {job.name} returned {type(made).__name__}, not a DataFrame")

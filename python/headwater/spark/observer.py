@@ -65,10 +65,11 @@ class Observer:
         self._hints.put(message)
         self.noticed.set()
 
-    def hinted(self) -> None:
-        """Looks where the hints point that wait, if any view could care."""
+    def hinted(self, before: int = 0) -> None:
+        """Looks where the hints point that wait, if any view could care; ``before`` a run that is about to read."""
         with self._looking:
             for hint in self._waiting():
+                hint.before = before
                 self.look(hint)
 
     def check(self) -> None:
@@ -132,9 +133,7 @@ class Observer:
             read = simplified(each for one in run.slices for each in backward(dependency, one))
             hint.add(dependency.source, None if WHOLE in read else [dict(each.bound) for each in read])
         with self._looking:
-            for told in self._waiting():  # a change that a hint tells of is on record with the command that made it
-                told.before = hint.before
-                self.look(told)
+            self.hinted(hint.before)  # a change that a hint tells of is on record with the command that made it
             self.look(hint)
 
     # --- inside
@@ -185,7 +184,8 @@ class Observer:
         found = {Slice.of(each["values"]): each["fingerprint"] for each in fact["partitions"]}
         asked = [Slice.of(values) for values in fact.get("asked", ())] or None
         empty = {Slice.of(each["values"]) for each in fact["partitions"] if not each["files"]}
-        named = _named(command, asked, empty)
+        columns = frozenset(each["name"] for each in fact.get("partition_columns", ()))
+        named = [each for each in _named(command, asked, empty) if each.columns == columns]
 
         def differing(record: TableRecord | None) -> tuple[Observed, ...]:
             return differences(record, found, asked) + revisited(record, found, empty, named)
@@ -305,7 +305,7 @@ class Observer:
 
 
 def _named(command: str, asked: Iterable[Slice] | None, empty: Iterable[Slice]) -> Iterable[Slice]:
-    """The partitions that a command wrote, as far as that is known."""
+    """The partitions, or families of them, that a command wrote, as far as that is known."""
     if asked:
         return asked if command else ()
     return empty if command.startswith(("INSERT", "TRUNCATE")) else ()

@@ -6,7 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether an error says that there is no driver to talk to any more: the gateway's connection broke, or a new
+    one was refused."""
+    return isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
 
 
 class Shim:

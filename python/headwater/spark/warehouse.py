@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,7 +23,7 @@ from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.shim import Shim, is_gone
 
 log = logging.getLogger("headwater")
 
@@ -64,25 +65,21 @@ class SparkWarehouse:
 
     def compute(self, launch: Launch) -> Written:
         run, definition = launch.run, launch.definition
-        session = self._sessions.of(definition)
-        context = session.sparkContext
-        context.setJobGroup(group(run), f"refresh {run.view}: {run.reason}", interruptOnCancel=True)
-        context.setLocalProperty("spark.scheduler.pool", POOL)
-        try:
+        with _translating(run):
+            session = self._sessions.of(definition)
+            context = session.sparkContext
+            context.setJobGroup(group(run), f"refresh {run.view}: {run.reason}", interruptOnCancel=True)
+            context.setLocalProperty("spark.scheduler.pool", POOL)
             if not session.catalog.tableExists(sql.quoted(definition.view)):
                 catalog.create(session, definition)
             self.reading(run, definition, True)
             written = self._write(launch, self._frame(session, definition, run))
             self.reading(run, definition, False)
             return written
-        except (PySparkException, Py4JError) as error:
-            raise _translated(run, error) from error
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
-        try:
+        with _translating(launch.run):
             answer = self._publish(launch, written.handle.request)
-        except (PySparkException, Py4JError) as error:
-            raise _translated(launch.run, error) from error
         if "fenced" in answer:
             raise LeaseLost(f"version {answer['fenced']} of {launch.run.view} is already published")
         root = launch.definition.root
@@ -218,10 +215,18 @@ def _words(error: Exception) -> str:
     return text.strip().splitlines()[0][:500]
 
 
+@contextlib.contextmanager
+def _translating(run: Run) -> Iterator[None]:
+    """Raises what Spark, or the way to it, raised in terms of the run."""
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise _translated(run, error) from error
+
+
 def _translated(run: Run, error: Exception) -> RefreshFailed | RefreshCancelled | DriverGone:
     text = str(error)
-    unreachable = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
-    if unreachable or any(mark in text for mark in ("SparkContext was shut down", "stopped SparkContext")):
+    if is_gone(error) or any(mark in text for mark in ("SparkContext was shut down", "stopped SparkContext")):
         return DriverGone("this application has ended")
     if "cancelled" in text.lower() and "job" in text.lower():
         return RefreshCancelled(f"the refresh of {run.view} was cancelled; what it was for stays pending")
