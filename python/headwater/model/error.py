@@ -53,3 +53,7 @@ class RefreshFailed(HeadwaterError):
 
 class RefreshCancelled(HeadwaterError):
     """A refresh was cancelled, or overtaken by a write to what it read; what it was for stays pending."""
+
+
+class PlanError(HeadwaterError):
+    """A run cannot be planned as it was described."""

@@ -1,0 +1,92 @@
+"""Which outputs to keep in memory for a given order ([Li23] §V-A): a multidimensional knapsack.
+
+Each step at which too much could lie in memory is a constraint: of the outputs that would be there, those kept
+must fit. [Li23] has an output leave with its last reader. A copy that is not complete by then keeps it longer
+(§III-C); how long depends on what else is copied, hence on the answer. So the knapsack is solved, its answer
+played through, and if it does not fit each output is taken to stay as long as it just did.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+
+from ortools.sat.python import cp_model
+
+from headwater.plan.problem import Problem
+from headwater.plan.timeline import timeline
+
+LIMIT = 0.5
+"""Of one search, in the solver's own measure of work, about seconds. What was best by then is taken."""
+
+weighted = cp_model.LinearExpr.weighted_sum
+
+
+def flags(problem: Problem, order: Sequence[int]) -> frozenset[int]:
+    """The outputs to keep that save most, of those that fit when one track runs tasks in ``order``.
+
+    Of copies that take no time this is Algorithm 1 of [Li23]. Otherwise an output that stayed long once, behind the
+    copies of others, is taken to do so even when those are not kept.
+    """
+    last = dict(stays(problem, order))
+    while True:
+        chosen = _chosen(problem, last, constraints(problem, order, last))
+        played = timeline(problem, order, chosen)
+        if played.peak <= problem.memory:
+            return chosen
+        starts = [played.spans[task].start for task in order]
+        for task in chosen:
+            last[task] = max(last[task], bisect_left(starts, played.spans[task].released) - 1)
+
+
+def stays(problem: Problem, order: Sequence[int]) -> Mapping[int, int]:
+    """For each output worth keeping the last step of the order at which somebody reads it."""
+    step = {task: n for n, task in enumerate(order)}
+    return {
+        task: max((step[reader] for reader in problem.readers[task]), default=step[task]) for task in problem.worthwhile
+    }
+
+
+def constraints(problem: Problem, order: Sequence[int], last: Mapping[int, int]) -> list[frozenset[int]]:
+    """The sets of outputs that could be in memory together and do not fit together, only maximal ones.
+
+    One pass: a set is maximal if one of it leaves before the next step, and one has come since that was so last.
+
+    Args:
+        last: for each output that may be kept, the last step at which it is there.
+    """
+    found: list[frozenset[int]] = []
+    present: set[int] = set()
+    grown = False
+    for step, task in enumerate(order):
+        if task in last:
+            present.add(task)
+            grown = True
+        leaving = {each for each in present if last[each] <= step}
+        if leaving and grown:
+            if sum(problem.tasks[each].size for each in present) > problem.memory:
+                found.append(frozenset(present))
+            grown = False
+        present -= leaving
+    return found
+
+
+def _chosen(problem: Problem, eligible: Mapping[int, int], sets: Sequence[frozenset[int]]) -> frozenset[int]:
+    """Those in no constraint, and the best of the others."""
+    bound = sorted(frozenset().union(*sets))
+    free = frozenset(eligible).difference(bound)
+    if not bound:
+        return free
+    model = cp_model.CpModel()
+    keeps = {task: model.new_bool_var("") for task in bound}
+    for each in map(sorted, sets):
+        model.add(
+            weighted([keeps[task] for task in each], [problem.at_most(task) for task in each]) <= problem.capacity
+        )
+    model.maximize(weighted(list(keeps.values()), [problem.scores[task] for task in bound]))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_deterministic_time = LIMIT
+    solver.parameters.cp_model_presolve = False  # takes longer than the search that it shortens
+    solver.solve(model)
+    return free.union(task for task, keep in keeps.items() if solver.value(keep))

@@ -1,0 +1,60 @@
+"""Orders in which tasks start that free memory soon ([Li23] §V-B)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from headwater.plan.problem import Problem
+
+
+def depth_first(problem: Problem, flagged: Collection[int]) -> tuple[int, ...]:
+    """MA-DFS: a branch is finished before another is begun; of several, the one that fills least memory first.
+
+    The text says what breaks a tie, not what is walked. It is read as scheduling: after a task come the readers
+    that it was the last input of, then what was left for later, the latest first. So of several inputs of one task
+    the largest flagged one is computed last, as the text wants. Equal ones come in the order of the problem. (The
+    other reading, a walk from the last views to their inputs, has to order the last views by something the text
+    does not give.)
+    """
+    missing = [len({source for source, _ in inputs}) for inputs in problem.inputs]
+
+    def later_first(tasks: Collection[int]) -> list[int]:
+        return sorted(tasks, key=lambda n: (problem.tasks[n].size if n in flagged else 0, n), reverse=True)
+
+    waiting = later_first([n for n, count in enumerate(missing) if not count])
+    order = []
+    while waiting:
+        task = waiting.pop()
+        order.append(task)
+        for reader in problem.readers[task]:
+            missing[reader] -= 1
+        waiting += later_first([reader for reader in problem.readers[task] if not missing[reader]])
+    return tuple(order)
+
+
+def frugal(problem: Problem) -> tuple[int, ...]:
+    """At each step the task that fills least memory, if all that is worth keeping were kept: its own output, less of
+    each input the part of one of the readers still to come. Of equal ones the one that continues what is newest."""
+    worth = set(problem.worthwhile)
+    sizes = [task.size if n in worth else 0 for n, task in enumerate(problem.tasks)]
+    missing = [len({source for source, _ in inputs}) for inputs in problem.inputs]
+    unread = [len(readers) for readers in problem.readers]
+    ready = {n for n, count in enumerate(missing) if not count}
+    step: dict[int, int] = {}
+
+    def fills(task: int) -> tuple[float, int, int]:
+        freed = sum(sizes[source] / unread[source] for source, _ in problem.inputs[task])
+        newest = max((step[source] for source, _ in problem.inputs[task]), default=-1)
+        return (sizes[task] if unread[task] else 0) - freed, -newest, task
+
+    while ready:
+        task = min(ready, key=fills)
+        ready.remove(task)
+        step[task] = len(step)
+        for source, _ in problem.inputs[task]:
+            unread[source] -= 1
+        for reader in problem.readers[task]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                ready.add(reader)
+    return tuple(step)

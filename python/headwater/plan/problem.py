@@ -1,0 +1,132 @@
+"""The problem of a run: what is computed from what, what memory there is, and what it would save ([Li23] §IV)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from attrs import evolve, field, frozen
+
+from headwater.model.error import PlanError
+
+UNITS = 1 << 20
+"""Into so many units, at most, memory is divided for the solver, which has called plans optimal that were not, by a
+tenth, where figures were those of bytes in the billions (CP-SAT 9.15)."""
+
+
+@frozen
+class Read:
+    """One input of a task that is an output of the same run.
+
+    Attributes:
+        name: the task that makes it.
+        saved: µs of the reader's own time that are saved when the input lies in memory.
+    """
+
+    name: str
+    saved: int = 0
+
+
+@frozen
+class Task:
+    """The refresh of one view in a run.
+
+    Attributes:
+        name: the view.
+        size: bytes of its output as kept in memory.
+        run: µs that it takes with all inputs read from storage and its output written there.
+        reads: its inputs among the outputs of the run.
+        spared: µs of its own time that are saved by leaving its output in memory, less what copying it in the
+            background costs those that run beside; negative when that is more.
+        copy: µs that the background copy of its output takes.
+    """
+
+    name: str
+    size: int
+    run: int = 0
+    reads: tuple[Read, ...] = ()
+    spared: int = 0
+    copy: int = 0
+
+
+def _in_order(_problem: Problem, _attribute: object, tasks: tuple[Task, ...]) -> None:
+    known: set[str] = set()
+    for task in tasks:
+        if task.name in known:
+            raise PlanError(f"{task.name} is twice in one run; let it be there once")
+        for figure in ("size", "run", "copy"):
+            if getattr(task, figure) < 0:
+                raise PlanError(f"the {figure} of {task.name} is {getattr(task, figure)}; it cannot be negative")
+        for read in task.reads:
+            if read.name not in known:
+                raise PlanError(f"{task.name} reads {read.name}, which does not come before it; list tasks in order")
+        known.add(task.name)
+
+
+def _positive(_problem: Problem, attribute, value: int) -> None:
+    if value < (attribute.name == "tracks"):
+        raise PlanError(f"a run cannot have {value} {'bytes of ' * (attribute.name == 'memory')}{attribute.name}")
+
+
+@frozen
+class Problem:
+    """A run to be planned. Tasks are known by their position in ``tasks``.
+
+    Attributes:
+        tasks: each after those it reads.
+        memory: bytes that may be kept at any moment.
+        tracks: how many tasks may run side by side.
+
+    Raises:
+        PlanError: a task is twice in it, or before one that it reads; a figure is negative.
+    """
+
+    tasks: tuple[Task, ...] = field(validator=_in_order)
+    memory: int = field(validator=_positive)
+    tracks: int = field(default=1, validator=_positive)
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """For each task what it reads, with the µs that it saves when that lies in memory."""
+        at = {task.name: n for n, task in enumerate(self.tasks)}
+        return tuple(tuple((at[read.name], read.saved) for read in task.reads) for task in self.tasks)
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """For each task those that read it, each once, in ascending order."""
+        found: list[dict[int, None]] = [{} for _ in self.tasks]
+        for reader, inputs in enumerate(self.inputs):
+            for source, _ in inputs:
+                found[source][reader] = None
+        return tuple(tuple(each) for each in found)
+
+    @cached_property
+    def scores(self) -> tuple[int, ...]:
+        """For each task the µs that keeping its output saves: its own, and its readers' ([Li23] §IV)."""
+        scores = [task.spared for task in self.tasks]
+        for inputs in self.inputs:
+            for source, saved in inputs:
+                scores[source] += saved
+        return tuple(scores)
+
+    @property
+    def capacity(self) -> int:
+        """The memory in units of the solver."""
+        return min(self.memory, UNITS)
+
+    def at_most(self, task: int) -> int:
+        """Units that a task's output takes, rounded up: what fits in units fits."""
+        return -(-self.tasks[task].size * self.capacity // self.memory)
+
+    def at_least(self, task: int) -> int:
+        """Units that a task's output takes, rounded down: what fits, fits in units."""
+        return self.tasks[task].size * self.capacity // self.memory
+
+    @cached_property
+    def worthwhile(self) -> tuple[int, ...]:
+        """The tasks whose output may be kept: those that hold something, fit, and save time."""
+        return tuple(n for n, task in enumerate(self.tasks) if self.scores[n] > 0 and 0 < task.size <= self.memory)
+
+
+def without_copies(problem: Problem) -> Problem:
+    """The same problem, with copies that take no time: an output leaves memory with its last reader."""
+    return evolve(problem, tasks=tuple(evolve(task, copy=0) for task in problem.tasks))

@@ -1,0 +1,149 @@
+"""Plans of a run: never more memory than there is, nothing before what it reads, and the best where it can be found."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_reference import orders, played, score, subsets
+from strategies import examples
+
+from headwater.plan.alternate import alternate
+from headwater.plan.bound import bound
+from headwater.plan.flag import constraints, flags
+from headwater.plan.joint import joint
+from headwater.plan.order import depth_first, frugal
+from headwater.plan.plan import Plan
+from headwater.plan.problem import Problem, Read, Task, without_copies
+from headwater.plan.search import player
+from headwater.plan.timeline import timeline
+
+SMALL = st.integers(0, 6)
+
+
+@st.composite
+def problems(draw, most: int = 6, tracks: int = 1) -> Problem:
+    tasks: list[Task] = []
+    for n in range(draw(st.integers(1, most))):
+        sources = draw(st.lists(st.integers(0, n - 1), unique=True, max_size=3)) if n else []
+        reads = tuple(Read(f"v{each}", draw(SMALL)) for each in sources)
+        size, spared, copy = draw(SMALL), draw(st.integers(-3, 6)), draw(SMALL)
+        tasks.append(Task(f"v{n}", size, draw(st.integers(1, 20)), reads, spared, copy))
+    return Problem(tuple(tasks), draw(st.integers(1, 15)), tracks)
+
+
+@st.composite
+def plans(draw, tracks: int) -> tuple[Problem, list[int], list[int]]:
+    problem = draw(problems(tracks=draw(st.integers(1, tracks))))
+    rank = draw(st.permutations(range(len(problem.tasks))))
+    order: list[int] = []
+    while len(order) < len(rank):
+        order.append(next(n for n in rank if n not in order and {each for each, _ in problem.inputs[n]} <= set(order)))
+    kept = draw(st.lists(st.sampled_from(order), unique=True))
+    return problem, order, kept
+
+
+@examples(300)
+@given(plans(tracks=3))
+def test_a_timeline_is_what_happens_microsecond_by_microsecond(plan) -> None:
+    problem, order, kept = plan
+    told, used = played(problem, order, kept)
+    found = timeline(problem, order, kept)
+    assert [(span.start, span.end, span.published, span.released) for span in found.spans] == told
+    assert found.peak == max(used)
+    steps = dict(found.used)
+    now = 0
+    for moment, bytes_then in enumerate(used):
+        now = steps.get(moment, now)
+        assert now == bytes_then
+
+
+def assert_sound(problem: Problem, plan) -> None:
+    seen: set[int] = set()
+    for task in plan.order:
+        assert {each for each, _ in problem.inputs[task]} <= seen
+        seen.add(task)
+    assert len(plan.order) == len(problem.tasks) == len(seen)
+    assert max(played(problem, plan.order, plan.flagged)[1]) <= problem.memory
+    assert plan.score == score(problem, plan.flagged)
+    assert all(problem.scores[task] > 0 for task in plan.flagged)
+
+
+@examples(200)
+@given(problems(most=9))
+def test_a_plan_respects_precedence_and_memory_at_every_step(problem: Problem) -> None:
+    assert_sound(problem, alternate(problem))
+    assert_sound(problem, joint(problem, seed=1))
+    assert_sound(problem, Plan(problem, frugal(problem), flags(problem, frugal(problem)), "frugal"))
+
+
+@examples(100)
+@given(problems(most=9), st.integers(0, 5))
+def test_a_seed_gives_a_plan(problem: Problem, seed: int) -> None:
+    assert joint(problem, seed=seed) == joint(problem, seed=seed)
+
+
+@examples(100)
+@given(problems())
+def test_flags_are_the_best_for_an_order_when_copies_take_no_time(problem: Problem) -> None:
+    problem = without_copies(problem)
+    order = depth_first(problem, ())
+    fitting = (each for each in subsets(problem.worthwhile) if timeline(problem, order, each).peak <= problem.memory)
+    best = max(score(problem, each) for each in fitting)
+    assert score(problem, flags(problem, order)) == best
+
+
+@examples(200)
+@given(problems(), st.data())
+def test_constraints_are_the_maximal_sets_that_do_not_fit(problem: Problem, data) -> None:
+    order = depth_first(problem, ())
+    place = {task: n for n, task in enumerate(order)}
+    last = {task: data.draw(st.integers(n, len(order) - 1)) for task, n in place.items() if task in problem.worthwhile}
+    sets = [frozenset(n for n in last if place[n] <= step <= last[n]) for step in range(len(order))]
+    large = {each for each in sets if sum(problem.tasks[n].size for n in each) > problem.memory}
+    maximal = {each for each in large if not any(each < other for other in large)}
+    found = constraints(problem, order, last)
+    assert set(found) == maximal and len(found) == len(maximal)
+
+
+@examples(300)
+@given(plans(tracks=1))
+def test_a_search_plays_a_plan_as_a_timeline_does(plan) -> None:
+    problem, order, kept = plan
+    told = timeline(problem, order, kept)
+    area = sum(problem.tasks[n].size * (told.spans[n].released - told.spans[n].start) for n in kept)
+    assert player(problem)(order, [n in kept for n in range(len(order))]) == (told.peak, area)
+
+
+@examples(100)
+@given(problems())
+def test_no_plan_saves_more_than_the_bound(problem: Problem) -> None:
+    assert bound(problem) >= best_of_all(problem)
+
+
+def best_of_all(problem: Problem) -> int:
+    """The highest score of any order with any outputs kept."""
+    found = 0
+    worth = sorted(subsets(problem.worthwhile), key=lambda each: score(problem, each), reverse=True)
+    for order in orders(problem):
+        for kept in worth:
+            if score(problem, kept) <= found:
+                break
+            if timeline(problem, order, kept).peak <= problem.memory:
+                found = score(problem, kept)
+    return found
+
+
+@examples(60)
+@given(problems(most=8))
+def test_the_joint_plan_is_the_best_of_all_orders_and_flags(problem: Problem) -> None:
+    plan = joint(problem)
+    assert plan.score == plan.bound == best_of_all(problem)
+    assert plan.score >= alternate(problem).score
+
+
+@examples(100)
+@given(problems(most=8), st.integers(1, 15))
+def test_less_memory_never_saves_more(problem: Problem, memory: int) -> None:
+    less = evolve(problem, memory=min(memory, problem.memory))
+    assert joint(less).score <= joint(problem).score
