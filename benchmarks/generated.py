@@ -114,8 +114,9 @@ def _edges(setting: Setting, stages: list[range], draw: random.Random) -> list[l
 
 
 def _size(sources: list[int], draw: random.Random) -> int:
-    """Bytes that a chain of operators makes of its inputs; of several, the first operator is a join."""
-    size, operator = float(sum(sources)), "join" if len(sources) > 1 else _next("", draw)
+    """Bytes that a chain of operators makes of its inputs; of several, the first operator is a join, by a key of all
+    but the largest, so that deep views tend to be small, as the paper finds (§VI-H)."""
+    size, operator = float(max(sources)), "join" if len(sources) > 1 else _next("", draw)
     while operator:
         size *= draw.uniform(*RATIO[operator])
         operator = _next(operator, draw)

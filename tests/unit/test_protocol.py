@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 from attrs import evolve, fields
 from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkException
 
 from headwater.engine.history import refreshes
 from headwater.model.action import Launch
-from headwater.model.error import DriverGone, HeadwaterError, LeaseLost
+from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled, RefreshFailed
 from headwater.model.event import Made, Published, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, Run
@@ -391,6 +392,30 @@ def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
         warehouse.compute(launch(True))
     with pytest.raises(DriverGone):
         warehouse.publish(launch(True), Written((), (), Files({}, {})))
+
+
+@pytest.mark.parametrize(
+    "why, there, raised",
+    [
+        ("FILE_NOT_EXIST", ["part-1.parquet"], RefreshCancelled),
+        ("NO_HINT", ["part-1.parquet"], RefreshCancelled),
+        ("NO_HINT", [], RefreshCancelled),
+        ("NO_HINT", ["part-0.parquet"], RefreshFailed),
+        ("PARQUET_COLUMN_DATA_TYPE_MISMATCH", ["part-0.parquet"], RefreshFailed),
+    ],
+)
+def test_a_run_whose_source_was_overwritten_has_not_failed(why: str, there: list[str], raised: type[Exception]):
+    """A file that goes while it is opened is not always said to be missing."""
+    text = f"[FAILED_READ_FILE.{why}] Encountered error while reading file file:/w/month=1/part-0.parquet.  SQLSTATE"
+
+    def unread(*_: object) -> None:
+        raise PySparkException(f"Job aborted due to stage failure: {text}: KD001")
+
+    asked = []
+    names = Recorder(names=lambda folder: asked.append(folder) or there)
+    with pytest.raises(raised):
+        SparkWarehouse(None, names, Recorder(of=unread)).compute(launch(True))
+    assert asked in ([], ["file:/w/month=1"])
 
 
 def found(values: dict, location: str, size: int) -> dict:

@@ -16,7 +16,7 @@ from ortools.sat.python import cp_model
 from headwater.plan.problem import Problem
 from headwater.plan.timeline import timeline
 
-LIMIT = 0.5
+LIMIT = 0.02
 """Of one search, in the solver's own measure of work, about seconds. What was best by then is taken."""
 
 weighted = cp_model.LinearExpr.weighted_sum

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,8 @@ UNWRITABLE = {
     "Permission denied": "make its directory writable",
     "Mkdirs failed": "make its directory writable",
 }
+UNREAD = re.compile(r"FAILED_READ_FILE\.(?P<why>\w+)\].*?reading file (?P<file>\S+?)\.?\s", re.DOTALL)
+"""How Spark says that it could not read a file."""
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 NOTHING = {"rows": 0, "content": "0" * 32}
 """What is summed up of no rows."""
@@ -65,7 +68,7 @@ class SparkWarehouse:
 
     def compute(self, launch: Launch) -> Written:
         run, definition = launch.run, launch.definition
-        with _translating(run):
+        with self._translating(run):
             session = self._sessions.of(definition)
             context = session.sparkContext
             context.setJobGroup(group(run), f"refresh {run.view}: {run.reason}", interruptOnCancel=True)
@@ -78,7 +81,7 @@ class SparkWarehouse:
             return written
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
-        with _translating(launch.run):
+        with self._translating(launch.run):
             answer = self._publish(launch, written.handle.request)
         if "fenced" in answer:
             raise LeaseLost(f"version {answer['fenced']} of {launch.run.view} is already published")
@@ -114,6 +117,28 @@ class SparkWarehouse:
         return [values[n] or None for n in range(len(inputs))]
 
     # --- inside
+
+    @contextlib.contextmanager
+    def _translating(self, run: Run) -> Iterator[None]:
+        """Raises what Spark, or the way to it, raised in terms of the run."""
+        try:
+            yield
+        except (PySparkException, Py4JError, ConnectionError) as error:
+            if not is_gone(error) and self._is_overwritten(str(error)):
+                # No fault of the view's: the change is recorded, or will be, and the work is wanted all the more.
+                raise RefreshCancelled(
+                    f"a source of {run.view} was overwritten while it was read; it is computed again"
+                ) from error
+            raise _translated(run, error) from error
+
+    def _is_overwritten(self, text: str) -> bool:
+        """Whether Spark could not read a file that is not there any more. It says so, unless the file went between
+        two steps of opening it."""
+        unread = UNREAD.search(text)
+        if unread is None:
+            return False
+        folder, _, name = unread["file"].rpartition("/")
+        return unread["why"] == "FILE_NOT_EXIST" or name not in self._shim.names(folder)
 
     def _publish(self, launch: Launch, request: dict) -> dict:
         definition = launch.definition
@@ -215,24 +240,12 @@ def _words(error: Exception) -> str:
     return text.strip().splitlines()[0][:500]
 
 
-@contextlib.contextmanager
-def _translating(run: Run) -> Iterator[None]:
-    """Raises what Spark, or the way to it, raised in terms of the run."""
-    try:
-        yield
-    except (PySparkException, Py4JError, ConnectionError) as error:
-        raise _translated(run, error) from error
-
-
 def _translated(run: Run, error: Exception) -> RefreshFailed | RefreshCancelled | DriverGone:
     text = str(error)
     if is_gone(error) or any(mark in text for mark in ("SparkContext was shut down", "stopped SparkContext")):
         return DriverGone("this application has ended")
     if "cancelled" in text.lower() and "job" in text.lower():
         return RefreshCancelled(f"the refresh of {run.view} was cancelled; what it was for stays pending")
-    if "FILE_NOT_EXIST" in text:
-        # No fault of the view's: its change is recorded, or will be, and the work is wanted all the more.
-        return RefreshCancelled(f"a source of {run.view} was overwritten while it was read; it is computed again")
     for mark, remedy in UNWRITABLE.items():
         if mark in text:
             return RefreshFailed(f"{run.view} cannot be written: {mark.lower()}; {remedy}, the refresh is tried again")
