@@ -31,13 +31,19 @@ class Goal:
     met: bool
 
 
-def main(run: Callable[[bool], dict[str, Any]], description: str) -> None:
-    """``python -m benchmarks.NAME [--quick] [--json FILE]``: runs, prints the goals, writes the figures."""
+def main(run: Callable[..., dict[str, Any]], description: str, **sizes: int) -> None:
+    """``python -m benchmarks.NAME [--quick] [--json FILE]``: runs, prints the goals, writes the figures.
+
+    ``sizes`` become options of the command and arguments of ``run``, with these values unless told otherwise.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="end within a minute; figures are rough")
     parser.add_argument("--json", type=Path, help="write the raw figures and goals to this file")
+    for name, size in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=size, help=f"by default {size}")
     arguments = parser.parse_args()
-    report = {"machine": machine(), "quick": arguments.quick, **run(arguments.quick)}
+    told = {name: getattr(arguments, name) for name in sizes}
+    report = {"machine": machine(), "quick": arguments.quick, **told, **run(arguments.quick, **told)}
     report["goals"] = [asdict(goal) for goal in report["goals"]]
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)

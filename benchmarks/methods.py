@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from headwater.plan.order import depth_first
-from headwater.plan.plan import Plan
+from headwater.plan.play import player
 from headwater.plan.problem import Problem
-from headwater.plan.search import player
 
 Order = tuple[int, ...]
-Flag = Callable[[Problem, Order], frozenset[int]]
-Sort = Callable[[Problem, frozenset[int]], Order]
 
 ANNEALING = 10_000
 """Iterations of simulated annealing, as in the paper."""
-
-
-def by_turns(problem: Problem, flag: Flag, sort: Sort, name: str) -> Plan:
-    """Algorithm 2 with other solutions of its two parts."""
-    order, kept, saved = tuple(range(len(problem.tasks))), frozenset[int](), 0
-    play = player(problem)
-    while True:
-        chosen = flag(problem, order)
-        saves = sum(problem.scores[task] for task in chosen)
-        if saves <= saved:
-            return Plan(problem, order, kept, name)
-        kept, saved = chosen, saves
-        new = sort(problem, kept)
-        if play(new, [task in kept for task in range(len(order))])[0] > problem.memory:
-            return Plan(problem, order, kept, name)
-        order = new
 
 
 def greedy(problem: Problem, order: Order) -> frozenset[int]:
@@ -42,7 +23,7 @@ def greedy(problem: Problem, order: Order) -> frozenset[int]:
 
 def at_random(problem: Problem, order: Order) -> frozenset[int]:
     """In an order that is drawn anew, each that fits."""
-    return _fitting(problem, order, random.Random(len(order)).sample(order, len(order)))
+    return _fitting(problem, order, _draw(problem, order).sample(order, len(order)))
 
 
 def by_ratio(problem: Problem, order: Order) -> frozenset[int]:
@@ -53,18 +34,22 @@ def by_ratio(problem: Problem, order: Order) -> frozenset[int]:
 
 def lru(problem: Problem) -> int:
     """µs saved by a cache of all results that drops what was used longest ago: what is read from it, and nothing of
-    writing, since a cache does not delay that."""
+    writing, since a cache does not delay that. It may serve some readers of an output and not others."""
     cached: dict[int, None] = {}
     saved = 0
-    for task, inputs in enumerate(problem.inputs):
-        for source, saves in inputs:
-            if source in cached:
-                saved += saves
-                cached[source] = cached.pop(source)
+
+    def use(task: int) -> None:
+        cached.pop(task, None)
         if problem.tasks[task].size <= problem.memory:
             cached[task] = None
-            while sum(problem.tasks[each].size for each in cached) > problem.memory:
-                del cached[next(iter(cached))]
+        while sum(problem.tasks[each].size for each in cached) > problem.memory:
+            del cached[next(iter(cached))]
+
+    for task, inputs in enumerate(problem.inputs):
+        for source, saves in inputs:
+            saved += saves if source in cached else 0
+            use(source)
+        use(task)
     return saved
 
 
@@ -72,7 +57,7 @@ def annealed(problem: Problem, kept: frozenset[int]) -> Order:
     """Two tasks that may change places do, if less memory is filled in the mean, or by chance. The paper gives the
     iterations; the rest is ours: neighbours in the order, and a chance of exp(-worse / temperature), the latter
     falling from a hundredth of the first average to a ten-thousandth."""
-    draw = random.Random(len(problem.tasks))
+    draw = _draw(problem, tuple(kept))
     order = list(range(len(problem.tasks)))
     reads = [{source for source, _ in inputs} for inputs in problem.inputs]
     filled = _average(problem, order, kept)
@@ -151,3 +136,8 @@ def _average(problem: Problem, order: Sequence[int], kept: frozenset[int]) -> fl
     steps = (max((place[each] for each in problem.readers[task]), default=place[task]) - place[task] for task in kept)
     sizes = (problem.tasks[task].size for task in kept)
     return sum(step * size for step, size in zip(steps, sizes, strict=True)) / max(1, len(order))
+
+
+def _draw(problem: Problem, turn: Order) -> random.Random:
+    """Chance of its own for each problem and turn."""
+    return random.Random(f"{[task.size for task in problem.tasks]} {turn}")

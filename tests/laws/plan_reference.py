@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, combinations
 
+from headwater.plan.order import depth_first
 from headwater.plan.problem import Problem
 
 
@@ -76,5 +77,40 @@ def score(problem: Problem, kept: Collection[int]) -> int:
     return own + sum(read.saved for task in problem.tasks for read in task.reads if read.name in kept_names)
 
 
+def paying(problem: Problem) -> list[int]:
+    """The outputs that save something by themselves."""
+    return [n for n in range(len(problem.tasks)) if score(problem, [n]) > 0]
+
+
 def subsets(some: Sequence[int]) -> Iterator[tuple[int, ...]]:
     return chain.from_iterable(combinations(some, count) for count in range(len(some) + 1))
+
+
+def by_readers(problem: Problem, order: Sequence[int], kept: Collection[int]) -> int:
+    """The most bytes in memory if an output leaves with its last reader: [Li23] §V-A, by definition."""
+    place = {task: n for n, task in enumerate(order)}
+    last = {n: max((place[reader] for reader in problem.readers[n]), default=place[n]) for n in kept}
+    used = (sum(problem.tasks[n].size for n in kept if place[n] <= step <= last[n]) for step in range(len(order)))
+    return max(used, default=0)
+
+
+def algorithm_2(problem: Problem) -> tuple[int, tuple[int, ...]]:
+    """The score and order of [Li23]'s Algorithm 2 with scores compared, the knapsack by trying all; there must be one
+    best choice at each turn, or another one is as right."""
+    order, kept, saved = tuple(range(len(problem.tasks))), (), 0
+    while True:
+        fitting = [each for each in subsets(paying(problem)) if by_readers(problem, order, each) <= problem.memory]
+        chosen = max(fitting, key=lambda each: score(problem, each))
+        if sum(score(problem, each) == score(problem, chosen) for each in fitting) > 1:
+            raise Ambiguous
+        if score(problem, chosen) <= saved:
+            return saved, order
+        kept, saved = chosen, score(problem, chosen)
+        new = depth_first(problem, kept)
+        if by_readers(problem, new, kept) > problem.memory:
+            return saved, order
+        order = new
+
+
+class Ambiguous(Exception):
+    """Two choices are as good."""

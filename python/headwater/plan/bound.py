@@ -25,7 +25,7 @@ def bound(problem: Problem) -> int:
     for task, inputs in enumerate(problem.inputs):
         together = sorted(worth.intersection({task, *(source for source, _ in inputs)}))
         if sum(problem.tasks[each].size for each in together) > problem.memory:
-            sizes = [problem.at_least(each) for each in together]
+            sizes = [problem.units_down(each) for each in together]
             model.add(weighted([keeps[each] for each in together], sizes) <= problem.capacity)
     model.maximize(weighted(list(keeps.values()), [problem.scores[task] for task in keeps]))
     solver = cp_model.CpSolver()

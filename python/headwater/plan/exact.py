@@ -1,4 +1,4 @@
-"""One track's best plan by constraint programming: order and flags at once, from a plan that is known, with a bound."""
+"""The best plan by constraint programming: order and flags at once, from a plan that is known, with a bound."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from headwater.plan.timeline import timeline
 LIMIT = 60.0
 """Of the search, in the solver's own measure of work, about seconds."""
 FEW = 12
-"""Up to this many tasks the order of the copies is modelled as well, and the best plan proven."""
+"""Up to this many tasks plans are improved so; of more, nothing better was found in the time there is."""
 
 
 def improved(known: Plan, *, seed: int, limit: float = LIMIT) -> Plan:
-    """The best plan found, at least as good as ``known``, and what none can exceed.
+    """The best plan found, at least as good as ``known``, and what none can better.
 
-    Sizes are rounded down in the model, and of more than ``FEW`` tasks copies may take any order, so the bound holds.
-    A plan that does not fit as played is left.
+    The model allows more than a run does: sizes are rounded down; on several tracks copies take any order, and a task
+    may wait. So the bound holds, and a plan that does not fit as played is left.
 
     Args:
         known: a plan that fits; the search starts from it.
         limit: of the search, in the solver's own measure of work, about seconds; so a seed gives a plan.
     """
     problem = known.problem
-    if sum(problem.scores[task] for task in problem.worthwhile) == known.score:
-        return evolve(known, bound=known.score)
     model = _Model(problem)
     model.start_from(known)
     solver = cp_model.CpSolver()
@@ -37,32 +35,40 @@ def improved(known: Plan, *, seed: int, limit: float = LIMIT) -> Plan:
     solver.parameters.random_seed = seed
     solver.parameters.max_deterministic_time = limit
     status = solver.solve(model.model)
-    bound = int(solver.best_objective_bound)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return evolve(known, bound=bound)
+        return known
+    bound = round(solver.best_objective_bound)
+    if bound > known.cost:
+        return known  # what is known disproves it
+    bound = bound if known.bound is None else max(bound, known.bound)
     order = tuple(sorted(range(len(problem.tasks)), key=lambda task: solver.value(model.starts[task])))
     kept = frozenset(task for task, keep in model.keeps.items() if solver.value(keep))
     found = Plan(problem, order, kept, "joint", bound)
-    return found if found.score > known.score and found.fits else evolve(known, bound=bound)
+    return found if found.fits and found.cost < known.cost else evolve(known, bound=bound)
 
 
 class _Model:
-    """Tasks one after the other without a pause; outputs kept from their task's start until read and copied."""
+    """Tasks one after the other without a pause, or side by side; outputs kept from their task's start until read and
+    copied. On one track as much is to be saved as can be, on several all is to be complete as soon as can be."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.model = problem, cp_model.CpModel()
         self.keeps = {task: self.model.new_bool_var(f"keep {task}") for task in problem.worthwhile}
-        most = sum(max(1, task.run + abs(task.spared)) for task in problem.tasks)
+        most = sum(
+            1 + task.run + abs(task.spared) + sum(abs(read.saved) for read in task.reads) for task in problem.tasks
+        )
         self._end_of_all = most + sum(task.copy for task in problem.tasks)
         self._tasks(most)
         self._copies = {task: self._copy(task) for task in self.keeps}
         self._released = {task: self._memory(task) for task in self.keeps}
         held = [interval for _, interval in self._released.values()]
-        self.model.add_cumulative(held, [problem.at_least(task) for task in self.keeps], problem.capacity)
+        self.model.add_cumulative(held, [problem.units_down(task) for task in self.keeps], problem.capacity)
         self.model.add_no_overlap([interval for _, interval in self._copies.values()])
-        if len(problem.tasks) <= FEW:
+        if problem.tracks == 1:
             self._first_made_first_copied()
-        self.model.maximize(sum(problem.scores[task] * keep for task, keep in self.keeps.items()))
+            self.model.minimize(-sum(problem.scores[task] * keep for task, keep in self.keeps.items()))
+        else:
+            self._complete_soon()
 
     def start_from(self, plan: Plan) -> None:
         played = timeline(self.problem, plan.order, plan.flagged)
@@ -97,9 +103,12 @@ class _Model:
             self.ends.append(end)
             for source, _ in self.problem.inputs[n]:
                 self.model.add(start >= self.ends[source])
-        self.model.add_no_overlap(intervals)
-        for end in self.ends:
-            self.model.add(end <= sum(self._lasts))
+        if self.problem.tracks == 1:
+            self.model.add_no_overlap(intervals)
+            for end in self.ends:
+                self.model.add(end <= sum(self._lasts))
+        else:
+            self.model.add_cumulative(intervals, [1] * len(intervals), self.problem.tracks)
 
     def _copy(self, task: int) -> tuple[cp_model.IntVar, cp_model.IntervalVar]:
         begins, lasts = self.model.new_int_var(0, self._end_of_all, ""), self.problem.tasks[task].copy
@@ -115,6 +124,15 @@ class _Model:
         return released, self.model.new_optional_interval_var(
             self.starts[task], held, released, self.keeps[task], f"memory {task}"
         )
+
+    def _complete_soon(self) -> None:
+        complete = self.model.new_int_var(0, self._end_of_all, "complete")
+        for end in self.ends:
+            self.model.add(complete >= end)
+        for task, keep in self.keeps.items():
+            copied = self._copies[task][0] + self.problem.tasks[task].copy
+            self.model.add(complete >= copied).only_enforce_if(keep)
+        self.model.minimize(complete)
 
     def _first_made_first_copied(self) -> None:
         for one, other in combinations(self.keeps, 2):

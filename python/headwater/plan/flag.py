@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from ortools.sat.python import cp_model
 
+from headwater.model.error import PlanError
 from headwater.plan.problem import Problem
 from headwater.plan.timeline import timeline
 
@@ -25,9 +26,15 @@ weighted = cp_model.LinearExpr.weighted_sum
 def flags(problem: Problem, order: Sequence[int]) -> frozenset[int]:
     """The outputs to keep that save most, of those that fit when one track runs tasks in ``order``.
 
-    Of copies that take no time this is Algorithm 1 of [Li23]. Otherwise an output that stayed long once, behind the
-    copies of others, is taken to do so even when those are not kept.
+    Of copies that take no time this is Algorithm 1 of [Li23], to one part in a million of memory, and as far as the
+    solver comes within its limit. Otherwise an output that stayed long once, behind the copies of others, is taken to
+    do so even when those are not kept.
+
+    Raises:
+        PlanError: the problem is of several tracks, where a step is no moment.
     """
+    if problem.tracks != 1:
+        raise PlanError(f"outputs are chosen for one track, and this run has {problem.tracks}; plan it side by side")
     last = dict(stays(problem, order))
     while True:
         chosen = _chosen(problem, last, constraints(problem, order, last))
@@ -81,12 +88,15 @@ def _chosen(problem: Problem, eligible: Mapping[int, int], sets: Sequence[frozen
     keeps = {task: model.new_bool_var("") for task in bound}
     for each in map(sorted, sets):
         model.add(
-            weighted([keeps[task] for task in each], [problem.at_most(task) for task in each]) <= problem.capacity
+            weighted([keeps[task] for task in each], [problem.units_up(task) for task in each]) <= problem.capacity
         )
     model.maximize(weighted(list(keeps.values()), [problem.scores[task] for task in bound]))
+    for keep in keeps.values():
+        model.add_hint(keep, False)  # so that there is an answer from the first moment on
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_deterministic_time = LIMIT
     solver.parameters.cp_model_presolve = False  # takes longer than the search that it shortens
-    solver.solve(model)
+    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return free
     return free.union(task for task, keep in keeps.items() if solver.value(keep))

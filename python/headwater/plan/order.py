@@ -12,11 +12,11 @@ def depth_first(problem: Problem, flagged: Collection[int]) -> tuple[int, ...]:
 
     The text says what breaks a tie, not what is walked. It is read as scheduling: after a task come the readers
     that it was the last input of, then what was left for later, the latest first. So of several inputs of one task
-    the largest flagged one is computed last, as the text wants. Equal ones come in the order of the problem. (The
-    other reading, a walk from the last views to their inputs, has to order the last views by something the text
-    does not give.)
+    that could start together the largest flagged one is computed last, as the text wants. Equal ones come in the
+    order of the problem. (The other reading, a walk from the last views to their inputs, has to order the last views
+    by something the text does not give.)
     """
-    missing = [len({source for source, _ in inputs}) for inputs in problem.inputs]
+    missing = [len(inputs) for inputs in problem.inputs]
 
     def later_first(tasks: Collection[int]) -> list[int]:
         return sorted(tasks, key=lambda n: (problem.tasks[n].size if n in flagged else 0, n), reverse=True)
@@ -37,7 +37,7 @@ def frugal(problem: Problem) -> tuple[int, ...]:
     each input the part of one of the readers still to come. Of equal ones the one that continues what is newest."""
     worth = set(problem.worthwhile)
     sizes = [task.size if n in worth else 0 for n, task in enumerate(problem.tasks)]
-    missing = [len({source for source, _ in inputs}) for inputs in problem.inputs]
+    missing = [len(inputs) for inputs in problem.inputs]
     unread = [len(readers) for readers in problem.readers]
     ready = {n for n, count in enumerate(missing) if not count}
     step: dict[int, int] = {}

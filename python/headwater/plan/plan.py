@@ -6,8 +6,21 @@ from functools import cached_property
 
 from attrs import field, frozen
 
+from headwater.model.error import PlanError
 from headwater.plan.problem import Problem
 from headwater.plan.timeline import Timeline, timeline
+
+
+def _sound(plan: Plan, _attribute: object, order: tuple[int, ...]) -> None:
+    tasks = plan.problem.tasks
+    if sorted(order) != list(range(len(tasks))):
+        raise PlanError(f"an order of {len(tasks)} tasks has each of them once, not {list(order)}")
+    done: set[int] = set()
+    for task in order:
+        early = [tasks[source].name for source, _ in plan.problem.inputs[task] if source not in done]
+        if early:
+            raise PlanError(f"{tasks[task].name} cannot start before {early[0]}, which it reads")
+        done.add(task)
 
 
 @frozen
@@ -16,14 +29,17 @@ class Plan:
 
     Attributes:
         problem: what was planned.
-        order: the tasks, by their position in the problem.
+        order: the tasks, by their position in the problem, each after those it reads.
         flagged: the tasks whose outputs are kept.
         method: how it was found, for a person.
-        bound: what no plan exceeds in µs saved (one track) or undercuts in µs (several); ``None`` if unknown.
+        bound: what the ``cost`` of no plan is below, of those that keep only what saves time; ``None`` if unknown.
+
+    Raises:
+        PlanError: the order lacks a task or starts one before what it reads.
     """
 
     problem: Problem
-    order: tuple[int, ...]
+    order: tuple[int, ...] = field(validator=_sound)
     flagged: frozenset[int]
     method: str
     bound: int | None = field(default=None, eq=False)
@@ -35,10 +51,20 @@ class Plan:
 
     @property
     def score(self) -> int:
-        """µs of foreground work that it saves."""
+        """µs of foreground work that it saves, as scores count them ([Li23] §IV)."""
         return sum(self.problem.scores[task] for task in self.flagged)
+
+    @property
+    def cost(self) -> int:
+        """What a better plan has less of: on one track the score, negated; on several the µs until all is complete."""
+        return -self.score if self.problem.tracks == 1 else self.timeline.makespan
 
     @property
     def fits(self) -> bool:
         """Whether at no moment more lies in memory than may."""
         return self.timeline.peak <= self.problem.memory
+
+
+def best(*plans: Plan) -> Plan:
+    """The plan of least cost; of equal ones the first."""
+    return min(plans, key=lambda plan: plan.cost)

@@ -56,15 +56,23 @@ def _in_order(_problem: Problem, _attribute: object, tasks: tuple[Task, ...]) ->
         for figure in ("size", "run", "copy"):
             if getattr(task, figure) < 0:
                 raise PlanError(f"the {figure} of {task.name} is {getattr(task, figure)}; it cannot be negative")
-        for read in task.reads:
-            if read.name not in known:
-                raise PlanError(f"{task.name} reads {read.name}, which does not come before it; list tasks in order")
+        reads = [read.name for read in task.reads]
+        for name in reads:
+            if name not in known:
+                raise PlanError(f"{task.name} reads {name}, which does not come before it; list tasks in order")
+            if reads.count(name) > 1:
+                raise PlanError(f"{task.name} reads {name} twice; add up what that saves")
         known.add(task.name)
 
 
-def _positive(_problem: Problem, attribute, value: int) -> None:
-    if value < (attribute.name == "tracks"):
-        raise PlanError(f"a run cannot have {value} {'bytes of ' * (attribute.name == 'memory')}{attribute.name}")
+def _memory(_problem: Problem, _attribute: object, value: int) -> None:
+    if value < 0:
+        raise PlanError(f"a run cannot have {value} bytes of memory; give none, or some")
+
+
+def _tracks(_problem: Problem, _attribute: object, value: int) -> None:
+    if value < 1:
+        raise PlanError(f"a run cannot have {value} tracks; give one, or more")
 
 
 @frozen
@@ -77,12 +85,12 @@ class Problem:
         tracks: how many tasks may run side by side.
 
     Raises:
-        PlanError: a task is twice in it, or before one that it reads; a figure is negative.
+        PlanError: a task is twice in it, or before one that it reads, or reads one twice; a figure is negative.
     """
 
     tasks: tuple[Task, ...] = field(validator=_in_order)
-    memory: int = field(validator=_positive)
-    tracks: int = field(default=1, validator=_positive)
+    memory: int = field(validator=_memory)
+    tracks: int = field(default=1, validator=_tracks)
 
     @cached_property
     def inputs(self) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -92,12 +100,12 @@ class Problem:
 
     @cached_property
     def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each task those that read it, each once, in ascending order."""
-        found: list[dict[int, None]] = [{} for _ in self.tasks]
+        """For each task those that read it, in ascending order."""
+        found: list[list[int]] = [[] for _ in self.tasks]
         for reader, inputs in enumerate(self.inputs):
             for source, _ in inputs:
-                found[source][reader] = None
-        return tuple(tuple(each) for each in found)
+                found[source].append(reader)
+        return tuple(map(tuple, found))
 
     @cached_property
     def scores(self) -> tuple[int, ...]:
@@ -113,18 +121,20 @@ class Problem:
         """The memory in units of the solver."""
         return min(self.memory, UNITS)
 
-    def at_most(self, task: int) -> int:
+    def units_up(self, task: int) -> int:
         """Units that a task's output takes, rounded up: what fits in units fits."""
         return -(-self.tasks[task].size * self.capacity // self.memory)
 
-    def at_least(self, task: int) -> int:
+    def units_down(self, task: int) -> int:
         """Units that a task's output takes, rounded down: what fits, fits in units."""
         return self.tasks[task].size * self.capacity // self.memory
 
     @cached_property
     def worthwhile(self) -> tuple[int, ...]:
-        """The tasks whose output may be kept: those that hold something, fit, and save time."""
-        return tuple(n for n, task in enumerate(self.tasks) if self.scores[n] > 0 and 0 < task.size <= self.memory)
+        """The tasks whose output may be kept: those that fit and save time; none without memory."""
+        if not self.memory:
+            return ()
+        return tuple(n for n, task in enumerate(self.tasks) if self.scores[n] > 0 and task.size <= self.memory)
 
 
 def without_copies(problem: Problem) -> Problem:

@@ -91,7 +91,7 @@ def durations(problem: Problem, flagged: Collection[int]) -> list[int]:
 def _started(problem: Problem, order: Sequence[int], kept: frozenset[int]) -> dict[int, tuple[int, int, int]]:
     """Start, end and track of each task, in the order in which they start."""
     lasts = durations(problem, kept)
-    missing = [len({source for source, _ in inputs}) for inputs in problem.inputs]
+    missing = [len(inputs) for inputs in problem.inputs]
     place = {task: n for n, task in enumerate(order)}
     ready = [place[task] for task in order if not missing[task]]
     heapq.heapify(ready)
