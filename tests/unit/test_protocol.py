@@ -406,7 +406,7 @@ def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
 )
 def test_a_run_whose_source_was_overwritten_has_not_failed(why: str, there: list[str], raised: type[Exception]):
     """A file that goes while it is opened is not always said to be missing."""
-    text = f"[FAILED_READ_FILE.{why}] Encountered error while reading file file:/w/month=1/part-0.parquet.  SQLSTATE"
+    text = f"[FAILED_READ_FILE.{why}] Encountered error while reading file file:/w/at=1%20h/part-0.parquet.  SQLSTATE"
 
     def unread(*_: object) -> None:
         raise PySparkException(f"Job aborted due to stage failure: {text}: KD001")
@@ -415,7 +415,7 @@ def test_a_run_whose_source_was_overwritten_has_not_failed(why: str, there: list
     names = Recorder(names=lambda folder: asked.append(folder) or there)
     with pytest.raises(raised):
         SparkWarehouse(None, names, Recorder(of=unread)).compute(launch(True))
-    assert asked in ([], ["file:/w/month=1"])
+    assert asked in ([], ["file:/w/at=1 h"])
 
 
 def found(values: dict, location: str, size: int) -> dict:

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from attrs import frozen
 from py4j.protocol import Py4JError
@@ -36,8 +37,8 @@ UNWRITABLE = {
     "Permission denied": "make its directory writable",
     "Mkdirs failed": "make its directory writable",
 }
-UNREAD = re.compile(r"FAILED_READ_FILE\.(?P<why>\w+)\].*?reading file (?P<file>\S+?)\.?\s", re.DOTALL)
-"""How Spark says that it could not read a file."""
+UNREAD = re.compile(r"FAILED_READ_FILE\..*?reading file (?P<file>\S+?)\.?\s", re.DOTALL)
+"""How Spark says that it could not read a file, whose path it encodes as in a URL."""
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 NOTHING = {"rows": 0, "content": "0" * 32}
 """What is summed up of no rows."""
@@ -134,11 +135,13 @@ class SparkWarehouse:
     def _is_overwritten(self, text: str) -> bool:
         """Whether Spark could not read a file that is not there any more. It says so, unless the file went between
         two steps of opening it."""
+        if "FILE_NOT_EXIST" in text:
+            return True
         unread = UNREAD.search(text)
         if unread is None:
             return False
-        folder, _, name = unread["file"].rpartition("/")
-        return unread["why"] == "FILE_NOT_EXIST" or name not in self._shim.names(folder)
+        folder, _, name = unquote(unread["file"]).rpartition("/")
+        return name not in self._shim.names(folder)
 
     def _publish(self, launch: Launch, request: dict) -> dict:
         definition = launch.definition
