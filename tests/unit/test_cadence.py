@@ -81,3 +81,29 @@ def test_a_promise_is_kept_and_nothing_waits_for_it_once_all_came():
 def test_without_a_cadence_nothing_is_expected():
     state = change(build(), "a", 3 * DAY)
     assert ready(state, 3 * DAY + SETTLE)
+
+
+def test_a_learned_window_is_half_the_gap():
+    state = change(build(cadence="learned"), "a", 3 * DAY)
+    assert wake_at(state, 3 * DAY) == 3 * DAY + DAY // 2
+    state = change(state, "b", 3 * DAY + 5 * HOUR)
+    [chosen] = ready(state, 3 * DAY + 5 * HOUR + SETTLE)
+    assert len(chosen.origins) == 2
+
+
+def test_nothing_is_learned_from_one_change():
+    definition = Definition(
+        "v", "", (), properties={"headwater.cadence": "learned"}, dependencies=tuple(map(Dependency, "ab"))
+    )
+    state, _ = transition(State(), Declared(0, 1, definition, "was created", fill=False))
+    assert ready(change(state, "a", DAY), DAY + SETTLE)
+
+
+def test_a_learned_group_has_only_who_is_due():
+    """``c`` changes each hour from now on; ``a`` and ``b``, which change each day, are not due before midnight."""
+    state = build(cadence="learned")
+    for hour in range(1, 5):
+        at = 2 * DAY + hour * HOUR
+        state = run(change(state, "c", at), at + HOUR // 2)
+    at = 2 * DAY + 5 * HOUR
+    assert ready(change(state, "c", at), at + SETTLE)

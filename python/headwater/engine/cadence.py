@@ -4,12 +4,17 @@ Tables that are written in one go, each day or each hour, are one group for a vi
 ``headwater.cadence``: what comes within it belongs together. The paper waits for versions that do not exist yet;
 here that is an expectation, which expires. A source is expected if something that it is made from changes again
 and again, by its mean gap, and has not stopped to; it has come if that changed since a window before.
+
+A window that is learned is half the mean gap of the table that changed: with the changes of another one, those
+belong that come nearer to it than to the next. Then a source is expected only if it is due within the window.
 """
 
 from __future__ import annotations
 
+from math import inf
+
 from headwater.engine.coverage import upstream
-from headwater.engine.policy import cadence
+from headwater.engine.policy import cadence, learns_cadence
 from headwater.model.state import Expectation, Origin, State, TableRecord
 from headwater.model.view import Definition
 
@@ -19,8 +24,9 @@ STOPPED = 3
 
 def expectation(state: State, definition: Definition, change: Origin) -> Expectation | None:
     """How long a change waits for those that come with it (ms), and for which sources; ``None`` if the view states
-    no window. Of none that it still waits for, the time is that of the newest that came."""
-    window = cadence(definition)
+    no window, and none is learned. Of none that it still waits for, the time is that of the newest that came."""
+    learns = learns_cadence(definition)
+    window = _learned(state, change) if learns else cadence(definition)
     if window is None:
         return None
     missing, newest = [], change.at
@@ -31,10 +37,21 @@ def expectation(state: State, definition: Definition, change: Origin) -> Expecta
         if not changing:
             continue
         last = max(record.changed_at for record in changing)
-        if last < change.at - window:
+        if last < change.at - window and not (learns and _due(changing) > change.at + window):
             missing.append(source)
         newest = max(newest, last)
     return Expectation(window if missing else newest - change.at, tuple(missing))
+
+
+def _learned(state: State, change: Origin) -> int | None:
+    """Half the mean gap (ms) between changes of the table that changed; ``None`` before its second change."""
+    record = state.tables.get(change.table)
+    return None if record is None or record.gap is None else round(500 * record.gap)
+
+
+def _due(changing: list[TableRecord]) -> float:
+    """When the next change of these tables is expected (ms)."""
+    return min((each.changed_at + 1000 * each.gap for each in changing if each.gap is not None), default=inf)
 
 
 def _changing(state: State, table: str, change: Origin) -> TableRecord | None:

@@ -10,6 +10,9 @@ from headwater.model.error import StatementError
 from headwater.model.state import Status
 from headwater.model.view import Definition
 
+LEARNED = "learned"
+"""What ``headwater.cadence`` is for a time that is to be found out."""
+
 SETTLE = 1_000
 """After a change, the time in which further changes join its requests."""
 
@@ -87,8 +90,13 @@ def freshness(definition: Definition) -> int | None:
 
 
 def cadence(definition: Definition) -> int | None:
-    """The time within which changes of the view's sources belong together; ``None`` when nothing is known of that."""
+    """The time within which changes of the view's sources belong together; ``None`` when none is stated."""
     return _stated(definition, "cadence")
+
+
+def learns_cadence(definition: Definition) -> bool:
+    """Whether the time within which changes of the view's sources belong together is to be learned."""
+    return (definition.option("cadence") or "").lower() == LEARNED
 
 
 def _stated(definition: Definition, option: str) -> int | None:

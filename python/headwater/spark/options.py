@@ -11,7 +11,7 @@ from sqlglot.tokens import TokenType
 
 from headwater.algebra.derive import Derivation
 from headwater.algebra.notation import is_window, parse_window
-from headwater.engine.policy import Overrun, duration
+from headwater.engine.policy import LEARNED, Overrun, duration
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.view import Column, Definition
@@ -27,9 +27,20 @@ def _one_of(*words: str) -> Callable[[str], object]:
     return check
 
 
+def _duration_or(word: str) -> Callable[[str], object]:
+    def check(value: str) -> None:
+        if value.lower() != word:
+            try:
+                duration(value)
+            except StatementError as error:
+                raise StatementError(f"{error}, or '{word}'") from error
+
+    return check
+
+
 PROPERTIES: Mapping[str, Callable[[str], object]] = {
     "freshness": duration,
-    "cadence": duration,
+    "cadence": _duration_or(LEARNED),
     "cutoff": _one_of("on", "off"),
     "propagate": _one_of("all", "none", "marked"),
     "overrun": _one_of(*(each.value for each in Overrun)),
