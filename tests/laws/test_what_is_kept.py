@@ -1,4 +1,5 @@
-"""What the core keeps so as not to compute it again equals what it would compute."""
+"""What the core keeps so as not to compute it again equals what it would compute; what it keeps of a view is of
+the view as it is defined now."""
 
 from __future__ import annotations
 
@@ -39,6 +40,16 @@ def _is_counted(state: State, _now: int) -> bool:
     return state.carried == carried and state.origins.keys() == carried.keys()
 
 
+def _is_of_its_definition(state: State, _now: int) -> bool:
+    """A slice that names a column which a view is not partitioned by cannot be computed."""
+    return all(
+        each.columns <= set(view.definition.partitioned_by)
+        for name, view in state.views.items()
+        for kept in (view.pending, view.news, state.running[name].slices if name in state.running else ())
+        for each in kept
+    )
+
+
 @examples(150)
 @given(graph=graphs(), script=scripts(50))
 def test_what_is_ready_is_found_again_from_scratch(graph, script):
@@ -49,3 +60,9 @@ def test_what_is_ready_is_found_again_from_scratch(graph, script):
 @given(graph=graphs(), script=scripts(50))
 def test_origins_are_counted_by_the_slices_that_carry_them(graph, script):
     _played(graph, script, _is_counted)
+
+
+@examples(150)
+@given(graph=graphs(), script=scripts(50))
+def test_requests_name_columns_that_their_view_has(graph, script):
+    _played(graph, script, _is_of_its_definition)
