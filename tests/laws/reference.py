@@ -37,6 +37,7 @@ from headwater.model.event import (
     Event,
     Failed,
     Made,
+    Prepared,
     Published,
     Renamed,
     Restarted,
@@ -220,9 +221,8 @@ class World:
             if self.newest.get(view, 0) > version:
                 raise LeaseLost(f"version {self.newest[view]} of {view} is already published")
             before = self.content.get(view, {})
-            columns = set(launch.definition.partitioned_by)
-            gone = {*written.removed, *(each for each in before if each.columns != columns)}
-            after = {each: value for each, value in before.items() if each not in gone} | written.handle
+            after = self.with_written(launch, written, before)
+            gone = before.keys() - after.keys()
             unchanged = self._unchanged(launch, written)
             stamps = {each: stamp for each, stamp in self.stamps.get(view, {}).items() if each not in gone}
             self.newest[view] = version
@@ -231,6 +231,12 @@ class World:
             self.publications.append(Publication(view, version, before, after))
             left = set(self.stamps[view].values()) - {f"v{version}"}
             return Replaced([f"{view}/{stamp}" for stamp in left], unchanged)
+
+    def with_written(self, launch: Launch, written: Written, before: Content) -> Content:
+        """A view's partitions with those that a run made in their place."""
+        columns = set(launch.definition.partitioned_by)
+        gone = {*written.removed, *(each for each in before if each.columns != columns)}
+        return {each: value for each, value in before.items() if each not in gone} | written.handle
 
     def _unchanged(self, launch: Launch, written: Written) -> frozenset[Slice]:
         """The partitions that come out as the record says they are, where readers see what the record says."""
@@ -265,11 +271,12 @@ class World:
 
 @define
 class Flight:
-    """A run under way: what it has read so far, what it wrote, and whether readers see it."""
+    """A run under way: what it has read so far, what it wrote, and whether other runs or readers see it."""
 
     launch: Launch
     read: dict[str, Content] = Factory(dict)
     written: Written | None = None
+    told: bool = False
     visible: bool = False
     unchanged: frozenset[Slice] = frozenset()
 
@@ -377,8 +384,8 @@ class Machine:
         choice = ready(self.state, self.now)
         if not choice:
             return False
-        chosen = choice[which % len(choice)]
-        self.record(lambda version: started(self.state, chosen, version, self.now))
+        chosen, kept = choice[which % len(choice)], which % 2 == 1
+        self.record(lambda version: started(self.state, chosen, version, self.now, kept))
         return True
 
     def skip(self) -> None:
@@ -386,18 +393,33 @@ class Machine:
         while found := unneeded(self.state):
             self.record(lambda version, chosen=found[0]: skipped(self.state, chosen, version, self.now))
 
-    def flight(self, which: int) -> Flight | None:
-        """One of the runs under way that still counts; one that does not is forgotten."""
+    def flight(self, which: int, moving: bool = False) -> Flight | None:
+        """One of the runs under way that still counts, or of those that wait for no other; one that does not count
+        is forgotten."""
         for view, each in list(self.flights.items()):
             run = self.state.running.get(view)
             if run is None or run.version != each.launch.run.version:
                 del self.flights[view]
         flying = [self.flights[view] for view in sorted(self.flights)]
+        if moving:
+            flying = [each for each in flying if not (each.told and self.unpublished(each))]
         return flying[which % len(flying)] if flying else None
 
+    def seen(self, flight: Flight, source: str) -> Content:
+        """What a run reads of a source: what readers see, or what a run that it is on made of it."""
+        content, made = self.world.read(source), self.flights.get(source)
+        if made is None or made.launch.run.version not in flight.launch.run.on or made.visible:
+            return content
+        assert made.written is not None, "a run is on one that made nothing"
+        return self.world.with_written(made.launch, made.written, content)
+
+    def unpublished(self, flight: Flight) -> bool:
+        """Whether a run is on one that is not on record as published."""
+        return any(run.version in flight.launch.run.on for run in self.state.running.values())
+
     def advance(self, flight: Flight) -> None:
-        """One step of a run: reads one source, writes, shows readers, or journals; or is cancelled, if a change
-        preempted it."""
+        """One step of a run: reads one source, writes, lets other runs read that, shows readers, or journals; or is
+        cancelled, if a change preempted it. One that is on others waits for their publication."""
         launch = flight.launch
         run = self.state.running.get(launch.run.view)
         if run is not None and run.version == launch.run.version and run.preempted and not flight.visible:
@@ -408,10 +430,15 @@ class Machine:
                 if each not in self.state.views:
                     self.look(each, before=launch.run.version)
         if unread:
-            flight.read[unread[0]] = self.world.read(unread[0])
+            flight.read[unread[0]] = self.seen(flight, unread[0])
         elif flight.written is None:
             flight.written = self.world.written(launch, flight.read)
             self.watch(self, "wrote")
+        elif not flight.told and (launch.run.kept or launch.run.on):
+            flight.told, done = True, flight.written
+            self.record(lambda _: Prepared(self.now, launch.run.version, launch.run.view, done.made, done.removed, 0.1))
+        elif self.unpublished(flight):
+            pass
         elif not flight.visible:
             flight.unchanged = self.world.publish(launch, flight.written).unchanged
             flight.visible = True
@@ -424,6 +451,9 @@ class Machine:
         return None
 
     def finish(self, flight: Flight) -> None:
+        """All that is left of a run, after all that is left of those that it is on."""
+        for other in [each for each in self.flights.values() if each.launch.run.version in flight.launch.run.on]:
+            self.finish(other)
         while self.flights.get(flight.launch.run.view) is flight:
             self.advance(flight)
 
@@ -445,7 +475,7 @@ class Machine:
         """Runs until nothing is pending, or what is pending belongs to views that are not kept."""
         for turn in range(5_000):
             choice = pick[turn % len(pick)]
-            flight = self.flight(choice)
+            flight = self.flight(choice, moving=True)
             if flight is not None and (choice % 3 or not ready(self.state, self.now)):
                 self.advance(flight)
             elif not self.start(choice):

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from headwater.engine.coverage import unresolved
+from headwater.engine.coverage import prepared_by, unresolved
 from headwater.engine.due import Due
 from headwater.engine.hold import waits_for
 from headwater.engine.policy import awaits
@@ -68,14 +68,19 @@ def ready(state: State, now: int) -> list[Ready]:
     return sorted(found, key=lambda each: (min(each.origins), state.order[each.view]))
 
 
-def started(state: State, chosen: Ready, version: Version, now: int) -> Started:
-    """The event that begins a run of what was chosen."""
+def started(state: State, chosen: Ready, version: Version, now: int, kept: bool = False) -> Started:
+    """The event that begins a run of what was chosen; ``kept`` if its output is to be kept for its readers."""
     definition = state.views[chosen.view].definition
-    inputs = tuple(
-        (source, state.tables[source].highest if source in state.tables else 0) for source in definition.sources
-    )
+    inputs = tuple((source, _highest(state, source)) for source in definition.sources)
     mode = "full" if WHOLE in chosen.slices else "partition"
-    return Started(now, version, chosen.view, chosen.needs, inputs, mode, reason(state, chosen.origins))
+    return Started(now, version, chosen.view, chosen.needs, inputs, mode, reason(state, chosen.origins), kept)
+
+
+def _highest(state: State, source: str) -> Version:
+    run = prepared_by(state, source)
+    if run is not None:
+        return run.version
+    return state.tables[source].highest if source in state.tables else 0
 
 
 @frozen
@@ -123,13 +128,15 @@ def ready_at(state: State, name: str) -> int | None:
 
 
 def blockers(state: State, view: ViewState) -> Reached:
-    """Where inputs that are views still to be renewed reach this one."""
+    """Where inputs that are views still to be renewed, but for what is made of them, reach this one."""
     awaited = Reached()
     for dependency in view.definition.dependencies:
         source = state.views.get(dependency.source)
         if source is None or not awaits(view.definition, source.status):
             continue
-        awaited.reach(view.definition, dependency, unresolved(state, dependency.source).items(), state.images)
+        prepared = prepared_by(state, dependency.source) is not None
+        needs = source.pending if prepared else unresolved(state, dependency.source)
+        awaited.reach(view.definition, dependency, needs.items(), state.images)
     return awaited
 
 

@@ -15,7 +15,7 @@ from headwater.engine.policy import follows
 from headwater.engine.succession import following
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.partition import Slice, Value, simplified
-from headwater.model.state import Reads, State, Step, Version
+from headwater.model.state import Reads, Run, State, Step, Version
 
 Names = tuple[str, ...]
 Reach = dict[str, tuple[Slice, ...]]
@@ -126,6 +126,12 @@ def unresolved(state: State, view: str) -> dict[Slice, frozenset[Version]]:
     for each, origins in run.needs if run is not None else ():
         found[each] = found.get(each, frozenset()) | origins
     return found
+
+
+def prepared_by(state: State, view: str) -> Run | None:
+    """The run of a view that has computed all that it is for, and is not published yet."""
+    run = state.running.get(view)
+    return run if run is not None and run.prepared else None
 
 
 def plan(state: State, table: str, marked: bool = False) -> tuple[Step, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
-from headwater.engine.coverage import upstream
+from headwater.engine.coverage import prepared_by, upstream
 from headwater.engine.hold import wave
 from headwater.engine.policy import PREEMPTED, Overrun, overrun
 from headwater.engine.reached import Changes, Reached
@@ -96,7 +96,7 @@ def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> No
 def _preempt(state: State, name: str, slices: Iterable[Slice]) -> None:
     """Notes that a view's run is to be cancelled, if a change of these slices concerns it and the view asks for it."""
     run, view = state.running[name], state.views[name]
-    if overrun(view.definition) is not Overrun.PREEMPT or run.preempted or view.preempted >= PREEMPTED:
+    if overrun(view.definition) is not Overrun.PREEMPT or run.preempted or run.prepared or view.preempted >= PREEMPTED:
         return
     computed = Reached(run.needs)
     if any(True for each in slices for _ in computed.at(each)):
@@ -125,7 +125,19 @@ def start(state: State, event: Started) -> Run:
             state.carried[origin] += 1
         if known - carried:
             pending[each] = known - carried
-    run = Run(event.version, event.view, event.slices, needs, event.inputs, event.at, event.mode, event.reason)
+    sources = state.views[event.view].definition.sources
+    run = Run(
+        event.version,
+        event.view,
+        event.slices,
+        needs,
+        event.inputs,
+        event.at,
+        event.mode,
+        event.reason,
+        kept=event.kept,
+        on=frozenset(made.version for each in sources if (made := prepared_by(state, each)) is not None),
+    )
     state.running[event.view] = run
     state.views[event.view].overran = None
     touch(state, event.view)
@@ -143,6 +155,12 @@ def take_along(state: State, run: Run, taken: Sequence[Slice], origin: Version) 
         run, view.preempted = evolve(run, preempted=False), view.preempted - 1
     state.running[run.view] = evolve(run, needs=(*run.needs, *((each, mine) for each in taken)))
     state.merged["satisfied by a run"] += len(taken)
+    touch(state, run.view)
+
+
+def prepare(state: State, run: Run) -> None:
+    """What a run makes can be read by other runs."""
+    state.running[run.view] = evolve(run, prepared=True)
     touch(state, run.view)
 
 
@@ -174,13 +192,21 @@ def skip(state: State, event: Skipped) -> None:
 
 
 def put_back(state: State, run: Run) -> None:
-    """A run came to nothing; what it was for is pending again."""
+    """A run came to nothing; what it was for is pending again. So did those that read what it made."""
     del state.running[run.view]
+    _put_back_readers(state, run)
     for each, origins in run.needs if run.view in state.views else ():
         request(state, run.view, (each,), origins)
     for _, origins in run.needs:
         _drop(state, origins)
     touch(state, run.view)
+
+
+def _put_back_readers(state: State, run: Run) -> None:
+    for name in state.readers.get(run.view, ()):
+        reader = state.running.get(name)
+        if reader is not None and run.version in reader.on:
+            put_back(state, reader)
 
 
 def widen(state: State, name: str) -> None:
@@ -199,6 +225,7 @@ def forget(state: State, name: str) -> None:
     run = state.running.get(name)
     if run is not None:
         end(state, run)
+        _put_back_readers(state, run)
     pending = state.views[name].pending
     while pending:
         _drop(state, pending.popitem()[1])

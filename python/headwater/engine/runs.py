@@ -15,7 +15,7 @@ from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
 from headwater.engine.succession import inherited, precedes
 from headwater.model.action import Action, Launch
-from headwater.model.event import Failed, Published, Started
+from headwater.model.event import Failed, Prepared, Published, Started
 from headwater.model.partition import Region, Slice, simplified
 from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Version, ViewState
 
@@ -55,6 +55,21 @@ def started(state: State, event: Started) -> Action:
     return Launch(run, view.definition, existing)
 
 
+def prepared(state: State, view: ViewState, event: Prepared) -> None:
+    """Lets readers go on with what a run made, if it certainly differs from what is published, all of it. Of what
+    may prove to be unchanged they wait for the publication, which tells."""
+    run = state.running.get(event.view)
+    if run is None or run.version != event.version or view.released or view.status is not Status.ACTIVE:
+        return
+    record = state.tables[event.view].partitions if event.view in state.tables else {}
+    if any(each.content and (old := record.get(each.slice)) and old.content == each.content for each in event.made):
+        return
+    changed = _differing(state, run, event)
+    queue.prepare(state, run)
+    for reader in state.readers.get(event.view, ()) if changed else ():
+        _tell(state, reader, event.view, changed)
+
+
 def published(state: State, view: ViewState, event: Published) -> None:
     run = state.running.get(event.view)
     if run is None or run.version != event.version:
@@ -92,7 +107,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
         _tell_following(state, view, changed)
 
 
-def _differing(state: State, run: Run, event: Published) -> list[tuple[Slice, frozenset[Version]]]:
+def _differing(state: State, run: Run, event: Prepared | Published) -> list[tuple[Slice, frozenset[Version]]]:
     """What a run leaves that is not as it was before, each with the origins on whose behalf. A new definition
     may give equal rows another meaning, so all that was computed by it differs."""
     if any(state.origins[origin].definition for _, origins in run.needs for origin in origins):

@@ -30,6 +30,7 @@ from headwater.model.event import (
     Event,
     Failed,
     Hurried,
+    Prepared,
     Published,
     Renamed,
     Requested,
@@ -62,8 +63,8 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
         case Budgeted(core_seconds_per_day=spent, cores=cores):
             state.budget, state.rations = None if spent is None else Budget(spent, cores), None
         case Restarted():
-            for run in list(state.running.values()):
-                queue.put_back(state, run)
+            while state.running:
+                queue.put_back(state, next(iter(state.running.values())))
         case Dropped(view=view):
             return state, _dropped(state, view)
         case Requested():
@@ -93,6 +94,8 @@ def _requested(state: State, event: Requested) -> None:
 
 def _of_view(state: State, view: ViewState, event: Event) -> None:
     match event:
+        case Prepared():
+            runs.prepared(state, view, event)
         case Published():
             runs.published(state, view, event)
         case Failed():

@@ -109,9 +109,10 @@ class Hurried:
 
 @frozen
 class Started:
-    """A run of one view began. ``inputs`` are the highest versions recorded of each source.
+    """A run of one view began. ``inputs`` are the highest versions of each source that it may read.
 
-    ``needs`` says for each pending slice on behalf of which of its origins it runs: not always all.
+    ``needs`` says for each pending slice on behalf of which of its origins it runs: not always all. ``kept``: what
+    it makes is kept close at hand for its readers, and brought to the warehouse in the background.
     """
 
     at: int
@@ -121,6 +122,7 @@ class Started:
     inputs: tuple[tuple[str, int], ...]
     mode: str
     reason: str
+    kept: bool = False
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -142,6 +144,18 @@ class Made:
     fingerprint: str
     content: str = ""
     unchanged: bool = False
+
+
+@frozen
+class Prepared:
+    """What a run makes can be read by other runs of this engine, and by nobody else before it is published."""
+
+    at: int
+    version: int
+    view: str
+    made: tuple[Made, ...]
+    removed: tuple[Slice, ...]
+    seconds: float
 
 
 @frozen
@@ -229,6 +243,7 @@ Event = (
     | Requested
     | Hurried
     | Started
+    | Prepared
     | Published
     | Failed
     | Skipped

@@ -78,8 +78,14 @@ class TableRecord:
 
 @frozen
 class Run:
-    """A refresh under way: these slices of a view, on behalf of these origins. One that is ``preempted`` is to be
-    cancelled: a change came for what it computes, and its view wants both in one run."""
+    """A refresh under way: these slices of a view, on behalf of these origins.
+
+    Attributes:
+        preempted: it is to be cancelled: a change came for what it computes, and its view wants both in one run.
+        kept: what it makes is kept close at hand for its readers.
+        prepared: all of it is computed, and other runs may read it before it is published.
+        on: the runs of which it reads what they made. It is published after them, or not at all.
+    """
 
     version: Version
     view: str
@@ -90,6 +96,9 @@ class Run:
     mode: str
     reason: str
     preempted: bool = False
+    kept: bool = False
+    prepared: bool = False
+    on: frozenset[Version] = frozenset()
 
 
 @frozen
@@ -204,7 +213,7 @@ class State:
     """Everything; changed only by ``transition``.
 
     Attributes:
-        running: at most one run for each view.
+        running: at most one run for each view, until it is published.
         origins: the changes that some request is for; ``carried`` counts the slices that carry each.
         merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
