@@ -269,6 +269,10 @@ class World:
 # --- the machine
 
 
+COPY = 3
+"""In how many steps what is kept is copied to where readers see it, when it is published."""
+
+
 @define
 class Flight:
     """A run under way: what it has read so far, what it wrote, and whether other runs or readers see it."""
@@ -277,6 +281,7 @@ class Flight:
     read: dict[str, Content] = Factory(dict)
     written: Written | None = None
     told: bool = False
+    to_copy: int = COPY
     visible: bool = False
     unchanged: frozenset[Slice] = frozenset()
 
@@ -384,7 +389,7 @@ class Machine:
         choice = ready(self.state, self.now)
         if not choice:
             return False
-        chosen, kept = choice[which % len(choice)], which % 2 == 1
+        chosen, kept = choice[which % len(choice)], (which + len(self.journal)) % 3 > 0
         self.record(lambda version: started(self.state, chosen, version, self.now, kept))
         return True
 
@@ -437,6 +442,8 @@ class Machine:
         elif not flight.told and (launch.run.kept or launch.run.on):
             flight.told, done = True, flight.written
             self.record(lambda _: Prepared(self.now, launch.run.version, launch.run.view, done.made, done.removed, 0.1))
+        elif launch.run.kept and flight.to_copy:
+            flight.to_copy -= 1
         elif self.unpublished(flight):
             pass
         elif not flight.visible:

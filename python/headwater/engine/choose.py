@@ -128,13 +128,14 @@ def ready_at(state: State, name: str) -> int | None:
 
 
 def blockers(state: State, view: ViewState) -> Reached:
-    """Where inputs that are views still to be renewed, but for what is made of them, reach this one."""
+    """Where inputs that are views still to be renewed reach this one. What is prepared of them it need not wait for,
+    unless it is made partition by partition: which there are is known when they are published."""
     awaited = Reached()
     for dependency in view.definition.dependencies:
         source = state.views.get(dependency.source)
         if source is None or not awaits(view.definition, source.status):
             continue
-        prepared = prepared_by(state, dependency.source) is not None
+        prepared = not view.definition.earlier and prepared_by(state, dependency.source) is not None
         needs = source.pending if prepared else unresolved(state, dependency.source)
         awaited.reach(view.definition, dependency, needs.items(), state.images)
     return awaited
