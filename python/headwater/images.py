@@ -10,13 +10,14 @@ from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.ports import Warehouse
 
+Wanted = Iterable[tuple[str, str, tuple[Value, ...]]]
+"""What is to be evaluated: a view, an expression's key there, and the values of its inputs."""
+
 Image = tuple[str, tuple[Value, ...], Value]
 """An expression's key, the values of its inputs, and its value."""
 
 
-def evaluated(
-    state: State, warehouse: Warehouse, wanted: Iterable[tuple[str, str, tuple[Value, ...]]]
-) -> tuple[Image, ...]:
+def evaluated(state: State, warehouse: Warehouse, wanted: Wanted) -> tuple[Image, ...]:
     """What ``engine.coverage.unknown_images`` wants to know, each expression evaluated at once for all its inputs.
 
     Raises:

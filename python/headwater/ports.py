@@ -11,6 +11,7 @@ from headwater.engine.status import Summary
 from headwater.model.action import Launch
 from headwater.model.event import Event, Made
 from headwater.model.partition import Slice, Value
+from headwater.model.state import Version
 from headwater.model.view import Definition
 
 
@@ -71,15 +72,30 @@ class Replaced:
 
 
 class Warehouse(Protocol):
-    """Where the tables are. Methods are called from worker threads, several at once."""
+    """Where the tables are. Methods are called from worker threads, several at once.
+
+    ``bring`` and ``release`` are called only if an engine keeps outputs close at hand (``Runtime.keeps``).
+    """
 
     def compute(self, launch: Launch) -> Written:
-        """Computes a run's slices into a place that no reader sees.
+        """Computes a run's slices into a place that no reader sees; close at hand, if the run is ``kept``. What it
+        reads of the runs that it is ``on`` is what those computed.
 
         Raises:
             RefreshFailed: the work failed.
             RefreshCancelled: somebody cancelled it.
         """
+
+    def bring(self, launch: Launch, written: Written) -> Written:
+        """Copies what ``compute`` kept close at hand to where it will be published from. Called once for each run
+        that is prepared, kept or not.
+
+        Raises:
+            RefreshFailed: the work failed.
+        """
+
+    def release(self, version: Version) -> None:
+        """Forgets what was computed by a run that is over, and that no other run reads or will read."""
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         """Makes readers see what was written, whole or not at all.

@@ -11,20 +11,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 
-from attrs import evolve
-
-from headwater.engine.choose import ready, skipped, started, unneeded, wake_at
+from headwater.engine.choose import Ready, ready, skipped, started, unneeded, unspread_images, wake_at
 from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
-from headwater.images import evaluated
+from headwater.images import Wanted, evaluated
 from headwater.model.action import Action, Clean, Launch
-from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled
-from headwater.model.event import Evaluated, Event, Failed, Published, Restarted, Skipped, Started
+from headwater.model.error import HeadwaterError, LeaseLost
+from headwater.model.event import Evaluated, Event, Restarted, Skipped, Started
 from headwater.model.partition import Slice
-from headwater.model.state import Run, State
+from headwater.model.state import State
 from headwater.ports import Clock, Entry, Store, Warehouse
+from headwater.runner import Runner
 from headwater.store.replay import uncollected
 from headwater.store.sql import Stale
 from headwater.summaries import Summaries
@@ -51,21 +49,20 @@ class Runtime:
     Attributes:
         state: everything known; read it only while holding ``lock``.
         lock: orders all access; ``changed`` is notified after every event.
+        keeps: whether what a run makes is to be kept close at hand for its readers.
     """
 
     def __init__(
         self, store: Store, warehouse: Warehouse, clock: Clock, holder: str, *, tracks: int = 2, acts: bool = True
     ) -> None:
         self.store, self.warehouse, self.clock = store, warehouse, clock
-        self.holder, self.tracks, self.acts = holder, tracks, acts
+        self.holder, self.acts = holder, acts
         self.state, self.seq = State(), 0
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self._epoch: int | None = None
-        self._workers = ThreadPoolExecutor(tracks, "headwater-refresh")
-        self._mine: set[int] = set()
-        self._publishing: set[int] = set()
-        self._ended: list[tuple[Run, Published | Failed]] = []
+        self.keeps: Callable[[State, Ready], bool] = lambda state, chosen: False
+        self._runner = Runner(self, tracks)
         self._closed = False
         self._summaries = Summaries(store, clock)
         self.sync()
@@ -127,13 +124,13 @@ class Runtime:
             self.sync()
             return None
         with self.lock:
-            self._record_ended()
+            self._runner.record_ended()
             self._lead()
             epoch = self._epoch
             if epoch is not None:
-                self._preempt()
+                self._runner.preempt(self.state)
                 for launch in self._start(epoch):
-                    self._workers.submit(self._refresh, launch, epoch)
+                    self._runner.submit(launch, epoch)
             if self.leads:
                 self._summaries.keep(self.state, self.seq)
             return wake_at(self.state, self.clock.now())
@@ -145,7 +142,14 @@ class Runtime:
             if self.leads:
                 self.store.release(self.holder)
             self._epoch = None
-        self._workers.shutdown(wait=False, cancel_futures=True)
+        self._runner.close()
+
+    def leads_as(self, epoch: int, again: bool = False) -> bool:
+        """Whether this engine holds the lease that it held in ``epoch``; ``again``: after renewing it."""
+        with self.lock:
+            if again:
+                self._lead()
+            return self._epoch == epoch
 
     # --- inside
 
@@ -182,7 +186,7 @@ class Runtime:
             if epoch is not None:
                 with contextlib.suppress(LeaseLost):
                     self._append(lambda _state, _version: Restarted(self.clock.now()), epoch)
-                    self._mine.clear()
+                    self._runner.mine.clear()
                     self._epoch = epoch
         self.sync()
 
@@ -190,12 +194,13 @@ class Runtime:
         self._skip(epoch)
         launches: list[Launch] = []
         for chosen in ready(self.state, self.clock.now()):
-            if len(self._mine) >= self.tracks:
+            if self._runner.free < 1:
                 break
 
             def build(state: State, version: int, chosen=chosen) -> Started | None:
-                still = [each for each in ready(state, self.clock.now()) if each.view == chosen.view]
-                return started(state, still[0], version, self.clock.now()) if still else None
+                now = self.clock.now()
+                still = [each for each in ready(state, now) if each.view == chosen.view]
+                return started(state, still[0], version, now, self.keeps(state, still[0])) if still else None
 
             try:
                 event, actions = self._append(build, epoch)
@@ -203,21 +208,15 @@ class Runtime:
                 self._epoch = None
                 break
             if event is not None:
-                self._mine.add(event.version)
+                self._runner.mine.add(event.version)
                 launches += actions
         self.changed.notify_all()
         return launches
 
-    def _preempt(self) -> None:
-        """Cancels what a change preempted. A run between two Spark jobs has none to cancel, so that is tried at
-        each step; one that is about to publish is let go on."""
-        for run in self.state.running.values():
-            if run.preempted and run.version in self._mine - self._publishing:
-                self.warehouse.cancel(run.view)
-
     def _skip(self, epoch: int) -> None:
         """Completes what need not run, and then what need not run because of that."""
         while unneeded(self.state):
+            self._evaluate(lambda: unspread_images(self.state))
 
             def build(state: State, version: int) -> Skipped | None:
                 found = unneeded(state)
@@ -236,65 +235,11 @@ class Runtime:
                     self.warehouse.cancel(definition.view)
                 self.warehouse.remove(definition)
 
-    def _refresh(self, launch: Launch, epoch: int) -> None:
-        run, began = launch.run, self.clock.now()
-        try:
-            event = self._attempt(launch, epoch, began)
-        except RefreshCancelled as error:
-            event = self._failed(launch, began, str(error), cancelled=True)
-        except LeaseLost as error:
-            log.warning("%s was not published: %s", run.view, error)
-            fenced = self._epoch == epoch and not isinstance(error, DriverGone)
-            event = self._failed(launch, began, str(error)) if fenced else None
-        except HeadwaterError as error:
-            event = self._failed(launch, began, str(error))
-        except Exception as error:  # whatever went wrong is this refresh's failure, and is shown as such
-            log.exception("the refresh of %s failed", run.view)
-            event = self._failed(launch, began, f"{type(error).__name__}: {error}")
-        with self.lock:
-            self._mine.discard(run.version)
-            self._publishing.discard(run.version)
-            if event is not None:
-                self._ended.append((run, event))
-        try:
-            self.step()
-        except HeadwaterError as error:
-            log.warning("the end of the refresh of %s is recorded at the next step: %s", run.view, error)
-
-    def _record_ended(self) -> None:
-        """Journals how this engine's runs ended; what the store does not take now is kept for the next step."""
-        while self._ended:
-            run, event = self._ended[0]
-            self.record(lambda state, _, run=run, event=event: event if _is_running(state, run) else None)
-            del self._ended[0]
-
-    def _attempt(self, launch: Launch, epoch: int, began: int) -> Published:
-        run = launch.run
-        written = self.warehouse.compute(launch)
-        with self.lock:
-            self._lead()
-            if self._epoch != epoch:
-                raise LeaseLost("another engine took over this store while it was computed")
-            if not _is_running(self.state, run):
-                raise RefreshCancelled(f"{run.view} was dropped, renamed or redefined while it was computed")
-            if self.state.running[run.view].preempted:
-                raise RefreshCancelled(f"a change came for what was computed of {run.view}; both run together now")
-            self._publishing.add(run.version)
-        replaced = self.warehouse.publish(launch, written)
-        now = self.clock.now()
-        try:
-            self.store.discard(run.view, replaced.locations, now)
-        except HeadwaterError as error:
-            log.warning("the superseded files of %s are removed later, as orphans: %s", run.view, error)
-        made = tuple(evolve(each, unchanged=each.slice in replaced.unchanged) for each in written.made)
-        return Published(now, run.version, run.view, made, written.removed, (now - began) / 1000)
-
-    def _failed(self, launch: Launch, began: int, error: str, cancelled: bool = False) -> Failed:
-        now = self.clock.now()
-        return Failed(now, launch.run.version, launch.run.view, error, (now - began) / 1000, cancelled)
-
     def _evaluate_for(self, table: str, slices: tuple[Slice, ...]) -> None:
-        while wanted := unknown_images(self.state, table, slices):
+        self._evaluate(lambda: unknown_images(self.state, table, slices))
+
+    def _evaluate(self, unknown: Callable[[], Wanted]) -> None:
+        while wanted := unknown():
             try:
                 images = evaluated(self.state, self.warehouse, wanted)
             except HeadwaterError as error:
@@ -306,8 +251,3 @@ class Runtime:
 
 class _Nothing(Exception):
     """There is nothing to record."""
-
-
-def _is_running(state: State, run) -> bool:
-    known = state.running.get(run.view)
-    return known is not None and known.version == run.version

@@ -21,7 +21,7 @@ from copy import deepcopy
 
 from attrs import Factory, define, evolve, field, frozen
 
-from headwater.engine.choose import ready, skipped, started, unneeded, wake_at
+from headwater.engine.choose import ready, skipped, started, unneeded, unspread_images, wake_at
 from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
 from headwater.ledger.compare import differences, revisited
@@ -166,6 +166,7 @@ class World:
         self.stamps: dict[str, dict[Slice, str]] = {name: {} for name in bases}
         self.newest: dict[str, int] = {}
         self.publications: list[Publication] = []
+        self.at_hand: dict[int, tuple[Launch, Written]] = {}
         self.evaluates, self.sums = True, True
         self.writes = 0
         self.lock = threading.RLock()
@@ -211,8 +212,21 @@ class World:
         tables = {}
         for source in read_by(launch.definition):
             tables[source] = self.read(source)
+            for made, written in [self.at_hand[version] for version in launch.run.on]:
+                if made.run.view == source:
+                    tables[source] = self.with_written(made, written, tables[source])
             self.pause("read", launch)
-        return self.written(launch, tables)
+        written = self.written(launch, tables)
+        if launch.run.kept or launch.run.on:
+            self.at_hand[launch.run.version] = launch, written
+        return written
+
+    def bring(self, launch: Launch, written: Written) -> Written:
+        self.pause("bring", launch)
+        return written
+
+    def release(self, version: int) -> None:
+        self.at_hand.pop(version, None)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         self.pause("publish", launch)
@@ -343,7 +357,10 @@ class Machine:
 
     def evaluate(self, table: str, slices: Iterable[Slice]) -> None:
         slices = tuple(slices)
-        while wanted := unknown_images(self.state, table, slices):
+        self._evaluate(lambda: unknown_images(self.state, table, slices))
+
+    def _evaluate(self, unknown: Callable[[], set[tuple[str, str, tuple[Value, ...]]]]) -> None:
+        while wanted := unknown():
             if not self.world.evaluates:
                 return
             images = tuple((sql, inputs, image(sql, inputs)) for _, sql, inputs in sorted(wanted, key=repr))
@@ -395,7 +412,9 @@ class Machine:
 
     def skip(self) -> None:
         """Completes what need not run."""
-        while found := unneeded(self.state):
+        while unneeded(self.state):
+            self._evaluate(lambda: unspread_images(self.state))
+            found = unneeded(self.state)
             self.record(lambda version, chosen=found[0]: skipped(self.state, chosen, version, self.now))
 
     def flight(self, which: int, moving: bool = False) -> Flight | None:

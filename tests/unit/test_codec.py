@@ -24,6 +24,7 @@ from headwater.model.event import (
     Hurried,
     Made,
     Observed,
+    Prepared,
     Published,
     Renamed,
     Requested,
@@ -85,6 +86,9 @@ KINDS = {
         st.lists(st.tuples(texts, numbers), max_size=2).map(tuple),
         texts,
         texts,
+    ),
+    Prepared: st.builds(
+        Prepared, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some, st.floats(0, 1e6)
     ),
     Published: st.builds(
         Published, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some, st.floats(0, 1e6)

@@ -210,7 +210,7 @@ def test_another_engine_takes_over_when_the_lease_ran_out(bench):
     assert two.leads
     bench.drain(two)
     going.set()
-    until(lambda: not one._mine)
+    until(lambda: not one._runner.mine)
     assert len(bench.of(Published)) == 1
     one.step()
     assert not one.leads
@@ -230,7 +230,7 @@ def test_a_paused_holder_cannot_publish(bench, step):
     bench.drain(two)
     seen = bench.world.read("v")
     going.set()
-    until(lambda: not one._mine)
+    until(lambda: not one._runner.mine)
     assert bench.world.read("v") == seen
     two.sync()
     assert two.state == replayed(bench.events()) and not two.state.running
@@ -270,7 +270,7 @@ def test_a_run_that_began_before_the_lease_was_lost_is_not_published(bench):
     one.step()
     assert arrived.wait(20) and not one.leads
     going.set()
-    until(lambda: not one._mine)
+    until(lambda: not one._runner.mine)
     assert not bench.world.publications
     bench.drain(two)
 
@@ -342,7 +342,7 @@ def test_a_run_whose_view_was_dropped_or_redefined_publishes_nothing(bench, happ
         bench.declare(one, view("v", "a", "t", fingerprint="2"))
     [run] = bench.of(Started)
     going.set()
-    until(lambda: run.version not in one._mine)
+    until(lambda: run.version not in one._runner.mine)
     assert run.version not in {each.version for each in bench.world.publications}
     bench.drain(one)
 
@@ -366,7 +366,7 @@ def test_a_closed_engine_does_not_take_the_lease_again(bench):
     assert arrived.wait(20)
     one.close()
     going.set()
-    until(lambda: not one._mine)
+    until(lambda: not one._runner.mine)
     assert not bench.world.publications
     bench.drain(two)
     assert two.leads

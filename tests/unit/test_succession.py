@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 from cases import change, sound, view
-from reference import Machine, World
+from reference import Machine, World, computed
 
+from headwater.engine.choose import unspread_images
 from headwater.engine.coverage import cover
 from headwater.engine.succession import following
 from headwater.model.calendar import YEAR, Window
-from headwater.model.dependency import Occurrence, Same, Windowed
+from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
 from headwater.model.event import Failed, Requested
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Definition
@@ -147,4 +148,19 @@ def test_what_follows_waits_while_an_earlier_partition_fails():
     made.record(lambda _: Failed(made.now, run.version, "v", "no luck", 1.0))
     made.now += 600_000
     assert made.start() and next(iter(made.state.running.values())).slices == (at(2),)
+    sound(made)
+
+
+def test_a_slice_of_no_certain_time_is_left_to_partitions_whose_computed_columns_are_known():
+    """Not to all that agree in the other columns: those would be computed for a change that does not reach them."""
+    reads = Occurrence((("a", Same("a")), ("b", computed("half", "b"))))
+    v = evolve(balance(by="ab"), dependencies=(Dependency("t", (reads,)),))
+    made = Machine(World({"t": ("a", "b")}))
+    for year in range(2):
+        made.world.write("t", Slice.of({"a": "2000", "b": str(2000 + year)}), 1)
+    made.declare(v)
+    made.state.images.clear()
+    assert unspread_images(made.state) == {("v", "half(`b`)", ("2000",)), ("v", "half(`b`)", ("2001",))}
+    made.drain()
+    assert {each.partition for each in made.record_book} == {Slice.of({"a": "2000", "b": "1000"})}
     sound(made)

@@ -27,9 +27,9 @@ from headwater.engine.policy import awaits
 from headwater.engine.ration import renew
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
-from headwater.engine.succession import awaited, is_dated, spread
+from headwater.engine.succession import awaited, is_dated, spread, unspread
 from headwater.model.event import Skipped, Started
-from headwater.model.partition import WHOLE, Slice, overlapping, sort_key
+from headwater.model.partition import WHOLE, Slice, Value, overlapping, sort_key
 from headwater.model.state import Needs, State, Status, Version, ViewState
 
 MOST_PARTS = 1_000
@@ -96,6 +96,18 @@ def unneeded(state: State) -> list[Unneeded]:
     """What need not run: no origin that it could run for changed anything that the view reads there."""
     _look_again(state)
     return [Unneeded(name, *found) for name, found in state.idle.items()]
+
+
+def unspread_images(state: State) -> set[tuple[str, str, tuple[Value, ...]]]:
+    """Computed values (view, sql, inputs) that ``unneeded`` would use if it knew them, to leave slices of no certain
+    time to their partitions."""
+    _look_again(state)
+    wanted: set[tuple[str, str, tuple[Value, ...]]] = set()
+    for name, (needs, _) in state.idle.items():
+        definition = state.views[name].definition
+        if definition.earlier and not all(is_dated(definition, each) for each, _ in needs):
+            wanted |= unspread(state, name)
+    return wanted
 
 
 def skipped(state: State, chosen: Unneeded, version: Version, now: int) -> Skipped:

@@ -134,6 +134,17 @@ def prepared_by(state: State, view: str) -> Run | None:
     return run if run is not None and run.prepared else None
 
 
+def wanted_of(state: State) -> frozenset[Version]:
+    """The runs whose output some run reads, or will read: a reader of the view is pending for what they were for."""
+    found = {version for run in state.running.values() for version in (run.version, *run.on)}
+    for view, run in state.kept.items():
+        origins = frozenset().union(*(some for _, some in run.needs))
+        pending = (state.views[each].pending.values() for each in state.readers.get(view, ()))
+        if any(not origins.isdisjoint(some) for each in pending for some in each):
+            found.add(run.version)
+    return frozenset(found)
+
+
 def plan(state: State, table: str, marked: bool = False) -> tuple[Step, ...]:
     """The views that changes of a table, marked or not, may reach, in topological order; kept until the graph
     changes."""

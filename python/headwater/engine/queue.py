@@ -167,6 +167,9 @@ def prepare(state: State, run: Run) -> None:
 def end(state: State, run: Run) -> None:
     """A run is over and what it was for is done."""
     del state.running[run.view]
+    state.kept.pop(run.view, None)
+    if run.kept:
+        state.kept[run.view] = run
     for _, origins in run.needs:
         _drop(state, origins)
     _forget_news(state.views[run.view])
@@ -226,6 +229,7 @@ def forget(state: State, name: str) -> None:
     if run is not None:
         end(state, run)
         _put_back_readers(state, run)
+    state.kept.pop(name, None)
     pending = state.views[name].pending
     while pending:
         _drop(state, pending.popitem()[1])

@@ -15,12 +15,12 @@ from attrs import evolve
 
 from headwater.algebra import calendar
 from headwater.algebra.calendar import Period
-from headwater.algebra.dependency import forward
+from headwater.algebra.dependency import forward, missing
 from headwater.algebra.notation import parse_period
 from headwater.engine.reached import Reached
 from headwater.model.calendar import Unit
-from headwater.model.dependency import Occurrence, Same, Windowed
-from headwater.model.partition import Slice, simplified
+from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
+from headwater.model.partition import Slice, Value, simplified
 from headwater.model.state import State, Version
 from headwater.model.view import Definition
 
@@ -118,13 +118,29 @@ def spread(state: State, name: str, asked: Slice) -> tuple[Slice, ...]:
     """The partitions of a slice of no certain time: those that exist, and those that its sources make."""
     definition = state.views[name].definition
     known = _existing(state, name)
+    for dependency, source in _made_from(state, definition):
+        for place in dependency.occurrences:
+            known += forward(evolve(dependency, occurrences=(place,)), source, state.images)
+    return simplified(asked.meet(each) for each in known if is_dated(definition, each) and each.overlaps(asked))
+
+
+def unspread(state: State, name: str) -> set[tuple[str, str, tuple[Value, ...]]]:
+    """Computed values (view, sql, inputs) that ``spread`` would use if it knew them."""
+    definition = state.views[name].definition
+    return {
+        (name, *key)
+        for dependency, source in _made_from(state, definition)
+        for key in missing(dependency, source, state.images)
+    }
+
+
+def _made_from(state: State, definition: Definition) -> Iterator[tuple[Dependency, Slice]]:
+    """The partitions that there are of what a view reads."""
     for dependency in definition.dependencies:
         record = state.tables.get(dependency.source)
-        places = [evolve(dependency, occurrences=(each,)) for each in dependency.occurrences]
         for source, last in record.partitions.items() if record is not None else ():
             if last.fingerprint is not None:
-                known += [made for place in places for made in forward(place, source, state.images)]
-    return simplified(asked.meet(each) for each in known if is_dated(definition, each) and each.overlaps(asked))
+                yield dependency, source
 
 
 class _Chain:

@@ -214,6 +214,7 @@ class State:
 
     Attributes:
         running: at most one run for each view, until it is published.
+        kept: the last run of a view, if what it made was kept close at hand, once it is published.
         origins: the changes that some request is for; ``carried`` counts the slices that carry each.
         merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
@@ -234,6 +235,7 @@ class State:
     views: dict[str, ViewState] = Factory(dict)
     tables: dict[str, TableRecord] = Factory(dict)
     running: dict[str, Run] = Factory(dict)
+    kept: dict[str, Run] = Factory(dict)
     origins: dict[Version, Origin] = Factory(dict)
     images: dict[tuple[str, tuple[Value, ...]], Value] = Factory(dict)
     merged: Counter[str] = Factory(Counter)

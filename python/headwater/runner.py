@@ -1,0 +1,194 @@
+"""Carries out runs: computes them side by side, publishes them, and tells the runtime how they ended.
+
+What is kept close at hand for its readers, and what is made of something that is not published yet, is
+*prepared* first: on record, so that readers can run, while its track is free for them. It is brought to the
+warehouse and published by one thread, in the order in which it was prepared. That is the order of the graph: a
+run starts on what is prepared already.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from attrs import evolve
+
+from headwater.engine.coverage import wanted_of
+from headwater.model.action import Launch
+from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled
+from headwater.model.event import Failed, Prepared, Published
+from headwater.model.state import Run, State, Version
+from headwater.ports import Written
+
+if TYPE_CHECKING:
+    from headwater.runtime import Runtime
+
+log = logging.getLogger("headwater")
+
+PATIENCE = 1.0
+"""How long (s) the publisher waits before it asks again whether what a run is on was published."""
+
+
+class Runner:
+    """The runs of one engine that are under way.
+
+    Attributes:
+        mine: the versions of those that have not ended.
+    """
+
+    def __init__(self, runtime: Runtime, tracks: int) -> None:
+        self._runtime, self._tracks = runtime, tracks
+        self._computing = ThreadPoolExecutor(tracks, "headwater-refresh")
+        self._publisher = ThreadPoolExecutor(1, "headwater-publish")
+        self.mine: set[Version] = set()
+        self._prepared: set[Version] = set()
+        self._readable: set[Version] = set()
+        self._publishing: set[Version] = set()
+        self._ended: list[tuple[Run, Published | Failed]] = []
+
+    @property
+    def free(self) -> int:
+        """How many more runs may start."""
+        return self._tracks - len(self.mine - self._prepared)
+
+    def submit(self, launch: Launch, epoch: int) -> None:
+        self._computing.submit(self._carry_out, launch, epoch, self._compute)
+
+    def preempt(self, state: State) -> None:
+        """Cancels what a change preempted. A run between two Spark jobs has none to cancel, so that is tried at
+        each step; one that is about to publish is let go on."""
+        for run in state.running.values():
+            if run.preempted and run.version in self.mine - self._publishing:
+                self._runtime.warehouse.cancel(run.view)
+
+    def record_ended(self) -> None:
+        """Journals how runs ended; what the store does not take now is kept for the next time. A run that came to
+        nothing with another one ended all the same, which history tells."""
+        while self._ended:
+            run, event = self._ended[0]
+            self._runtime.record(
+                lambda state, _, run=run, event=event: event if _is_over(event) or _is_running(state, run) else None
+            )
+            del self._ended[0]
+        for version in self._readable - wanted_of(self._runtime.state) - self.mine:
+            self._readable.discard(version)
+            self._runtime.warehouse.release(version)
+
+    def close(self) -> None:
+        for pool in (self._computing, self._publisher):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    # --- inside
+
+    def _carry_out(self, launch: Launch, epoch: int, work: Callable[[Launch, int], Published | None]) -> None:
+        run, began = launch.run, self._runtime.clock.now()
+
+        def failed(error: str, cancelled: bool = False) -> Failed:
+            now = self._runtime.clock.now()
+            return Failed(now, run.version, run.view, error, (now - began) / 1000, cancelled)
+
+        event: Published | Failed | None
+        try:
+            event = work(launch, epoch)
+            if event is None:
+                return  # it is prepared, and will be published
+        except RefreshCancelled as error:
+            event = failed(str(error), cancelled=True)
+        except LeaseLost as error:
+            log.warning("%s was not published: %s", run.view, error)
+            fenced = self._runtime.leads_as(epoch) and not isinstance(error, DriverGone)
+            event = failed(str(error)) if fenced else None
+        except HeadwaterError as error:
+            event = failed(str(error))
+        except Exception as error:  # whatever went wrong is this refresh's failure, and is shown as such
+            log.exception("the refresh of %s failed", run.view)
+            event = failed(f"{type(error).__name__}: {error}")
+        with self._runtime.lock:
+            for versions in (self.mine, self._prepared, self._publishing):
+                versions.discard(run.version)
+            if event is not None:
+                self._ended.append((run, event))
+        try:
+            self._runtime.step()
+        except HeadwaterError as error:
+            log.warning("the end of the refresh of %s is recorded at the next step: %s", run.view, error)
+
+    def _compute(self, launch: Launch, epoch: int) -> Published | None:
+        run, began = launch.run, self._runtime.clock.now()
+        if run.kept or run.on:
+            with self._runtime.lock:
+                self._readable.add(run.version)
+        written = self._runtime.warehouse.compute(launch)
+        seconds = (self._runtime.clock.now() - began) / 1000
+        if not (run.kept or run.on):
+            return self._publish(launch, written, epoch, seconds)
+        self._confirm(launch, epoch)
+        now = self._runtime.clock.now()
+        prepared = Prepared(now, run.version, run.view, written.made, written.removed, seconds)
+
+        def publish(launch: Launch, epoch: int) -> Published:
+            return self._bring(launch, written, epoch, seconds)
+
+        with self._runtime.lock:  # so that what will be on this run comes after it
+            self._runtime.record(lambda state, _: prepared if _is_running(state, run) else None)
+            self._prepared.add(run.version)
+            self._publisher.submit(self._carry_out, launch, epoch, publish)
+        self._runtime.step()
+        return None
+
+    def _bring(self, launch: Launch, written: Written, epoch: int, seconds: float) -> Published:
+        began = self._runtime.clock.now()
+        written = self._runtime.warehouse.bring(launch, written)
+        seconds += (self._runtime.clock.now() - began) / 1000
+        with self._runtime.lock:
+            while self._runtime.leads_as(epoch) and _awaited(self._runtime.state, launch.run):
+                self._runtime.changed.wait(PATIENCE)
+                self.record_ended()
+        return self._publish(launch, written, epoch, seconds)
+
+    def _publish(self, launch: Launch, written: Written, epoch: int, seconds: float) -> Published:
+        run, began = launch.run, self._runtime.clock.now()
+        with self._runtime.lock:
+            self._confirm(launch, epoch)
+            self._publishing.add(run.version)
+        replaced = self._runtime.warehouse.publish(launch, written)
+        now = self._runtime.clock.now()
+        try:
+            self._runtime.store.discard(run.view, replaced.locations, now)
+        except HeadwaterError as error:
+            log.warning("the superseded files of %s are removed later, as orphans: %s", run.view, error)
+        made = tuple(evolve(each, unchanged=each.slice in replaced.unchanged) for each in written.made)
+        return Published(now, run.version, run.view, made, written.removed, seconds + (now - began) / 1000)
+
+    def _confirm(self, launch: Launch, epoch: int) -> None:
+        """Raises:
+        LeaseLost: another engine acts now.
+        RefreshCancelled: the run is not wanted any more.
+        """
+        run = launch.run
+        with self._runtime.lock:
+            if not self._runtime.leads_as(epoch, again=True):
+                raise LeaseLost("another engine took over this store while it was computed")
+            if not _is_running(self._runtime.state, run):
+                raise RefreshCancelled(
+                    f"{run.view} was dropped, renamed or redefined while it was computed, or what it read was not "
+                    "published"
+                )
+            if self._runtime.state.running[run.view].preempted:
+                raise RefreshCancelled(f"a change came for what was computed of {run.view}; both run together now")
+
+
+def _is_running(state: State, run: Run) -> bool:
+    known = state.running.get(run.view)
+    return known is not None and known.version == run.version
+
+
+def _awaited(state: State, run: Run) -> bool:
+    """Whether a run is on one that is not published yet."""
+    return any(other.version in run.on for other in state.running.values())
+
+
+def _is_over(event: Published | Failed) -> bool:
+    return isinstance(event, Failed) and event.cancelled

@@ -1,0 +1,102 @@
+"""Runs that read what others made before it is published: with real threads, a real store, and a world that waits."""
+
+from __future__ import annotations
+
+from threading import Event
+
+import pytest
+from cases import A1, A2, view
+from reference import recomputed
+from test_runtime import Bench, until
+
+from headwater.model.error import RefreshFailed
+from headwater.model.event import Failed, Prepared, Published, Started
+
+V, W, X = view("v", "a", "t"), view("w", "a", "v"), view("x", "", "w")
+
+
+@pytest.fixture
+def bench(tmp_path):
+    made = Bench(tmp_path / "store.db")
+    yield made
+    for each in made.engines:
+        each.close()
+
+
+@pytest.fixture
+def engine(bench):
+    """An engine that keeps what ``v`` makes, on a graph ``t -> v -> w -> x`` that is up to date."""
+    made = bench.engine("one", tracks=2)
+    bench.declare(made, V, W, X)
+    bench.drain(made)
+    made.keeps = lambda state, chosen: chosen.view == "v"
+    return made
+
+
+def published(bench) -> list[str]:
+    return [event.view for event in bench.of(Published)][3:]
+
+
+def test_readers_run_while_what_they_read_is_brought_to_the_warehouse(bench, engine):
+    arrived, going = bench.hold("bring")
+    seen = bench.world.read("x")
+    bench.write(engine, A1, 5)
+    engine.step()
+    assert arrived.wait(20)
+    until(lambda: (engine.step(), len(bench.of(Prepared)) == 3)[1])
+    assert bench.world.read("x") == seen and published(bench) == []
+    assert [run.prepared for run in engine.state.running.values()] == [True] * 3
+    going.set()
+    bench.drain(engine)
+    assert published(bench) == ["v", "w", "x"]
+    assert bench.world.at_hand == {}
+
+
+def test_what_was_read_and_not_published_takes_its_readers_along(bench, engine):
+    going = Event()
+
+    def full(step, launch):
+        if step == "bring" and not going.is_set():
+            assert going.wait(20)
+            raise RefreshFailed("there is no space left")
+
+    bench.world.pause = full
+    bench.write(engine, A1, 5)
+    until(lambda: (engine.step(), len(bench.of(Prepared)) == 3)[1])
+    going.set()
+    until(lambda: (engine.step(), bench.of(Failed) and not engine._runner.mine)[1])
+    assert published(bench) == []
+    assert {event.view for event in bench.of(Failed)} == {"v", "w", "x"}
+    assert [event.view for event in bench.of(Failed) if not event.cancelled] == ["v"]
+    bench.clock.at += 600_000
+    bench.drain(engine)
+    assert bench.world.read("x") == recomputed(X, bench.world.content)
+    assert bench.world.at_hand == {}
+
+
+def test_an_engine_that_takes_over_starts_anew(bench, engine):
+    arrived, going = bench.hold("bring")
+    bench.write(engine, A1, 5)
+    engine.step()
+    assert arrived.wait(20)
+    until(lambda: (engine.step(), len(bench.of(Prepared)) == 3)[1])
+    bench.clock.at += 60_000
+    other = bench.engine("two")
+    other.step()
+    bench.world.pause = lambda step, launch: None
+    going.set()
+    until(lambda: not engine._runner.mine)
+    bench.drain(other)
+    assert published(bench) == ["v", "w", "x"]
+    assert len({event.version for event in bench.of(Started)}) == 9
+
+
+def test_nothing_is_prepared_that_may_prove_to_be_unchanged(bench, engine):
+    """Its readers wait for the publication, which tells whether they have to run."""
+    bench.write(engine, A2, 7)
+    bench.drain(engine)
+    before, prepared = len(bench.of(Started)), len(bench.of(Prepared))
+    bench.write(engine, A2, 7)
+    bench.drain(engine)
+    assert [event.view for event in bench.of(Started)[before:]] == ["v"]
+    assert len(bench.of(Prepared)) == prepared + 1
