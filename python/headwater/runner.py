@@ -68,9 +68,7 @@ class Runner:
         nothing with another one ended all the same, which history tells."""
         while self._ended:
             run, event = self._ended[0]
-            self._runtime.record(
-                lambda state, _, run=run, event=event: event if _is_over(event) or _is_running(state, run) else None
-            )
+            self._record(run, event)
             del self._ended[0]
         for version in self._readable - wanted_of(self._runtime.state) - self.mine:
             self._readable.discard(version)
@@ -132,7 +130,7 @@ class Runner:
             return self._bring(launch, written, epoch, seconds)
 
         with self._runtime.lock:  # so that what will be on this run comes after it
-            self._runtime.record(lambda state, _: prepared if _is_running(state, run) else None)
+            self._record(run, prepared)
             self._prepared.add(run.version)
             self._publisher.submit(self._carry_out, launch, epoch, publish)
         self._runtime.step()
@@ -162,6 +160,14 @@ class Runner:
         made = tuple(evolve(each, unchanged=each.slice in replaced.unchanged) for each in written.made)
         return Published(now, run.version, run.view, made, written.removed, seconds + (now - began) / 1000)
 
+    def _record(self, run: Run, event: Prepared | Published | Failed) -> None:
+        """Journals what became of a run. Its readers are told of the partitions that it made as they see them, by
+        their computed columns."""
+        made = [] if isinstance(event, Failed) else [*(each.slice for each in event.made), *event.removed]
+        self._runtime.change(
+            run.view, made, lambda state, _: event if _is_over(event) or _is_running(state, run) else None
+        )
+
     def _confirm(self, launch: Launch, epoch: int) -> None:
         """Raises:
         LeaseLost: another engine acts now.
@@ -190,5 +196,5 @@ def _awaited(state: State, run: Run) -> bool:
     return any(other.version in run.on for other in state.running.values())
 
 
-def _is_over(event: Published | Failed) -> bool:
+def _is_over(event: Prepared | Published | Failed) -> bool:
     return isinstance(event, Failed) and event.cancelled

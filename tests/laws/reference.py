@@ -460,6 +460,7 @@ class Machine:
             self.watch(self, "wrote")
         elif not flight.told and (launch.run.kept or launch.run.on):
             flight.told, done = True, flight.written
+            self.evaluate(launch.run.view, [*(each.slice for each in done.made), *done.removed])
             self.record(lambda _: Prepared(self.now, launch.run.version, launch.run.view, done.made, done.removed, 0.1))
         elif launch.run.kept and flight.to_copy:
             flight.to_copy -= 1
@@ -472,6 +473,7 @@ class Machine:
         else:
             del self.flights[launch.run.view]
             done = flight.written
+            self.evaluate(launch.run.view, [*(each.slice for each in done.made), *done.removed])
             made = tuple(evolve(each, unchanged=each.slice in flight.unchanged) for each in done.made)
             self.record(lambda _: Published(self.now, launch.run.version, launch.run.view, made, done.removed, 0.1))
         return None

@@ -13,7 +13,7 @@ from headwater.engine.coverage import Reach, cover_each, cover_with_news, togeth
 from headwater.engine.hold import learned
 from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
-from headwater.engine.succession import inherited, precedes
+from headwater.engine.succession import inherited, preceded
 from headwater.model.action import Action, Launch
 from headwater.model.event import Failed, Prepared, Published, Started
 from headwater.model.partition import Region, Slice, simplified
@@ -130,10 +130,10 @@ def _tell(state: State, reader: str, source: str, changed: list[tuple[Slice, fro
 def _tell_following(state: State, view: ViewState, changed: list[tuple[Slice, frozenset[Version]]]) -> None:
     """Lets later partitions of a view know which changes did reach those that they read."""
     reached = [
-        (each, origins)
+        (part, origins)
         for each in view.pending
         for earlier, origins in changed
-        if precedes(view.definition, earlier, each)
+        for part in preceded(view.definition, earlier, each)
     ]
     queue.tell(state, view.definition.view, reached)
 

@@ -42,12 +42,15 @@ def is_dated(definition: Definition, each: Slice) -> bool:
     return time(definition)[0] in each.columns
 
 
-def precedes(definition: Definition, earlier: Slice, later: Slice) -> bool:
-    """Whether a slice of a view reads another one."""
-    chains = [_Chain(definition, occurrence) for occurrence in definition.earlier]
-    for each in chains:
-        each.add(earlier)
-    return any(each.reaches(later) for each in chains)
+def preceded(definition: Definition, earlier: Slice, later: Slice) -> tuple[Slice, ...]:
+    """The parts of a slice of a view that read another one: those that agree with it in what is taken over."""
+    found = []
+    for occurrence in definition.earlier:
+        chain = _Chain(definition, occurrence)
+        chain.add(earlier)
+        if chain.reaches(later):
+            found.append(later.meet(earlier.keep(_taken_over(occurrence))))
+    return simplified(found)
 
 
 def following(state: State, name: str, slices: Collection[Slice]) -> tuple[Slice, ...]:
@@ -110,7 +113,7 @@ def inherited(state: State, name: str, slices: Iterable[Slice]) -> Iterator[tupl
     new = [each for each in slices if (last := record.get(each)) is None or last.fingerprint is None]
     for _, each in _dated(view.definition, new):
         unresolved = [*view.pending.items(), *(run.needs if run is not None else ())]
-        before = [origins for earlier, origins in unresolved if precedes(view.definition, earlier, each)]
+        before = [origins for earlier, origins in unresolved if preceded(view.definition, earlier, each)]
         yield each, ORIGINS.union(*before)
 
 
