@@ -50,11 +50,13 @@ class Store(Protocol):
 
 @frozen
 class Written:
-    """What a run computed, before anybody can see it. ``handle`` is the warehouse's own."""
+    """What a run computed, ``size`` bytes if that is known, before anybody can see it. ``handle`` is the warehouse's
+    own."""
 
     made: tuple[Made, ...]
     removed: tuple[Slice, ...]
     handle: Any = None
+    size: int = 0
 
 
 @frozen

@@ -120,7 +120,9 @@ class Runner:
                 self._readable.add(run.version)
         written = self._runtime.warehouse.compute(launch)
         seconds = (self._runtime.clock.now() - began) / 1000
-        if not (run.kept or run.on):
+        with self._runtime.lock:
+            alone = not (run.kept or _awaited(self._runtime.state, run))
+        if alone:
             return self._publish(launch, written, epoch, seconds)
         self._confirm(launch, epoch)
         now = self._runtime.clock.now()
@@ -158,7 +160,8 @@ class Runner:
         except HeadwaterError as error:
             log.warning("the superseded files of %s are removed later, as orphans: %s", run.view, error)
         made = tuple(evolve(each, unchanged=each.slice in replaced.unchanged) for each in written.made)
-        return Published(now, run.version, run.view, made, written.removed, seconds + (now - began) / 1000)
+        seconds += (now - began) / 1000
+        return Published(now, run.version, run.view, made, written.removed, seconds, written.size)
 
     def _record(self, run: Run, event: Prepared | Published | Failed) -> None:
         """Journals what became of a run. Its readers are told of the partitions that it made as they see them, by

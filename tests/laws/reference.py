@@ -213,7 +213,7 @@ class World:
         for source in read_by(launch.definition):
             tables[source] = self.read(source)
             for made, written in [self.at_hand[version] for version in launch.run.on]:
-                if made.run.view == source:
+                if made.run.view == source and made.run.version > self.newest.get(source, 0):
                     tables[source] = self.with_written(made, written, tables[source])
             self.pause("read", launch)
         written = self.written(launch, tables)
@@ -385,7 +385,7 @@ class Machine:
         to read the table.
         """
         record = self.state.tables.get(table)
-        if table in self.state.views and (table in self.state.running or record is None or record.highest == 0):
+        if table in self.state.running or self.unfilled(table):
             return
         found = self.world.found(table)
         changed = differences(record, found) + revisited(record, found, (), named)
@@ -394,6 +394,11 @@ class Machine:
             self.record(
                 lambda version: Changed(self.now, version, table, changed, "", 1, "was written", record is None, before)
             )
+
+    def unfilled(self, table: str) -> bool:
+        """Whether a table is a view that was never published, as far as is recorded: what it holds is nobody's."""
+        record = self.state.tables.get(table)
+        return table in self.state.views and (record is None or record.highest == 0)
 
     def unseen(self, table: str) -> bool:
         """Whether what readers of a table see is not what is recorded of it."""
@@ -433,7 +438,7 @@ class Machine:
         """What a run reads of a source: what readers see, or what a run that it is on made of it."""
         content, made = self.world.read(source), self.flights.get(source)
         if made is None or made.launch.run.version not in flight.launch.run.on or made.visible:
-            return content
+            return content  # what is kept of one that was published is the same
         assert made.written is not None, "a run is on one that made nothing"
         return self.world.with_written(made.launch, made.written, content)
 
@@ -458,7 +463,7 @@ class Machine:
         elif flight.written is None:
             flight.written = self.world.written(launch, flight.read)
             self.watch(self, "wrote")
-        elif not flight.told and (launch.run.kept or launch.run.on):
+        elif not flight.told and (launch.run.kept or self.unpublished(flight)):
             flight.told, done = True, flight.written
             self.evaluate(launch.run.view, [*(each.slice for each in done.made), *done.removed])
             self.record(lambda _: Prepared(self.now, launch.run.version, launch.run.view, done.made, done.removed, 0.1))
@@ -520,7 +525,7 @@ class Machine:
             for table in sorted(self.world.content):
                 self.look(table)
             self.drain()
-            if not any(self.unseen(table) for table in self.world.content):
+            if not any(self.unseen(table) for table in self.world.content if not self.unfilled(table)):
                 return
         raise AssertionError("changes never end")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cases import A1, A2, change, end, machine, sound, start, view
+from strategies import rename
 
 from headwater.engine.choose import ready, unneeded
 from headwater.engine.history import REFRESHES, refreshes
@@ -87,3 +88,16 @@ def test_what_was_written_into_a_view_past_headwater_is_no_base_for_comparison()
     made.drain()
     assert ("w", A1) in refreshed(made, 0)
     sound(made)
+
+
+def test_what_need_not_run_is_renamed_with_its_view():
+    """Under the old name it would be completed again and again: an event about a view that is not there changes
+    nothing."""
+    made = machine({"t": "a"}, *CHAIN[:2])
+    change(made, "t", A1, 1)
+    made.now += SETTLE
+    assert start(made, "v")
+    end(made, "v")
+    assert [each.view for each in unneeded(made.state)] == ["w"]
+    rename(made, "w", "z")
+    assert [each.view for each in unneeded(made.state)] == ["z"]

@@ -25,7 +25,7 @@ from headwater.spark.engine import Engine
 from headwater.spark.observer import Hint, Observer
 from headwater.spark.shim import Shim
 from headwater.spark.statements import Statements
-from headwater.spark.warehouse import Files, SparkWarehouse, _part
+from headwater.spark.warehouse import Files, SparkWarehouse, _part, counts
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol"
 MARCH, FEBRUARY = Slice.of({"month": "1996-03-01"}), Slice.of({"month": "1996-02-01"})
@@ -364,7 +364,7 @@ class Warehouse(SparkWarehouse):
         super().__init__(None, shim, Recorder(of=lambda _definition: None))
 
     def wrote(self, launch: Launch, sums: list[dict]):
-        return self._written(launch, "place", sums)
+        return self._written(launch, "place", counts(sums, launch.definition.partitioned_by))
 
 
 def launch(partitioned: bool, existing=()) -> Launch:
@@ -456,7 +456,7 @@ def publish(answer):
     warehouse = Warehouse(Recorder(publish=lambda sent: answer if sent == shaped else None))
     march, null = (part["location"] for part in request["partitions"])
     places = {march: MARCH, null: Slice.of(month=None)}
-    return warehouse.publish(launch(True), Written((), (), Recorder(request=request, places=places)))
+    return warehouse.publish(launch(True), Written((), (), Recorder(request=request, places=places), 0))
 
 
 def test_what_was_superseded_is_left_for_later():

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
-from headwater.engine.coverage import prepared_by, upstream
+from headwater.engine.coverage import prepared_by, upstream, wanted_of
 from headwater.engine.hold import wave
 from headwater.engine.policy import PREEMPTED, Overrun, overrun
 from headwater.engine.reached import Changes, Reached
@@ -117,7 +117,7 @@ def tell(state: State, name: str, reached: Changes) -> None:
 
 def start(state: State, event: Started) -> Run:
     """Takes what a run is for out of what is pending."""
-    pending = state.views[event.view].pending
+    pending, on = state.views[event.view].pending, _at_hand(state, event.view)
     needs = tuple((each, frozenset(origins)) for each, origins in event.needs)
     for each, carried in needs:
         known = pending.pop(each, NONE)
@@ -125,7 +125,6 @@ def start(state: State, event: Started) -> Run:
             state.carried[origin] += 1
         if known - carried:
             pending[each] = known - carried
-    sources = state.views[event.view].definition.sources
     run = Run(
         event.version,
         event.view,
@@ -136,12 +135,20 @@ def start(state: State, event: Started) -> Run:
         event.mode,
         event.reason,
         kept=event.kept,
-        on=frozenset(made.version for each in sources if (made := prepared_by(state, each)) is not None),
+        on=on,
     )
     state.running[event.view] = run
     state.views[event.view].overran = None
     touch(state, event.view)
     return run
+
+
+def _at_hand(state: State, name: str) -> frozenset[Version]:
+    """The runs whose output a view reads where they left it: what is not published yet, and what is kept."""
+    wanted = wanted_of(state) if state.kept else NONE
+    state.kept = {view: run for view, run in state.kept.items() if run.version in wanted}
+    found = (prepared_by(state, each) or state.kept.get(each) for each in state.views[name].definition.sources)
+    return frozenset(run.version for run in found if run is not None)
 
 
 def take_along(state: State, run: Run, taken: Sequence[Slice], origin: Version) -> None:

@@ -19,6 +19,9 @@ from headwater.model.event import Failed, Prepared, Published, Started
 from headwater.model.partition import Region, Slice, simplified
 from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Version, ViewState
 
+FORGETTING = 0.5
+"""The weight of the newest size in the mean, so that a view that grew is noticed soon."""
+
 
 def originate(state: State, origin: Origin, itself: Reach) -> None:
     """Records a change of a table with a request for every slice it covers, and for ``itself``; it is news for
@@ -46,13 +49,23 @@ def _inherit(state: State, name: str, slices: Iterable[Slice]) -> None:
 
 def started(state: State, event: Started) -> Action:
     run, view = queue.start(state, event), state.views[event.view]
-    asked, columns = Region(event.slices), frozenset(view.definition.partitioned_by)
-    existing = {
+    existing = _existing(state, event.view, event.slices)
+    return Launch(run, view.definition, existing, expected_size(state, event.view, event.slices))
+
+
+def expected_size(state: State, name: str, slices: Iterable[Slice]) -> int:
+    """How many bytes a run of a view writes for these slices, by what its partitions took lately; 0 if nobody knows."""
+    slices = tuple(slices)
+    return round(state.views[name].size * max(len(_existing(state, name, slices)), len(slices)))
+
+
+def _existing(state: State, name: str, slices: Iterable[Slice]) -> dict[Slice, PartitionRecord]:
+    asked, columns = Region(slices), frozenset(state.views[name].definition.partitioned_by)
+    return {
         each: record
-        for each, record in state.tables[event.view].partitions.items()
+        for each, record in state.tables[name].partitions.items()
         if record.fingerprint is not None and each.columns == columns and asked.covers(each)
     }
-    return Launch(run, view.definition, existing)
 
 
 def prepared(state: State, view: ViewState, event: Prepared) -> None:
@@ -61,6 +74,8 @@ def prepared(state: State, view: ViewState, event: Prepared) -> None:
     run = state.running.get(event.view)
     if run is None or run.version != event.version or view.released or view.status is not Status.ACTIVE:
         return
+    if any(state.origins[origin].definition for _, origins in run.needs for origin in origins):
+        return  # it may have other columns than what is published
     record = state.tables[event.view].partitions if event.view in state.tables else {}
     if any(each.content and (old := record.get(each.slice)) and old.content == each.content for each in event.made):
         return
@@ -91,6 +106,9 @@ def published(state: State, view: ViewState, event: Published) -> None:
     view.failures, view.retry_at, view.preempted = 0, 0, 0
     view.overran = (event.version, state.highest)
     view.refreshed_at, view.took = event.at, learned(view.took, event.seconds)
+    if event.made and event.size:
+        size = event.size / len(event.made)
+        view.size = view.size + FORGETTING * (size - view.size) if view.size else size
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, ""
     if view.released:

@@ -226,7 +226,7 @@ def _reconsider(state: State, name: str) -> None:
 def _rewire(state: State) -> None:
     sources = {name: view.definition.sources for name, view in state.views.items()}
     state.order, state.readers = graph.order(sources), graph.readers(sources)
-    state.stale |= state.views.keys() | state.free.keys()
+    state.stale |= state.views.keys() | state.free.keys() | state.idle.keys()
     state.plans.clear()
     state.slack.clear()
     state.learned = True

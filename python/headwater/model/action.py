@@ -16,12 +16,14 @@ class Launch:
     """Compute and publish a run; answer with ``Published`` or ``Failed``.
 
     ``existing`` are the view's partitions in the run's slices, with the record of each: those that the
-    run does not make again have become empty, and one that comes out as its record says is unchanged.
+    run does not make again have become empty, and one that comes out as its record says is unchanged. ``size`` is how
+    many bytes it will write, by what was written lately; 0 if nobody knows.
     """
 
     run: Run
     definition: Definition
     existing: Mapping[Slice, PartitionRecord]
+    size: int = 0
 
 
 @frozen

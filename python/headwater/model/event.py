@@ -160,7 +160,8 @@ class Prepared:
 
 @frozen
 class Published:
-    """A run's partitions are what readers see now; ``removed`` ones have become empty."""
+    """A run's partitions are what readers see now; ``removed`` ones have become empty. They take ``size`` bytes;
+    0 where nobody knows."""
 
     at: int
     version: int
@@ -168,6 +169,7 @@ class Published:
     made: tuple[Made, ...]
     removed: tuple[Slice, ...]
     seconds: float
+    size: int = 0
 
 
 @frozen

@@ -84,7 +84,7 @@ class Run:
         preempted: it is to be cancelled: a change came for what it computes, and its view wants both in one run.
         kept: what it makes is kept close at hand for its readers.
         prepared: all of it is computed, and other runs may read it before it is published.
-        on: the runs of which it reads what they made. It is published after them, or not at all.
+        on: the runs of which it reads what they made, where they left it. It is published after them, or not at all.
     """
 
     version: Version
@@ -122,6 +122,7 @@ class ViewState:
         failures: consecutive failed runs.
         retry_at: no run before this time.
         took: how long its runs take; ``None`` before the first.
+        size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
         preempted: how many runs in a row were preempted.
         overran: the last run that was published, and the highest version at its end: the changes between came
             while it ran. ``None`` once another run started.
@@ -137,6 +138,7 @@ class ViewState:
     retry_at: int = 0
     refreshed_at: int | None = None
     took: Took | None = None
+    size: float = 0
     preempted: int = 0
     overran: tuple[Version, Version] | None = None
 

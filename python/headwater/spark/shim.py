@@ -58,6 +58,14 @@ class Shim:
         """Makes a directory, and those above it."""
         self._package.Files.make(self._session._jsparkSession, path)
 
+    def copy(self, source: str, target: str) -> None:
+        """Copies the files below a directory to below another one."""
+        self._package.Files.copy(self._session._jsparkSession, source, target)
+
+    def size(self, root: str) -> int:
+        """Bytes in the files below a directory."""
+        return self._package.Files.size(self._session._jsparkSession, root)
+
     def delete(self, root: str, paths: Sequence[str]) -> None:
         self._package.Files.delete(self._session._jsparkSession, root, json.dumps(list(paths)))
 

@@ -25,6 +25,14 @@ def string(value: Value) -> str:
     return f"'{escaped}'"
 
 
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+def spec(each: Slice) -> dict[str, str]:
+    """A partition as the catalog knows it."""
+    return {column: NULL_PARTITION if value is None else value for column, value in each.bound}
+
+
 def typed(value: Value, type_: str) -> str:
     return f"CAST({string(value)} AS {type_})"
 

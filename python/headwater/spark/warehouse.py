@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from attrs import frozen
+from attrs import evolve, frozen
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,12 +21,14 @@ from headwater.model.action import Launch
 from headwater.model.error import DriverGone, LeaseLost, RefreshCancelled, RefreshFailed
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Slice, Value
-from headwater.model.state import PartitionRecord, Run
+from headwater.model.state import PartitionRecord, Run, Version
 from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
+from headwater.spark.overlay import PROPERTY, Output, Overlays
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim, is_gone
+from headwater.spark.volume import Volume
 
 log = logging.getLogger("headwater")
 
@@ -39,17 +42,18 @@ UNWRITABLE = {
 }
 UNREAD = re.compile(r"FAILED_READ_FILE\..*?reading file (?P<file>\S+?)\.?\s", re.DOTALL)
 """How Spark says that it could not read a file, whose path it encodes as in a URL."""
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-NOTHING = {"rows": 0, "content": "0" * 32}
-"""What is summed up of no rows."""
+NOTHING = Made(WHOLE, 0, "", "0" * 32)
+"""What is counted and summed up of no rows."""
 
 
 @frozen
 class Files:
-    """What a run wrote: a publication request for the shim, and which partition lies where."""
+    """What a run wrote: a publication request for the shim, which partition lies where, and the place where it is
+    ``kept`` as long as it is not in the warehouse."""
 
     request: dict
     places: Mapping[str, Slice]
+    kept: str = ""
 
 
 class SparkWarehouse:
@@ -62,8 +66,9 @@ class SparkWarehouse:
         reshaped: called when a view was published with other columns, before its readers can run.
     """
 
-    def __init__(self, base: SparkSession, shim: Shim, sessions: Sessions) -> None:
-        self._base, self._shim, self._sessions = base, shim, sessions
+    def __init__(self, base: SparkSession, shim: Shim, sessions: Sessions, volume: Volume | None = None) -> None:
+        self._base, self._shim, self._sessions, self._volume = base, shim, sessions, volume
+        self._overlays = Overlays()
         self.reading: Callable[[Run, Definition, bool], None] = lambda run, definition, before: None
         self.reshaped: Callable[[str], None] = lambda view: None
 
@@ -77,9 +82,27 @@ class SparkWarehouse:
             if not session.catalog.tableExists(sql.quoted(definition.view)):
                 catalog.create(session, definition)
             self.reading(run, definition, True)
-            written = self._write(launch, self._frame(session, definition, run))
+            with self._overlaid(context, run, definition):
+                written = self._made(launch, session)
             self.reading(run, definition, False)
+        if run.kept or run.on:
+            places = {each: place for place, each in written.handle.places.items()}
+            self._overlays.add(run.view, Output.of(run, launch.existing, places))
+        return written
+
+    def bring(self, launch: Launch, written: Written) -> Written:
+        files = written.handle
+        if not files.kept:
             return written
+        with self._translating(launch.run):
+            place = _place(launch)
+            self._shim.copy(files.kept, place)
+            return self._written(launch, place, {each.slice: each for each in written.made})
+
+    def release(self, version: Version) -> None:
+        self._overlays.remove(version)
+        if self._volume is not None:
+            self._volume.remove(version)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         with self._translating(launch.run):
@@ -172,43 +195,75 @@ class SparkWarehouse:
             frame = frame.where(sql.predicate(run.slices, types))
         return frame
 
-    def _write(self, launch: Launch, frame: DataFrame) -> Written:
+    @contextlib.contextmanager
+    def _overlaid(self, context: SparkContext, run: Run, definition: Definition) -> Iterator[None]:
+        """Lets queries of this thread read what other runs made, where they left it."""
+        told = self._overlays.told(run, definition.sources)
+        context.setLocalProperty(PROPERTY, told or "")
+        try:
+            yield
+        finally:
+            context.setLocalProperty(PROPERTY, "")
+
+    def _made(self, launch: Launch, session: SparkSession) -> Written:
+        """What a run makes, in the volume if it is to be kept and fits there."""
         run, definition = launch.run, launch.definition
-        columns = definition.partitioned_by
-        # Spark takes a directory whose own name is hidden for one to ignore, hence the level below.
-        place = f"{definition.root}/.v{run.version}/data"
+        if run.kept and self._volume is not None and self._volume.reserve(run.version, launch.size):
+            place = self._volume.place(run.version)
+            try:
+                with self._volume.watched(run.version, lambda: self.cancel(run.view)):
+                    return self._write(launch, self._frame(session, definition, run), place)
+            except RefreshFailed as error:
+                self._volume.remove(run.version)
+                log.warning("%s: %s; it is written to the warehouse", run.view, error)
+        return self._write(launch, self._frame(session, definition, run), _place(launch))
+
+    def _write(self, launch: Launch, frame: DataFrame, place: str) -> Written:
+        definition, columns = launch.definition, launch.definition.partitioned_by
         if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
         counted, sums = self._shim.counted(frame, columns, cuts_off(definition))
         writer = counted.write.format(definition.format).mode("overwrite")
         (writer.partitionBy(*columns) if columns else writer).save(place)
-        return self._written(launch, place, sums())
+        return self._written(launch, place, counts(sums(), columns))
 
-    def _written(self, launch: Launch, place: str, sums: Sequence[Mapping[str, Any]]) -> Written:
+    def _written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
+        """What lies at a place, of which rows and sums are known."""
         run, definition = launch.run, launch.definition
         columns = definition.partitioned_by
         files = {_slice(each, columns): each for each in self._shim.written(place, len(columns))}
-        counts = {_slice(each, columns): each for each in sums}
-        if not columns:
-            counts.setdefault(WHOLE, NOTHING)  # it has a file without rows
-        rows = {each: counts[each]["rows"] for each in files}
-        made = tuple(
-            Made(each, rows[each], file["fingerprint"], counts[each]["content"]) for each, file in files.items()
-        )
+        made = tuple(evolve(known[each], fingerprint=file["fingerprint"]) for each, file in files.items())
         removed = tuple(each for each in launch.existing if each not in files)
         request: dict[str, Any] = {"table": run.view, "version": run.version}
         parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
         if columns:
-            specs = [{"spec": _spec(each.slice), **part} for each, part in zip(made, parts, strict=True)]
-            request |= {"partitions": specs, "removed": [_spec(each) for each in removed]}
+            specs = [{"spec": sql.spec(each.slice), **part} for each, part in zip(made, parts, strict=True)]
+            request |= {"partitions": specs, "removed": [sql.spec(each) for each in removed]}
         else:
             request |= parts[0]
-        return Written(made, removed, Files(request, {file["location"]: each for each, file in files.items()}))
+        kept = "" if place == _place(launch) else place
+        places = {file["location"]: each for each, file in files.items()}
+        return Written(made, removed, Files(request, places, kept), sum(file["bytes"] for file in files.values()))
 
 
 def group(run: Run) -> str:
     """The job group of a run's Spark jobs; ``cancelJobGroup`` of it cancels the refresh."""
     return f"headwater {run.view}"
+
+
+def counts(sums: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[Slice, Made]:
+    """Rows and sums of each partition, as they were counted while it was written."""
+    found = {} if columns else {WHOLE: NOTHING}  # without rows it has a file all the same
+    for each in sums:
+        made = _slice(each, columns)
+        found[made] = Made(made, each["rows"], "", each["content"])
+    return found
+
+
+def _place(launch: Launch) -> str:
+    """Where in the warehouse a run's output lies. Spark takes a directory whose own name is hidden for one to ignore,
+    hence the level below."""
+    return f"{launch.definition.root}/.v{launch.run.version}/data"
 
 
 def _slice(entry: Mapping[str, Any], columns: Sequence[str]) -> Slice:
@@ -222,10 +277,6 @@ def _part(made: Made, file: Mapping[str, Any], known: PartitionRecord | None) ->
     if known is not None and made.content and (made.content, made.rows) == (known.content, known.rows):
         part["was"] = known.fingerprint
     return part
-
-
-def _spec(each: Slice) -> dict[str, str]:
-    return {column: NULL_PARTITION if value is None else value for column, value in each.bound}
 
 
 def _parent(path: str) -> str:

@@ -6,7 +6,7 @@ import java.security.MessageDigest
 import scala.collection.parallel.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.fs.{FileStatus, FileUtil, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathName
 import org.apache.spark.sql.headwater.Access
@@ -104,6 +104,25 @@ object Files {
           .foreach(parent => fs.delete(parent, false))
       case other => throw new IllegalArgumentException(s"not a path: $other")
     }
+  }
+
+  /** Copies the files below a directory, as bytes, to where another one of the same shape is made of them. */
+  def copy(session: SparkSession, from: String, to: String): Unit = {
+    val conf = Access.classic(session).sessionState.newHadoopConf()
+    val (source, target) = (new Path(from), new Path(to))
+    val fs = target.getFileSystem(conf)
+    data(conf, source).foreach { case (name, file) =>
+      val place = new Path(target, name)
+      fs.mkdirs(place.getParent)
+      FileUtil.copy(source.getFileSystem(conf), file.getPath, fs, place, false, true, conf)
+    }
+  }
+
+  /** Bytes in the files below a directory, whatever their names; a file that goes meanwhile is none. */
+  def size(session: SparkSession, root: String): Long = {
+    val path = new Path(root)
+    try path.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).getContentSummary(path).getLength
+    catch { case _: java.io.FileNotFoundException => 0 }
   }
 
   /** Names of the entries directly below a directory; empty when it does not exist. */

@@ -11,6 +11,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectParser((_, spark) => new StatementParser(spark))
     extensions.injectPostHocResolutionRule(session => TakeOverCreate(session))
     extensions.injectResolutionRule(session => PublishedRelation(session))
+    extensions.injectResolutionRule(session => Overlay(session))
     extensions.injectCheckRule(session => DirectWriteGuard(session))
     extensions.injectColumnar(session => WaitForViews(session))
     extensions.injectPlannerStrategy(session => TalliedStrategy(session))

@@ -1,0 +1,72 @@
+package io.headwater.spark
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.headwater.Access
+import org.json4s._
+import org.json4s.jackson.JsonMethods.parse
+
+/**
+ * Lets a refresh read what other refreshes of its run made before that is published, or from a copy
+ * that is closer at hand.
+ *
+ * The engine says so in a local property of the thread that analyses the query, [[Overlay.Property]]:
+ * `{"database.view": {"whole": bool, "without": [spec], "with": [{"spec", "location"}]}}`. A view's relation then
+ * lists what is published, but for the partitions `without` (all, if `whole`), and those `with` others.
+ */
+case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
+  import Overlay._
+
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    Option(session.sparkContext.getLocalProperty(Property)).filter(_.nonEmpty) match {
+      case None => plan
+      case Some(json) =>
+        val overlays = parse(json)
+        Access.rewrite(plan) {
+          case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(view), false, _)
+              if Views.is(view) && !files.location.isInstanceOf[OverlaidFiles] =>
+            overlays \ view.identifier.unquotedString.stripPrefix("spark_catalog.") match {
+              case overlay: JObject =>
+                relation.copy(relation = files.copy(location = listing(view, overlay))(files.sparkSession))
+              case _ => relation
+            }
+        }
+    }
+
+  private def listing(view: CatalogTable, overlay: JObject): FileIndex = {
+    val classic = Access.classic(session)
+    val own = (overlay \ "with").asInstanceOf[JArray].arr.map { each =>
+      val storage = CatalogStorageFormat.empty.copy(locationUri = Some(new Path((each \ "location").values.toString).toUri))
+      CatalogTablePartition(spec(each \ "spec"), storage)
+    }
+    if (view.partitionColumnNames.isEmpty)
+      new OverlaidFiles(classic, own.map(partition => new Path(partition.location)), None)
+    else {
+      val gone = (overlay \ "without").asInstanceOf[JArray].arr.map(spec).toSet
+      val published =
+        if (overlay \ "whole" == JBool(true)) Nil
+        else classic.sessionState.catalog.listPartitions(view.identifier).filterNot(each => gone.contains(each.spec))
+      val zone = classic.sessionState.conf.sessionLocalTimeZone
+      val partitions = (published ++ own).map { each =>
+        PartitionPath(each.toRow(view.partitionSchema, zone), new Path(each.location))
+      }
+      new OverlaidFiles(classic, partitions.map(_.path), Some(PartitionSpec(view.partitionSchema, partitions)))
+    }
+  }
+
+  private def spec(value: JValue): Map[String, String] =
+    value.asInstanceOf[JObject].obj.map { case (column, each) => column -> each.values.toString }.toMap
+}
+
+object Overlay {
+  val Property = "spark.headwater.overlay"
+}
+
+/** Files of a view that are not all where the catalog says. */
+class OverlaidFiles(
+    session: org.apache.spark.sql.classic.SparkSession, roots: Seq[Path], spec: Option[PartitionSpec])
+    extends InMemoryFileIndex(session, roots, Map.empty, None, userSpecifiedPartitionSpec = spec)

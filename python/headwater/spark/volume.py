@@ -1,0 +1,138 @@
+"""The fast volume: where outputs of a run lie for their readers before they are in the warehouse.
+
+A directory of this engine on a memory-backed file system that driver and executors share. An output is written there
+once, in its final format; its bytes are copied to the warehouse later. What may lie there at any moment is bounded:
+room is set aside before a run starts, and a run that needs more than was foreseen, and more than is left, is stopped
+and written to the warehouse instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from headwater.model.error import RefreshFailed
+from headwater.model.state import Version
+
+log = logging.getLogger("headwater")
+
+HEADROOM = 0.05
+"""The share of the limit that is left free: what a run writes between two looks, and while it is being stopped."""
+LOOK = 0.02
+"""Seconds between two looks at how much a run has written."""
+
+
+class Volume:
+    """What one engine may keep, and does.
+
+    Attributes:
+        limit: bytes that may lie there at any moment.
+        peak: the most bytes that were seen there.
+    """
+
+    def __init__(self, root: Path, limit: int) -> None:
+        self.limit, self.peak = limit, 0
+        self._lock = threading.Lock()
+        self._reserved: dict[Version, int] = {}
+        ours = root / f"headwater-{os.getuid()}"
+        ours.mkdir(mode=0o700, exist_ok=True)
+        _remove_left(ours)
+        self._directory = Path(tempfile.mkdtemp(prefix=f"{socket.gethostname()}-{os.getpid()}-", dir=ours))
+
+    @property
+    def free(self) -> int:
+        """Bytes that no run has set aside."""
+        with self._lock:
+            return int(self.limit * (1 - HEADROOM)) - sum(self._reserved.values())
+
+    def reserve(self, version: Version, size: int) -> bool:
+        """Sets room aside for a run; whether there is as much."""
+        with self._lock:
+            fits = sum(self._reserved.values()) + size <= self.limit * (1 - HEADROOM)
+            if fits:
+                self._reserved[version] = size
+            return fits
+
+    def place(self, version: Version) -> str:
+        """Where a run's output is written."""
+        return f"file:{self._directory}/v{version}/data"
+
+    @contextlib.contextmanager
+    def watched(self, version: Version, stop: Callable[[], object]) -> Iterator[None]:
+        """Calls ``stop`` when the volume is about to hold more than it may, while a run writes to it.
+
+        Raises:
+            RefreshFailed: it was stopped.
+        """
+        ended, full = threading.Event(), threading.Event()
+
+        def look() -> None:
+            while not ended.wait(LOOK):
+                if self._holds() > self.limit * (1 - HEADROOM):
+                    full.set()
+                    stop()
+
+        watching = threading.Thread(target=look, daemon=True, name="headwater-volume")
+        watching.start()
+        try:
+            yield
+        except Exception as error:
+            if full.is_set():
+                raise RefreshFailed(f"the output of run {version} did not fit into memory") from error
+            raise
+        finally:
+            ended.set()
+            watching.join()
+        with self._lock:
+            self._reserved[version] = _size(self._directory / f"v{version}")
+        self._holds()
+
+    def remove(self, version: Version) -> None:
+        """Removes a run's output."""
+        shutil.rmtree(self._directory / f"v{version}", ignore_errors=True)
+        with self._lock:
+            self._reserved.pop(version, None)
+
+    def close(self) -> None:
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _holds(self) -> int:
+        held = _size(self._directory)
+        self.peak = max(self.peak, held)
+        return held
+
+
+def _size(directory: Path) -> int:
+    """Bytes in the files below a directory; one that goes meanwhile has none."""
+    total = 0
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += os.stat(os.path.join(folder, name)).st_size
+    return total
+
+
+def _remove_left(ours: Path) -> None:
+    """Removes what engines of this machine left that are gone."""
+    for each in ours.iterdir():
+        host, _, rest = each.name.rpartition("-")[0].rpartition("-")
+        if host == socket.gethostname() and rest.isdigit() and not _is_alive(int(rest)):
+            log.info("%s, left by an engine that is gone, is removed", each)
+            shutil.rmtree(each, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
