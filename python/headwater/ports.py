@@ -76,7 +76,7 @@ class Replaced:
 class Warehouse(Protocol):
     """Where the tables are. Methods are called from worker threads, several at once.
 
-    ``bring`` and ``release`` are called only if an engine keeps outputs close at hand (``Runtime.keeps``).
+    ``bring`` and ``release`` are called only if an engine keeps outputs close at hand (``Runtime.arrange``).
     """
 
     def compute(self, launch: Launch) -> Written:

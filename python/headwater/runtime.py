@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from headwater.engine.choose import Ready, ready, skipped, started, unneeded, unspread_images, wake_at
 from headwater.engine.coverage import unknown_images
@@ -28,6 +28,8 @@ from headwater.store.sql import Stale
 from headwater.summaries import Summaries
 
 log = logging.getLogger("headwater")
+
+Arrange = Callable[[State, Sequence[Ready]], Iterable["tuple[Ready, bool]"]]
 
 Change = tuple[str, Iterable[Slice], Callable[[State, int], "Event | None"]]
 """A table, the slices of it that a change starts at, and what makes the event (see ``Runtime.change``)."""
@@ -49,7 +51,7 @@ class Runtime:
     Attributes:
         state: everything known; read it only while holding ``lock``.
         lock: orders all access; ``changed`` is notified after every event.
-        keeps: whether what a run makes is to be kept close at hand for its readers.
+        arrange: in which order what is ready starts, and whether what it makes is kept close at hand for its readers.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class Runtime:
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self._epoch: int | None = None
-        self.keeps: Callable[[State, Ready], bool] = lambda state, chosen: False
+        self.arrange: Arrange = lambda state, found: [(each, False) for each in found]
         self._runner = Runner(self, tracks)
         self._closed = False
         self._summaries = Summaries(store, clock)
@@ -193,14 +195,14 @@ class Runtime:
     def _start(self, epoch: int) -> list[Launch]:
         self._skip(epoch)
         launches: list[Launch] = []
-        for chosen in ready(self.state, self.clock.now()):
+        for chosen, kept in self.arrange(self.state, ready(self.state, self.clock.now())):
             if self._runner.free < 1:
                 break
 
-            def build(state: State, version: int, chosen=chosen) -> Started | None:
+            def build(state: State, version: int, chosen=chosen, kept=kept) -> Started | None:
                 now = self.clock.now()
                 still = [each for each in ready(state, now) if each.view == chosen.view]
-                return started(state, still[0], version, now, self.keeps(state, still[0])) if still else None
+                return started(state, still[0], version, now, kept) if still else None
 
             try:
                 event, actions = self._append(build, epoch)

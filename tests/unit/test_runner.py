@@ -29,7 +29,7 @@ def engine(bench):
     made = bench.engine("one", tracks=2)
     bench.declare(made, V, W, X)
     bench.drain(made)
-    made.keeps = lambda state, chosen: chosen.view == "v"
+    made.arrange = lambda state, found: [(each, each.view == "v") for each in found]
     return made
 
 

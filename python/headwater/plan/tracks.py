@@ -29,16 +29,21 @@ def side_by_side(problem: Problem, *, seed: int = 0) -> Plan:
     """
     if problem.tracks == 1:
         return joint(problem, seed=seed)
+    known = beside(problem, seed=seed)
+    if known.cost > known.bound and len(problem.tasks) <= FEW:
+        known = improved(known, seed=seed)
+    return known
+
+
+def beside(problem: Problem, *, seed: int = 0) -> Plan:
+    """What ``side_by_side`` finds for several tracks without constraint programming."""
     one_track = unproven(evolve(problem, tracks=1), seed=seed)
     starts = [
         Plan(problem, longest_first(problem), frozenset(), "longest first"),
         Plan(problem, one_track.order, one_track.flagged, "joint"),
     ]
     known = best(*(searched(each, lasting(problem), seed=seed, work=WORK) for each in starts if each.fits))
-    known = evolve(known, bound=shortest(problem))
-    if known.cost > known.bound and len(problem.tasks) <= FEW:
-        known = improved(known, seed=seed)
-    return known
+    return evolve(known, bound=shortest(problem))
 
 
 def longest_first(problem: Problem) -> tuple[int, ...]:

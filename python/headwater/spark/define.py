@@ -187,7 +187,7 @@ def _named(derivation: Derivation) -> Derivation:
     )
 
 
-def first_line(error: PySparkException) -> str:
+def first_line(error: Exception) -> str:
     """The first line of what Spark says that is not empty."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 

@@ -26,7 +26,7 @@ from headwater.model.event import Budgeted, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
 from headwater.runtime import Runtime, SystemClock
-from headwater.spark import place
+from headwater.spark import keeping, place
 from headwater.spark.adopt import adopt
 from headwater.spark.attach import attach
 from headwater.spark.define import Analyst
@@ -68,8 +68,12 @@ class Engine:
         self._said_in_memory = False
         place.claim(self._path, place.catalog_identity(session))
         self.store = SqlStore(self._path)
-        self.warehouse = SparkWarehouse(session, self.shim, self.sessions)
+        self.volume = keeping.volume(session, settings)
+        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.volume)
         self.runtime = self._runtime(session, settings)
+        arranged = keeping.arranged(session, self.shim, self.volume, settings.tracks)
+        if arranged is not None:
+            self.runtime.arrange = arranged
         analyst = Analyst(self.shim, self.sessions)
         self.observer = Observer(self.runtime, self.shim, analyst)
         self.warehouse.reading = self.observer.reading
@@ -100,6 +104,8 @@ class Engine:
     def leave(self) -> None:
         """Gives the lease back, as far as that is still possible."""
         self.store.release(self.runtime.holder)
+        if self.volume is not None:
+            self.volume.close()
         if self._temporary:
             place.remove(self._path)
 

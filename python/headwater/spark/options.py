@@ -51,7 +51,20 @@ PROPERTIES: Mapping[str, Callable[[str], object]] = {
 }
 """The view properties ``headwater.<name>``, each with a check of its value."""
 
-SETTINGS = ("store", "role", "wait", "wait.timeout", "tracks", "budget", "python", "check.interval", "jobs", "internal")
+SETTINGS = (
+    "store",
+    "role",
+    "wait",
+    "wait.timeout",
+    "tracks",
+    "budget",
+    "python",
+    "check.interval",
+    "jobs",
+    "internal",
+    "memory",
+    "memory.path",
+)
 """The session settings ``spark.headwater.<name>``."""
 
 

@@ -13,6 +13,18 @@ from headwater.spark.options import check_settings
 
 ROLES = ("auto", "report", "off")
 PREFIX = "spark.headwater."
+UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+@frozen
+class Memory:
+    """So many bytes, or a share of what there is."""
+
+    bytes: int = 0
+    share: float = 0
+
+    def of(self, total: int) -> int:
+        return self.bytes or round(self.share * total)
 
 
 @frozen
@@ -24,6 +36,8 @@ class Settings:
         check: seconds between two looks at everything.
         budget: core-seconds a day that refreshing may cost; ``None``: what it takes.
         jobs: the modules whose jobs are declared at start.
+        memory: how much of outputs may be kept for their readers.
+        memory_path: where; ``None``: where there is memory, if there is such a place.
     """
 
     role: str
@@ -31,6 +45,8 @@ class Settings:
     check: float
     budget: float | None = None
     jobs: tuple[str, ...] = ()
+    memory: Memory = Memory()
+    memory_path: str | None = None
 
     @classmethod
     def of(cls, conf: Mapping[str, str]) -> Settings:
@@ -48,7 +64,8 @@ class Settings:
             raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
         check = _seconds(given.get("check.interval", "1 minute"))
         modules = tuple(each.strip() for each in given.get("jobs", "").split(",") if each.strip())
-        return cls(role, _number(given.get("tracks", "2")), check, _budget(given.get("budget")), modules)
+        tracks, budget = _number(given.get("tracks", "2")), _budget(given.get("budget"))
+        return cls(role, tracks, check, budget, modules, _memory(given.get("memory", "0")), given.get("memory.path"))
 
 
 def _number(text: str) -> int:
@@ -63,6 +80,18 @@ def _budget(text: str | None) -> float | None:
     if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) == 0:
         raise StatementError(f"{PREFIX}budget is '{text}'; it is a positive number of core-seconds a day, such as 3600")
     return float(text)
+
+
+def _memory(text: str) -> Memory:
+    """Bytes, as Spark spells them, or a share."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt%]?)b?", text.lower())
+    if match is None or (match[2] == "%" and float(match[1]) > 100):
+        raise StatementError(
+            f"{PREFIX}memory is '{text}'; it is a number of bytes, such as 512m or 2g, a share of what the volume has, "
+            "such as 20%, or 0 for none"
+        )
+    number, unit = float(match[1]), match[2]
+    return Memory(share=number / 100) if unit == "%" else Memory(round(number * UNITS[unit]))
 
 
 def _seconds(text: str) -> float:

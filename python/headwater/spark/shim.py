@@ -66,6 +66,10 @@ class Shim:
         """Bytes in the files below a directory."""
         return self._package.Files.size(self._session._jsparkSession, root)
 
+    def probe(self, directory: str, size: int) -> dict[str, float]:
+        """µs that a file of this size takes to be written and read there."""
+        return json.loads(self._package.Files.probe(self._session._jsparkSession, directory, size))
+
     def delete(self, root: str, paths: Sequence[str]) -> None:
         self._package.Files.delete(self._session._jsparkSession, root, json.dumps(list(paths)))
 

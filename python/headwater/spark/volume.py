@@ -20,6 +20,7 @@ from pathlib import Path
 
 from headwater.model.error import RefreshFailed
 from headwater.model.state import Version
+from headwater.spark.settings import Memory
 
 log = logging.getLogger("headwater")
 
@@ -27,6 +28,45 @@ HEADROOM = 0.05
 """The share of the limit that is left free: what a run writes between two looks, and while it is being stopped."""
 LOOK = 0.02
 """Seconds between two looks at how much a run has written."""
+
+
+IN_MEMORY = Path("/dev/shm")
+"""Where Linux has a file system in memory."""
+
+
+def opened(memory: Memory, named: str | None, local: bool, is_shared: Callable[[Path], bool]) -> Volume | None:
+    """The volume of an application, if it is to have one and can; if it cannot, that is said once.
+
+    Args:
+        named: where it is to be; ``None``: in this machine's memory, if driver and executors run there.
+        local: whether they do.
+        is_shared: whether the executors see what the driver writes in a directory.
+    """
+    if not memory.of(1 << 40):
+        return None
+    root = Path(named.removeprefix("file:")) if named else IN_MEMORY
+    problem = _problem(root, bool(named), local, is_shared)
+    if problem:
+        log.warning("nothing is kept in memory: %s", problem)
+        return None
+    usage = shutil.disk_usage(root)
+    limit = memory.of(usage.total)
+    if limit > usage.free:
+        log.warning("%s has %d MB free, so that is what is kept there at most", root, usage.free >> 20)
+    return Volume(root, min(limit, usage.free))
+
+
+def _problem(root: Path, named: bool, local: bool, is_shared: Callable[[Path], bool]) -> str:
+    """Why there can be no volume in a directory, and what to do; empty if there can."""
+    if not named and not local:
+        return "the executors run on other machines; set spark.headwater.memory.path to a fast volume that all share"
+    if not root.is_dir():
+        return f"there is no directory {root}; set spark.headwater.memory.path to one on a fast volume"
+    if not os.access(root, os.W_OK | os.X_OK):
+        return f"{root} cannot be written to; set spark.headwater.memory.path to a directory that can"
+    if not local and not is_shared(root):
+        return f"the executors do not see what is written to {root}; set spark.headwater.memory.path to a shared volume"
+    return ""
 
 
 class Volume:

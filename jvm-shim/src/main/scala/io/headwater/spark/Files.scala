@@ -125,6 +125,33 @@ object Files {
     catch { case _: java.io.FileNotFoundException => 0 }
   }
 
+  /**
+   * How long a file takes to be written and read in a directory, which is made if it is not there.
+   * @return {"write": µs, "read": µs}
+   */
+  def probe(session: SparkSession, directory: String, bytes: Int): String = {
+    val conf = Access.classic(session).sessionState.newHadoopConf()
+    val path = new Path(directory, s".headwater-${java.util.UUID.randomUUID}")
+    val fs = path.getFileSystem(conf)
+    val content = new Array[Byte](1 << 20)
+    def micros(work: => Unit): JValue = {
+      val began = System.nanoTime
+      work
+      JDouble((System.nanoTime - began) / 1000.0)
+    }
+    try {
+      val write = micros {
+        val out = fs.create(path)
+        try (0 until bytes by content.length).foreach(_ => out.write(content)) finally out.close()
+      }
+      val read = micros {
+        val in = fs.open(path)
+        try while (in.read(content) >= 0) {} finally in.close()
+      }
+      compact(render(JObject("write" -> write, "read" -> read)))
+    } finally fs.delete(path, false)
+  }
+
   /** Names of the entries directly below a directory; empty when it does not exist. */
   def names(session: SparkSession, root: String): String = {
     val path = new Path(root)

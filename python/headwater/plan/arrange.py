@@ -1,0 +1,69 @@
+"""Which of the runs that could start does start, and whether what it makes is kept, by a plan of all that is pending.
+
+A plan is made when something is to be refreshed that the last one does not know. What it says of order is advice: a
+run that is ready does not wait for one that is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.engine.choose import Ready
+from headwater.model.state import State
+from headwater.plan.joint import unproven
+from headwater.plan.plan import Plan, best
+from headwater.plan.problem import Problem
+from headwater.plan.tracks import beside, longest_first
+from headwater.plan.wave import Costs, problem, wave
+
+WORTH = 2_000_000
+"""µs that a search for a better plan must be able to save; it takes up to a second itself."""
+
+
+class Arranger:
+    """Plans refreshes of one engine.
+
+    Attributes:
+        plan: the last plan; ``None`` before the first.
+    """
+
+    def __init__(self, costs: Costs, memory: int, tracks: int) -> None:
+        self._costs, self._memory, self._tracks = costs, memory, tracks
+        self._known: dict[str, int] = {}
+        self.plan: Plan | None = None
+
+    def __call__(self, state: State, ready: Sequence[Ready]) -> list[tuple[Ready, bool]]:
+        """What could start, in the order in which it should, each with whether its output is to be kept."""
+        names = wave(state)
+        if not self._known.keys() >= set(names):
+            self.plan = planned(problem(state, names, self._costs, self._memory, self._tracks))
+            tasks = self.plan.problem.tasks
+            self._known = {tasks[task].name: place for place, task in enumerate(self.plan.order)}
+        flagged = self._flagged()
+        ordered = sorted(ready, key=lambda each: self._known.get(each.view, len(self._known)))
+        return [(each, each.view in flagged) for each in ordered]
+
+    def _flagged(self) -> set[str]:
+        return {self.plan.problem.tasks[task].name for task in self.plan.flagged} if self.plan is not None else set()
+
+
+def planned(run: Problem) -> Plan:
+    """A plan that is found in little time beside what it can save."""
+    plain = Plan(run, longest_first(run), frozenset(), "longest first")
+    saved = sum(run.scores[task] for task in run.worthwhile)
+    if not saved:
+        return plain
+    if saved < WORTH:
+        return best(plain, quick(run))
+    return unproven(run) if run.tracks == 1 else beside(run)
+
+
+def quick(run: Problem) -> Plan:
+    """Keeps, in a plain order, what saves most for its size, as long as it fits."""
+    order, kept = longest_first(run), frozenset[int]()
+    found = Plan(run, order, kept, "greedy")
+    for task in sorted(run.worthwhile, key=lambda n: (-run.scores[n] / max(1, run.tasks[n].size), n)):
+        more = Plan(run, order, found.flagged | {task}, "greedy")
+        if more.fits and more.cost <= found.cost:
+            found = more
+    return found

@@ -1,0 +1,56 @@
+"""Whether and where an application keeps outputs of runs in memory, and who decides which."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from headwater.runtime import Arrange
+from headwater.spark.define import first_line
+from headwater.spark.rates import costs, measured
+from headwater.spark.settings import Settings
+from headwater.spark.shim import Shim
+from headwater.spark.volume import Volume, opened
+
+log = logging.getLogger("headwater")
+
+
+def volume(session: SparkSession, settings: Settings) -> Volume | None:
+    """The volume that an application is to keep outputs in; ``None`` if there is to be none, or can be none."""
+    master = session.sparkContext.master
+    local = master.startswith("local") and not master.startswith("local-cluster")
+    return opened(settings.memory, settings.memory_path, local, lambda root: _is_shared(session, root))
+
+
+def arranged(session: SparkSession, shim: Shim, kept: Volume | None, tracks: int) -> Arrange | None:
+    """Who plans runs with what may be kept; ``None`` if nothing can be kept, or if that would save nothing here."""
+    if kept is None:
+        return None
+    from headwater.plan.arrange import Arranger  # not at the top: the solver in it takes a second to import
+
+    try:
+        warehouse = measured(shim, session.conf.get("spark.sql.warehouse.dir"))
+        memory = measured(shim, kept.place(0))
+    except Py4JError as error:
+        log.warning("nothing is kept in memory: the warehouse's speed cannot be measured (%s)", first_line(error))
+        return None
+    finally:
+        kept.remove(0)
+    return Arranger(costs(warehouse, memory, session.sparkContext.defaultParallelism), kept.free, tracks)
+
+
+def _is_shared(session: SparkSession, root: Path) -> bool:
+    """Whether every executor sees a file that the driver's machine has in a directory."""
+    handle, name = tempfile.mkstemp(prefix=".headwater-", dir=root)
+    os.close(handle)
+    try:
+        tasks = 2 * session.sparkContext.defaultParallelism
+        seen = session.sparkContext.parallelize(range(tasks), tasks).map(lambda _: os.path.exists(name))
+        return all(seen.collect())
+    finally:
+        os.unlink(name)
