@@ -8,6 +8,9 @@ from headwater.engine.runs import expected_size
 from headwater.model.state import State, Status
 from headwater.plan.problem import Problem, Read, Task
 
+SMALLEST = 50_000
+"""µs that keeping an output must save to be worth a second copy of it."""
+
 
 @frozen
 class Costs:
@@ -46,7 +49,7 @@ def problem(state: State, names: tuple[str, ...], costs: Costs, memory: int, tra
                 memory + 1 if size is None else size,
                 run=round(1e6 * view.took.mean) if view.took is not None else 0,
                 reads=tuple(Read(each, round((sizes[each] or 0) * costs.read)) for each in reads),
-                spared=round((size or 0) * costs.written),
+                spared=round((size or 0) * costs.written) - SMALLEST,
                 copy=round((size or 0) * costs.copied),
             )
         )

@@ -26,8 +26,17 @@ def build_jar() -> Path:
     Raises:
         JarError: there is no Java, the cache cannot be written, or the sources do not compile.
     """
-    sources = sorted(_source_root().rglob("*.scala"))
-    target = _cache() / f"headwater-spark-{pyspark.__version__}-{_digest(sources)}.jar"
+    return built("headwater-spark", _source_root())
+
+
+def built(name: str, root: Path) -> Path:
+    """The path of a jar of the Scala sources below a directory, as ``build_jar`` makes it of the shim's.
+
+    Raises:
+        JarError: as there.
+    """
+    sources = sorted(root.rglob("*.scala"))
+    target = _cache() / f"{name}-{pyspark.__version__}-{_digest(sources)}.jar"
     if target.exists():
         return target
     try:

@@ -1,0 +1,86 @@
+package io.headwater.benchmarks
+
+import java.io.{InputStream, OutputStream}
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs._
+import org.apache.hadoop.fs.permission.FsPermission
+import org.apache.hadoop.util.Progressable
+
+/**
+ * The local file system under the scheme `slow:`, at the speed of a remote one: each stream sleeps as
+ * long as its bytes would take, and each opening a fixed time. For measurements only.
+ *
+ * Settings: `fs.slow.read` and `fs.slow.write` in bytes a second of one stream, `fs.slow.open.millis`.
+ */
+class SlowFileSystem extends RawLocalFileSystem {
+  private var (read, write, open) = (0.0, 0.0, 0L)
+
+  override def getScheme: String = "slow"
+  override def getUri: java.net.URI = java.net.URI.create("slow:///")
+
+  override def initialize(uri: java.net.URI, conf: Configuration): Unit = {
+    super.initialize(uri, conf)
+    read = conf.getDouble("fs.slow.read", 0)
+    write = conf.getDouble("fs.slow.write", 0)
+    open = conf.getLong("fs.slow.open.millis", 0)
+  }
+
+  override def open(path: Path, buffer: Int): FSDataInputStream = {
+    Thread.sleep(open)
+    new FSDataInputStream(new Paced(super.open(path, buffer), read))
+  }
+
+  override def create(
+      path: Path, permission: FsPermission, overwrite: Boolean, buffer: Int, replication: Short, block: Long,
+      progress: Progressable): FSDataOutputStream = {
+    Thread.sleep(open)
+    val out = super.create(path, permission, overwrite, buffer, replication, block, progress)
+    new FSDataOutputStream(new PacedOutput(out, write), null)
+  }
+}
+
+/** Sleeps so that bytes come no faster than they should. */
+private class Pace(rate: Double) {
+  private var owed = 0.0
+
+  def pay(bytes: Int): Unit = if (rate > 0 && bytes > 0) {
+    owed += bytes / rate
+    if (owed > 0.002) {
+      val began = System.nanoTime
+      Thread.sleep((owed * 1000).toLong)
+      owed -= (System.nanoTime - began) / 1e9
+    }
+  }
+}
+
+private class Paced(in: FSDataInputStream, rate: Double) extends InputStream with Seekable with PositionedReadable {
+  private val pace = new Pace(rate)
+
+  private def paid(bytes: Int): Int = { pace.pay(bytes); bytes }
+  override def read(): Int = { val byte = in.read(); pace.pay(if (byte < 0) 0 else 1); byte }
+  override def read(bytes: Array[Byte], offset: Int, length: Int): Int = paid(in.read(bytes, offset, length))
+  override def read(position: Long, bytes: Array[Byte], offset: Int, length: Int): Int =
+    paid(in.read(position, bytes, offset, length))
+  override def readFully(position: Long, bytes: Array[Byte], offset: Int, length: Int): Unit = {
+    in.readFully(position, bytes, offset, length)
+    pace.pay(length)
+  }
+  override def readFully(position: Long, bytes: Array[Byte]): Unit = readFully(position, bytes, 0, bytes.length)
+  override def seek(position: Long): Unit = in.seek(position)
+  override def getPos: Long = in.getPos
+  override def seekToNewSource(position: Long): Boolean = in.seekToNewSource(position)
+  override def close(): Unit = in.close()
+}
+
+private class PacedOutput(out: FSDataOutputStream, rate: Double) extends OutputStream {
+  private val pace = new Pace(rate)
+
+  override def write(byte: Int): Unit = { out.write(byte); pace.pay(1) }
+  override def write(bytes: Array[Byte], offset: Int, length: Int): Unit = {
+    out.write(bytes, offset, length)
+    pace.pay(length)
+  }
+  override def flush(): Unit = out.flush()
+  override def close(): Unit = out.close()
+}

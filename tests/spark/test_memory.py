@@ -1,0 +1,105 @@
+"""Outputs kept in memory, in front of a slow warehouse: what readers see is what they would see without."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from processes import Home, until
+
+from benchmarks import slow
+from headwater.model.event import Prepared, Published, Started
+
+FACTS = (
+    "CREATE TABLE facts USING parquet AS SELECT id, id % 500 AS k, id % 3 AS m, uuid() AS note "
+    "FROM range(0, {rows}, 1, 2)"
+)
+VIEWS = (
+    "CREATE MATERIALIZED VIEW wide PARTITIONED BY (m) AS SELECT id, k, note, m FROM facts WHERE id % 7 > 0",
+    "CREATE MATERIALIZED VIEW by_k AS SELECT k, sum(length(note)) AS total, count(*) AS n FROM wide GROUP BY k",
+    "CREATE MATERIALIZED VIEW by_m PARTITIONED BY (m) AS SELECT max(k) AS top, count(*) AS n, m FROM wide GROUP BY m",
+    "CREATE MATERIALIZED VIEW foot AS SELECT count(*) AS k, sum(n) AS n FROM by_k",
+)
+ADD = "INSERT INTO facts SELECT id, id % 500, id % 3, uuid() FROM range(0, 1000)"
+RIGHT = """
+    SELECT (SELECT count(*) = 0 FROM (SELECT id, k, note, m FROM facts WHERE id % 7 > 0 EXCEPT ALL SELECT * FROM wide))
+       AND (SELECT count(*) FROM wide) = (SELECT count(*) FROM facts WHERE id % 7 > 0)
+       AND (SELECT sum(n) FROM by_k) = (SELECT count(*) FROM wide)
+       AND (SELECT sum(n) FROM by_m) = (SELECT count(*) FROM wide)
+       AND (SELECT n FROM foot) = (SELECT count(*) FROM wide)
+"""
+
+
+@pytest.fixture
+def volume(tmp_path) -> Path:
+    made = tmp_path / "volume"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def home(tmp_path, volume) -> Home:
+    return Home(tmp_path)
+
+
+def settings(home: Home, volume: Path, **others: str) -> dict[str, str]:
+    return {
+        **slow.settings(write=2_000_000),
+        "spark.sql.warehouse.dir": f"slow://{home.warehouse}",
+        "spark.headwater.store": str(home.store_path),
+        "spark.headwater.memory": "200m",
+        "spark.headwater.memory.path": str(volume),
+        **others,
+    }
+
+
+def kept(home: Home) -> list[str]:
+    return [event.view for event in home.events() if isinstance(event, Started) and event.kept]
+
+
+def files(volume: Path) -> list[Path]:
+    return [each for each in volume.rglob("*") if each.is_file()]
+
+
+def test_readers_run_on_what_is_kept_and_all_is_published_in_order(home, volume):
+    with home.session(settings(home, volume)) as session:
+        session.run(FACTS.format(rows=100_000))
+        for view in VIEWS:
+            session.run(view)
+        session.run(ADD)
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one(RIGHT) == "true"
+        assert kept(home) == ["default.wide"]
+        happened = [(type(event), getattr(event, "view", "")) for event in home.events()]
+        ready, done = happened.index((Prepared, "default.wide")), _last(happened, (Published, "default.wide"))
+        assert {view for kind, view in happened[ready:done] if kind is Started} == {"default.by_k", "default.by_m"}
+        assert done < _last(happened, (Published, "default.by_k")) < _last(happened, (Published, "default.foot"))
+        until(lambda: not files(volume), "removal of what was kept", 10)
+
+
+def _last(happened, wanted) -> int:
+    return len(happened) - 1 - happened[::-1].index(wanted)
+
+
+@pytest.mark.long
+def test_a_kill_at_any_time_leaves_every_view_old_or_new(home, volume):
+    given = settings(home, volume)
+    with home.session(given) as session:
+        session.run(FACTS.format(rows=300_000))
+        for view in VIEWS:
+            session.run(view)
+    for delay in (0.5, 1.5, 2.5, 3.5, 4.5, 6.0):
+        session = home.session(given).__enter__()
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one(RIGHT) == "true"
+        session.await_engine()
+        session.run(ADD)
+        until(lambda: home.state().running, "a run")
+        time.sleep(delay)
+        session.kill_driver()
+        session._process.stdin.close()
+    with home.session(given) as session:
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one(RIGHT) == "true"
+        until(lambda: not files(volume), "removal of what was left", 10)

@@ -1,0 +1,108 @@
+"""Plans of what is pending: what is kept, in which order runs start, and when nothing is kept."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from cases import A1, change, machine, view
+
+from headwater.engine.choose import ready
+from headwater.engine.policy import SETTLE
+from headwater.model.event import Published
+from headwater.model.state import Took
+from headwater.plan.arrange import Arranger, planned
+from headwater.plan.wave import SMALLEST, Costs, problem, wave
+from headwater.spark.rates import Rates, costs
+
+PAYS = Costs(written=0.1, read=0.1, copied=0.2)
+DIAMOND = (view("v", "a", "t"), view("w", "a", "v"), view("x", "a", "v"), view("y", "", "w", "x"))
+
+
+def pending(size: float = 1_000_000):
+    """A diamond of which all is to be refreshed."""
+    made = machine({"t": "a"}, *DIAMOND)
+    for state in made.state.views.values():
+        state.took, state.size = Took(1.0, 0.0), size
+    change(made, "t", A1)
+    made.now += SETTLE
+    return made
+
+
+def arranged(made, memory: int, costs: Costs = PAYS) -> list[tuple[str, bool]]:
+    found = Arranger(costs, memory, 2)(made.state, ready(made.state, made.now))
+    return [(each.view, kept) for each, kept in found]
+
+
+def test_the_problem_is_what_is_pending():
+    made = pending()
+    assert wave(made.state) == ("v", "w", "x", "y")
+    run = problem(made.state, wave(made.state), PAYS, 10_000_000, 2)
+    v = run.tasks[0]
+    assert (v.name, v.size, v.run, v.spared, v.copy) == ("v", 1_000_000, 1_000_000, 100_000 - SMALLEST, 200_000)
+    assert [[read.name for read in task.reads] for task in run.tasks] == [[], ["v"], ["v"], ["w", "x"]]
+    assert run.tasks[1].reads[0].saved == 100_000
+
+
+def test_what_saves_time_and_fits_is_kept():
+    assert arranged(pending(), memory=10_000_000) == [("v", True)]
+    assert arranged(pending(), memory=999_999) == [("v", False)]
+
+
+def test_nothing_is_kept_that_saves_nothing():
+    assert arranged(pending(), 10_000_000, Costs(-0.1, 0.0, 0.1)) == [("v", False)]
+
+
+def test_nothing_small_is_kept():
+    assert arranged(pending(size=1000), 10_000_000) == [("v", False)]
+
+
+def test_nothing_is_kept_whose_size_nobody_knows():
+    assert arranged(pending(size=0), 10_000_000) == [("v", False)]
+
+
+def test_a_plan_serves_until_something_new_is_pending():
+    made = pending()
+    arranger = Arranger(PAYS, 10_000_000, 2)
+    arranger(made.state, ready(made.state, made.now))
+    plan = arranger.plan
+    made.start()
+    arranger(made.state, ready(made.state, made.now))
+    assert arranger.plan is plan
+    made.declare(view("z", "a", "t"))
+    arranger(made.state, ready(made.state, made.now))
+    assert arranger.plan is not plan
+
+
+def test_a_search_is_made_where_it_can_save_more_than_it_takes():
+    made = pending()
+    small = problem(made.state, wave(made.state), PAYS, 10_000_000, 2)
+    assert planned(small).method == "greedy"
+    large = problem(made.state, wave(made.state), Costs(2.0, 2.0, 0.1), 10_000_000, 2)
+    assert planned(large).method != "greedy" and planned(large).fits
+    assert planned(evolve(large, memory=0)).flagged == frozenset()
+
+
+def test_the_size_of_a_view_is_learned_and_forgotten():
+    made = machine({"t": "a"}, DIAMOND[0])
+
+    def publish(size: int) -> float:
+        change(made, "t", A1)
+        made.now += SETTLE
+        made.start()
+        flight = made.flights.pop("v")
+        run, found = flight.launch.run, made.world.written(flight.launch, {"t": made.world.read("t")})
+        made.record(lambda _: Published(made.now, run.version, "v", found.made, (), 1.0, size))
+        return made.state.views["v"].size
+
+    assert publish(100) == 100
+    assert [publish(1000) for _ in range(4)] == [550, 775, 887.5, 943.75]
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "pays"),
+    [(Rates(0.001, 0.0005), False), (Rates(0.0015, 0.0009), False), (Rates(0.066, 0.046), True)],
+    ids=["local disk", "local disk, by chance", "remote"],
+)
+def test_keeping_pays_only_where_the_warehouse_is_slower_than_memory(warehouse, pays):
+    found = costs(warehouse, Rates(0.001, 0.0005), cores=2)
+    assert (found.written + found.read > 0) == pays

@@ -1,0 +1,143 @@
+"""The fast volume: what may lie there, who removes it, and what is said when there can be none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from headwater.model.error import RefreshFailed, StatementError
+from headwater.spark import volume as volumes
+from headwater.spark.settings import Memory, Settings
+from headwater.spark.volume import HEADROOM, Volume, opened
+
+LIMIT = 1_000_000
+
+
+def write(volume: Volume, version: int, size: int) -> None:
+    folder = Path(volume.place(version).removeprefix("file:"))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "part").write_bytes(b"x" * size)
+
+
+def test_room_is_set_aside_before_a_run_and_corrected_after(tmp_path):
+    volume = Volume(tmp_path, LIMIT)
+    assert volume.reserve(1, 600_000) and not volume.reserve(2, 600_000)
+    with volume.watched(1, lambda: None):
+        write(volume, 1, 100_000)
+    assert volume.reserve(2, 600_000)
+    assert volume.free == int(LIMIT * (1 - HEADROOM)) - 700_000
+    volume.remove(1)
+    volume.remove(2)
+    assert volume.free == int(LIMIT * (1 - HEADROOM))
+    assert volume.peak == 100_000
+
+
+def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path):
+    volume = Volume(tmp_path, LIMIT)
+    volume.reserve(1, 10)
+    stopped = []
+
+    def grow() -> None:
+        for step in range(1, 200):
+            if stopped:
+                raise OSError("the job was cancelled")
+            write(volume, 1, step * 10_000)
+            time.sleep(0.005)
+
+    with pytest.raises(RefreshFailed, match="did not fit"), volume.watched(1, lambda: stopped.append(True)):
+        grow()
+    assert volume.peak <= LIMIT
+
+
+def test_what_fails_for_another_reason_is_told_as_it_is(tmp_path):
+    volume = Volume(tmp_path, LIMIT)
+    with pytest.raises(ValueError, match="no such column"), volume.watched(1, lambda: None):
+        raise ValueError("no such column")
+
+
+def test_nobody_else_may_read_it_and_it_goes_with_its_engine(tmp_path):
+    volume = Volume(tmp_path, LIMIT)
+    write(volume, 1, 10)
+    [ours] = tmp_path.iterdir()
+    [mine] = ours.iterdir()
+    assert stat.S_IMODE(ours.stat().st_mode) == stat.S_IMODE(mine.stat().st_mode) == 0o700
+    volume.close()
+    assert not list(ours.iterdir())
+
+
+def test_what_a_killed_engine_left_is_removed_at_the_next_start(tmp_path):
+    left = Volume(tmp_path, LIMIT)
+    write(left, 1, 10)
+    [ours] = tmp_path.iterdir()
+    [mine] = ours.iterdir()
+    Volume(tmp_path, LIMIT)
+    assert mine.exists(), "its engine is there"
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    gone = mine.rename(ours / mine.name.replace(f"-{os.getpid()}-", f"-{child}-"))
+    Volume(tmp_path, LIMIT)
+    assert not gone.exists()
+
+
+SOME = Memory(LIMIT)
+
+
+def asked(tmp_path, caplog, memory=SOME, named="here", local=True, shared=True):
+    found = opened(memory, str(tmp_path) if named == "here" else named, local, lambda _: shared)
+    return found, caplog.text
+
+
+def test_none_is_asked_for(tmp_path, caplog):
+    assert asked(tmp_path, caplog, Memory()) == (None, "")
+
+
+def test_more_than_there_is_is_what_there_is(tmp_path, caplog):
+    found, said = asked(tmp_path, caplog, Memory(1 << 60))
+    assert found is not None and found.limit <= shutil.disk_usage(tmp_path).total
+    assert "free, so that is what is kept there at most" in said
+
+
+def test_a_share_is_of_the_volume(tmp_path, caplog):
+    found, _ = asked(tmp_path, caplog, Memory(share=0.01))
+    assert found is not None and found.limit == round(0.01 * shutil.disk_usage(tmp_path).total)
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        ({"named": "/no/such/place"}, "there is no directory /no/such/place; set spark.headwater.memory.path"),
+        ({"named": None, "local": False}, "the executors run on other machines; set spark.headwater.memory.path"),
+        ({"local": False, "shared": False}, "the executors do not see what is written to"),
+    ],
+)
+def test_why_there_can_be_none_is_said_once(tmp_path, caplog, case, sentence):
+    found, said = asked(tmp_path, caplog, **case)
+    assert found is None
+    assert said.count("nothing is kept in memory") == 1 and sentence in said
+
+
+def test_a_volume_that_cannot_be_written_to_is_none(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(volumes.os, "access", lambda path, mode: False)  # root may write everywhere
+    found, said = asked(tmp_path, caplog)
+    assert found is None and "cannot be written to" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "memory"),
+    [("0", Memory()), ("512m", Memory(512 << 20)), ("2g", Memory(2 << 30)), ("20%", Memory(share=0.2))],
+)
+def test_memory_is_spelled_as_spark_does(text, memory):
+    assert Settings.of({"spark.headwater.memory": text}).memory == memory
+
+
+@pytest.mark.parametrize("text", ["-1", "-5%", "120%", "much", ""])
+def test_no_such_memory(text):
+    with pytest.raises(StatementError, match=r"spark.headwater.memory is .*such as 512m or 2g"):
+        Settings.of({"spark.headwater.memory": text})
