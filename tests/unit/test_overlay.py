@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-
-from cases import A1, A2
+from pathlib import Path
 
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.spark.overlay import Output, Overlays
+from headwater.spark.sql import NULL_PARTITION
+
+GOLDEN = Path(__file__).parents[1] / "golden/protocol/overlay.json"
 
 
 def run(version: int, *slices: Slice, on: tuple[int, ...] = ()) -> Run:
@@ -17,15 +19,12 @@ def run(version: int, *slices: Slice, on: tuple[int, ...] = ()) -> Run:
 
 def test_a_run_reads_the_runs_that_it_is_on_where_they_left_it():
     overlays = Overlays()
-    null = Slice.of({"a": None})
-    overlays.add("d.v", Output.of(run(1, A1, A2, null), [A1, A2], {A1: "file:/m/a=1", null: "file:/m/null"}))
-    told = json.loads(overlays.told(run(2, on=(1,)), ["d.v", "d.t"]))["d.v"]
-    assert not told["whole"]
-    assert sorted(each["a"] for each in told["without"]) == ["1", "2", "__HIVE_DEFAULT_PARTITION__"]
-    assert told["with"] == [
-        {"spec": {"a": "1"}, "location": "file:/m/a=1"},
-        {"spec": {"a": "__HIVE_DEFAULT_PARTITION__"}, "location": "file:/m/null"},
-    ]
+    march, null, gone = (Slice.of({"month": each}) for each in ("1996-03-01", None, "1996-04-01"))
+    places = {march: "file:/memory/v7/data/month=1996-03-01", null: f"file:/memory/v7/data/month={NULL_PARTITION}"}
+    overlays.add("shop.monthly_revenue", Output.of(run(1, march, null, gone), [march, gone], places))
+    told = json.loads(overlays.told(run(2, on=(1,)), ["shop.monthly_revenue", "shop.orders"]))
+    told["shop.monthly_revenue"]["without"].sort(key=str)
+    assert told == json.loads(GOLDEN.read_text())
 
 
 def test_all_others_read_what_is_published():

@@ -5,10 +5,11 @@ from __future__ import annotations
 from cases import A1, A2, change, end, machine, start, view
 
 from headwater.engine import report
+from headwater.engine.choose import ready, started
 from headwater.engine.history import REFRESHES, refreshes
 from headwater.engine.policy import SETTLE
 from headwater.model.dependency import Dependency, Occurrence
-from headwater.model.event import Broken, Failed, Made, Published, Requested, Started, Suspended
+from headwater.model.event import Broken, Failed, Made, Published, Requested, Restarted, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Column, Definition
 
@@ -21,6 +22,13 @@ HISTORY = [
     Failed(7_000, 12, "mart.n", "cancelled by somebody", 1.0, cancelled=True),
     Started(8_000, 13, "mart.n", ((A1, (8,)),), (), "partition", "base.t[a=1] was written"),
 ]
+
+
+def test_what_an_engine_left_running_is_not_running():
+    """Another one has taken over; what the run was for is pending again."""
+    rows = refreshes(reversed([*HISTORY, Restarted(9_000)]))
+    assert [(row[0], row[9], row[10]) for row in rows][:1] == [(13, "cancelled", "its engine ended")]
+    assert "running" not in {row[9] for row in rows}
 
 
 def test_show_refreshes():
@@ -166,3 +174,17 @@ def test_a_run_for_many_changes_names_three():
         "base.t[a=0] was written; base.t[a=1] was written; base.t[a=2] was written; and 2 more"
     )
     end(made, "mart.v")
+
+
+def test_what_is_computed_and_not_published_says_what_it_waits_for():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    change(made, "t", A1)
+    made.now += SETTLE
+    made.record(lambda version: started(made.state, ready(made.state, made.now)[0], version, made.now, kept=True))
+    version = made.state.running["v"].version
+    assert report.explain(made.state, "v", made.now)[0].endswith(f"running since version {version}")
+    while not made.state.running["v"].prepared:
+        made.advance(made.flights["v"])
+    assert report.explain(made.state, "v", made.now)[0].endswith(
+        f"computed as version {version}, and published when all of it is in the warehouse"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from headwater.model.event import Event, Failed, Published, Skipped, Started
+from headwater.model.event import Event, Failed, Published, Restarted, Skipped, Started
 from headwater.model.partition import Slice
 
 Row = list[Any]
@@ -27,14 +27,17 @@ REFRESHES = (
 def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Row]:
     """One row for each refreshed partition, newest run first, from events given newest first."""
     begun: dict[int, Started] = {}
-    ended: list[tuple[Published | Failed | Skipped | None, int]] = []
+    ended: list[tuple[Published | Failed | Skipped | Restarted | None, int]] = []
     closed: set[int] = set()
+    restarted: Restarted | None = None
     for event in events:
         match event:
+            case Restarted():
+                restarted = event
             case Started(version=version):
                 begun[version] = event
                 if version not in closed:
-                    ended.append((None, version))
+                    ended.append((restarted, version))
             case Published(version=version) | Failed(version=version):
                 ended.append((event, version))
                 closed.add(version)
@@ -51,7 +54,7 @@ def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Row]:
     return rows[:limit]
 
 
-def _run_rows(started: Started, ended: Published | Failed | None) -> list[Row]:
+def _run_rows(started: Started, ended: Published | Failed | Restarted | None) -> list[Row]:
     def row(each: Slice, rows: int | None, status: str, seconds: float | None, error: str | None) -> Row:
         return [
             started.version,
@@ -74,6 +77,8 @@ def _run_rows(started: Started, ended: Published | Failed | None) -> list[Row]:
         case Failed(error=error, seconds=seconds, cancelled=cancelled):
             status = "cancelled" if cancelled else "failed"
             return [row(each, None, status, seconds, error) for each in started.slices]
+        case Restarted():
+            return [row(each, None, "cancelled", None, "its engine ended") for each in started.slices]
         case None:
             return [row(each, None, "running", None, None) for each in started.slices]
 

@@ -36,6 +36,8 @@ def explain(state: State, name: str, now: int) -> list[str]:
 def _estimate(state: State, name: str) -> str:
     """What the last run took is the best guess for the next; what runs now says when it began."""
     run, view = state.running.get(name), state.views[name]
+    if run is not None and run.prepared:
+        return f", computed as version {run.version}, and published when all of it is in the warehouse"
     if run is not None:
         return f", running since version {run.version}"
     return f", about {view.took.mean:.1f} s" if view.took is not None else ""

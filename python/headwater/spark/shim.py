@@ -62,10 +62,6 @@ class Shim:
         """Copies the files below a directory to below another one."""
         self._package.Files.copy(self._session._jsparkSession, source, target)
 
-    def size(self, root: str) -> int:
-        """Bytes in the files below a directory."""
-        return self._package.Files.size(self._session._jsparkSession, root)
-
     def probe(self, directory: str, size: int) -> dict[str, float]:
         """µs that a file of this size takes to be written and read there."""
         return json.loads(self._package.Files.probe(self._session._jsparkSession, directory, size))

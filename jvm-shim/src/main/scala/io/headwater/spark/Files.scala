@@ -118,13 +118,6 @@ object Files {
     }
   }
 
-  /** Bytes in the files below a directory, whatever their names; a file that goes meanwhile is none. */
-  def size(session: SparkSession, root: String): Long = {
-    val path = new Path(root)
-    try path.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).getContentSummary(path).getLength
-    catch { case _: java.io.FileNotFoundException => 0 }
-  }
-
   /**
    * How long a file takes to be written and read in a directory, which is made if it is not there.
    * @return {"write": µs, "read": µs}

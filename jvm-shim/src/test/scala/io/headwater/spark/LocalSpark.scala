@@ -27,6 +27,7 @@ object LocalSpark {
       .withExtensions { extensions =>
         extensions.injectParser((_, spark) => new StatementParser(spark))
         extensions.injectPostHocResolutionRule(session => TakeOverCreate(session))
+        extensions.injectResolutionRule(session => Overlay(session))
       }
       .getOrCreate()
     made.sparkContext.setLogLevel("ERROR")

@@ -1,0 +1,84 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.scalatest.funsuite.AnyFunSuite
+
+class OverlaySuite extends AnyFunSuite {
+  private val root = s"${LocalSpark.warehouse}/shop.db/monthly_revenue"
+
+  private def write(session: SparkSession, place: String, revenue: Long): Unit =
+    session.sql(s"SELECT ${revenue}L AS revenue").write.parquet(place)
+
+  /** A view with revenue 1 in January, 2 in March and 3 where the month is null; what is made in memory is 20 and 30. */
+  private def partitioned(): SparkSession = {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE monthly_revenue (revenue BIGINT, month DATE) USING parquet PARTITIONED BY (month) " +
+      s"LOCATION '$root' TBLPROPERTIES ('${Views.Marker}' = '{}')")
+    Seq("1996-01-01" -> 1, "1996-03-01" -> 2, "__HIVE_DEFAULT_PARTITION__" -> 3).foreach { case (month, revenue) =>
+      write(session, s"$root/.v1/data/month=$month", revenue)
+      write(session, s"${LocalSpark.warehouse}/shop.db/memory/v7/data/month=$month", 10 * revenue)
+    }
+    Publication.publish(session, s"""{"table": "shop.monthly_revenue", "version": 1, "removed": [], "partitions": [
+      {"spec": {"month": "1996-01-01"}, "location": "$root/.v1/data/month=1996-01-01", "rows": 1, "bytes": 1},
+      {"spec": {"month": "1996-03-01"}, "location": "$root/.v1/data/month=1996-03-01", "rows": 1, "bytes": 1},
+      {"spec": {"month": "__HIVE_DEFAULT_PARTITION__"}, "location": "$root/.v1/data/month=__HIVE_DEFAULT_PARTITION__",
+       "rows": 1, "bytes": 1}]}""")
+    session
+  }
+
+  private def overlaid[Result](session: SparkSession, json: String)(read: => Result): Result = {
+    session.sparkContext.setLocalProperty(Overlay.Property, json)
+    try read finally session.sparkContext.setLocalProperty(Overlay.Property, "")
+  }
+
+  private def rows(frame: DataFrame): Set[(String, Long)] =
+    frame.select("month", "revenue").collect().map(row => (String.valueOf(row.get(0)), row.getLong(1))).toSet
+
+  private lazy val golden = Golden.text("overlay").replace("file:/memory", s"${LocalSpark.warehouse}/shop.db/memory")
+
+  test("the golden overlay: some partitions are elsewhere, one is gone, the others are as published") {
+    val session = partitioned()
+    val published = Set(("1996-01-01", 1L), ("1996-03-01", 2L), ("null", 3L))
+    val seen = Set(("1996-01-01", 1L), ("1996-03-01", 20L), ("null", 30L))
+    assert(overlaid(session, golden)(rows(session.table("monthly_revenue"))) == seen)
+    assert(overlaid(session, golden)(rows(session.sql("SELECT * FROM shop.monthly_revenue"))) == seen)
+    assert(rows(session.table("monthly_revenue")) == published)
+  }
+
+  test("partitions that are not asked for are not read, and a frame keeps what it was made of") {
+    val session = partitioned()
+    val march = overlaid(session, golden)(session.table("monthly_revenue").where("month = DATE '1996-03-01'"))
+    assert(march.queryExecution.executedPlan.toString.contains("PartitionFilters: [isnotnull(month"))
+    assert(rows(march) == Set(("1996-03-01", 20L)))
+  }
+
+  test("a view joined with itself is overlaid on both sides; whole, nothing of it is as published") {
+    val session = partitioned()
+    val whole = golden.replace("\"whole\": false", "\"whole\": true")
+    val joined = overlaid(session, whole)(session.sql(
+      "SELECT l.month, l.revenue + r.revenue AS revenue FROM monthly_revenue l JOIN monthly_revenue r ON l.month <=> r.month"))
+    assert(rows(joined) == Set(("1996-03-01", 40L), ("null", 60L)))
+  }
+
+  test("an unpartitioned view") {
+    val session = LocalSpark.emptyShop()
+    write(session, s"${LocalSpark.warehouse}/shop.db/revenue/.v1/data", 1)
+    write(session, s"${LocalSpark.warehouse}/shop.db/memory/v7/data", 10)
+    session.sql(s"CREATE TABLE revenue (revenue BIGINT) USING parquet LOCATION " +
+      s"'${LocalSpark.warehouse}/shop.db/revenue/.v1/data' TBLPROPERTIES ('${Views.Marker}' = '{}')")
+    assert(session.table("revenue").collect().map(_.getLong(0)).toSeq == Seq(1))
+    val overlay = s"""{"shop.revenue": {"whole": true, "without": [], "with":
+      [{"spec": {}, "location": "${LocalSpark.warehouse}/shop.db/memory/v7/data"}]}}"""
+    assert(overlaid(session, overlay)(session.table("revenue").collect().map(_.getLong(0)).toSeq) == Seq(10))
+  }
+
+  test("bytes are copied below a directory, and a place can be measured") {
+    val session = LocalSpark.emptyShop()
+    val memory = s"${LocalSpark.warehouse}/shop.db/memory/v7/data"
+    Seq("a=1", "a=2").foreach(each => write(session, s"$memory/$each", 5))
+    Files.copy(session, memory, s"${LocalSpark.warehouse}/shop.db/v/.v7/data")
+    assert(session.read.parquet(s"${LocalSpark.warehouse}/shop.db/v/.v7/data").count() == 2)
+    assert(Files.probe(session, s"${LocalSpark.warehouse}/shop.db/probed", 3 << 20).contains("\"write\""))
+    assert(Files.names(session, s"${LocalSpark.warehouse}/shop.db/probed") == "[]")
+  }
+}
