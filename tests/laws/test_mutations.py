@@ -123,6 +123,22 @@ MUTATIONS = {
         "    if wanted and all(",
         "    if wanted and any(",
     ),
+    "what was read of a run that came to nothing counts": (
+        "engine/queue.py",
+        "    del state.running[run.view]\n    _put_back_readers(state, run)\n",
+        "    del state.running[run.view]\n",
+    ),
+    "a run is not on what it reads before that is published": ("engine/queue.py", "        on=on,\n", ""),
+    "what may prove to be unchanged is prepared": (
+        "engine/runs.py",
+        "old.content == each.content for each in event.made):\n        return\n",
+        "old.content == each.content for each in event.made):\n        pass\n",
+    ),
+    "readers of what is prepared are not told what changed": (
+        "engine/runs.py",
+        "    queue.prepare(state, run)\n    for reader in state.readers.get(event.view, ()) if changed else ():\n",
+        "    queue.prepare(state, run)\n    for reader in ():\n",
+    ),
     "what is ready is not found out anew when an input ended": (
         "engine/queue.py",
         "    state.stale.update(names, *(state.readers[name] for name in names if name in state.readers))\n",
