@@ -24,11 +24,9 @@ from attrs import field, frozen
 from headwater.model.calendar import Unit, Window
 from headwater.model.dependency import Dependency
 from headwater.model.error import DefinitionError
-from headwater.model.view import Pairs, pairs
+from headwater.model.view import JOB, Pairs, pairs
 
 Function = Callable[..., Any]
-PREFIX = "python "
-"""What the query of a view begins with that is computed by a function; its module and name follow."""
 
 
 @frozen
@@ -59,7 +57,7 @@ class Job:
 
     @property
     def query(self) -> str:
-        return PREFIX + self.name
+        return JOB + self.name
 
     @property
     def fingerprint(self) -> str:

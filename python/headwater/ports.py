@@ -106,8 +106,8 @@ class Warehouse(Protocol):
             LeaseLost: a higher version is published already.
         """
 
-    def cancel(self, view: str) -> bool:
-        """Stops the view's running computation; whether there was one."""
+    def cancel(self, view: str, version: Version) -> None:
+        """Stops what computes a run of a view, if anything does."""
 
     def remove(self, definition: Definition) -> None:
         """Removes everything of a view that was dropped."""

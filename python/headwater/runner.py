@@ -9,21 +9,20 @@ run starts on what is prepared already.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from threading import Condition, RLock
+from typing import Protocol
 
 from attrs import evolve
 
 from headwater.engine.coverage import wanted_of
 from headwater.model.action import Launch
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled
-from headwater.model.event import Failed, Prepared, Published
+from headwater.model.event import Event, Failed, Prepared, Published
+from headwater.model.partition import Slice
 from headwater.model.state import Run, State, Version
-from headwater.ports import Written
-
-if TYPE_CHECKING:
-    from headwater.runtime import Runtime
+from headwater.ports import Clock, Store, Warehouse, Written
 
 log = logging.getLogger("headwater")
 
@@ -31,18 +30,37 @@ PATIENCE = 1.0
 """How long (s) the publisher waits before it asks again whether what a run is on was published."""
 
 
+class Host(Protocol):
+    """The runtime, as far as a runner uses it."""
+
+    lock: RLock
+    changed: Condition
+    state: State
+    clock: Clock
+    store: Store
+    warehouse: Warehouse
+
+    def change(
+        self, table: str, slices: Iterable[Slice], build: Callable[[State, Version], Event | None]
+    ) -> Event | None: ...
+
+    def leads_as(self, epoch: int, again: bool = False) -> bool: ...
+
+    def step(self) -> int | None: ...
+
+
 class Runner:
     """The runs of one engine that are under way.
 
     Attributes:
-        mine: the versions of those that have not ended.
+        mine: those that have not ended: their versions, each with its view.
     """
 
-    def __init__(self, runtime: Runtime, tracks: int) -> None:
+    def __init__(self, runtime: Host, tracks: int) -> None:
         self._runtime, self._tracks = runtime, tracks
         self._computing = ThreadPoolExecutor(tracks, "headwater-refresh")
         self._publisher = ThreadPoolExecutor(1, "headwater-publish")
-        self.mine: set[Version] = set()
+        self.mine: dict[Version, str] = {}
         self._prepared: set[Version] = set()
         self._readable: set[Version] = set()
         self._publishing: set[Version] = set()
@@ -51,17 +69,19 @@ class Runner:
     @property
     def free(self) -> int:
         """How many more runs may start."""
-        return self._tracks - len(self.mine - self._prepared)
+        return self._tracks - len(self.mine.keys() - self._prepared)
 
     def submit(self, launch: Launch, epoch: int) -> None:
         self._computing.submit(self._carry_out, launch, epoch, self._compute)
 
     def preempt(self, state: State) -> None:
-        """Cancels what a change preempted. A run between two Spark jobs has none to cancel, so that is tried at
-        each step; one that is about to publish is let go on."""
+        """Cancels what a change preempted, and what was put back while it runs. A run between two Spark jobs has none
+        to cancel, so that is tried at each step; one that is about to publish is let go on."""
         for run in state.running.values():
-            if run.preempted and run.version in self.mine - self._publishing:
-                self._runtime.warehouse.cancel(run.view)
+            if run.preempted and run.version in self.mine.keys() - self._publishing:
+                self._runtime.warehouse.cancel(run.view, run.version)
+        for version in self.mine.keys() - {run.version for run in state.running.values()}:
+            self._runtime.warehouse.cancel(self.mine[version], version)
 
     def record_ended(self) -> None:
         """Journals how runs ended; what the store does not take now is kept for the next time. A run that came to
@@ -70,7 +90,7 @@ class Runner:
             run, event = self._ended[0]
             self._record(run, event)
             del self._ended[0]
-        for version in self._readable - wanted_of(self._runtime.state) - self.mine:
+        for version in self._readable - wanted_of(self._runtime.state) - self.mine.keys():
             self._readable.discard(version)
             self._runtime.warehouse.release(version)
 
@@ -104,14 +124,18 @@ class Runner:
             log.exception("the refresh of %s failed", run.view)
             event = failed(f"{type(error).__name__}: {error}")
         with self._runtime.lock:
-            for versions in (self.mine, self._prepared, self._publishing):
+            self.mine.pop(run.version, None)
+            for versions in (self._prepared, self._publishing):
                 versions.discard(run.version)
             if event is not None:
                 self._ended.append((run, event))
+        self._step(run)
+
+    def _step(self, run: Run) -> None:
         try:
             self._runtime.step()
         except HeadwaterError as error:
-            log.warning("the end of the refresh of %s is recorded at the next step: %s", run.view, error)
+            log.warning("what became of the refresh of %s is recorded at the next step: %s", run.view, error)
 
     def _compute(self, launch: Launch, epoch: int) -> Published | None:
         run, began = launch.run, self._runtime.clock.now()
@@ -135,17 +159,18 @@ class Runner:
             self._record(run, prepared)
             self._prepared.add(run.version)
             self._publisher.submit(self._carry_out, launch, epoch, publish)
-        self._runtime.step()
+        self._step(run)
         return None
 
     def _bring(self, launch: Launch, written: Written, epoch: int, seconds: float) -> Published:
+        self._confirm(launch, epoch)
         began = self._runtime.clock.now()
         written = self._runtime.warehouse.bring(launch, written)
         seconds += (self._runtime.clock.now() - began) / 1000
         with self._runtime.lock:
             while self._runtime.leads_as(epoch) and _awaited(self._runtime.state, launch.run):
                 self._runtime.changed.wait(PATIENCE)
-                self.record_ended()
+                self._step(launch.run)
         return self._publish(launch, written, epoch, seconds)
 
     def _publish(self, launch: Launch, written: Written, epoch: int, seconds: float) -> Published:
@@ -168,7 +193,7 @@ class Runner:
         their computed columns."""
         made = [] if isinstance(event, Failed) else [*(each.slice for each in event.made), *event.removed]
         self._runtime.change(
-            run.view, made, lambda state, _: event if _is_over(event) or _is_running(state, run) else None
+            run.view, made, lambda state, _: event if isinstance(event, Failed) or _is_running(state, run) else None
         )
 
     def _confirm(self, launch: Launch, epoch: int) -> None:
@@ -197,7 +222,3 @@ def _is_running(state: State, run: Run) -> bool:
 def _awaited(state: State, run: Run) -> bool:
     """Whether a run is on one that is not published yet."""
     return any(other.version in run.on for other in state.running.values())
-
-
-def _is_over(event: Prepared | Published | Failed) -> bool:
-    return isinstance(event, Failed) and event.cancelled

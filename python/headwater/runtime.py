@@ -210,7 +210,7 @@ class Runtime:
                 self._epoch = None
                 break
             if event is not None:
-                self._runner.mine.add(event.version)
+                self._runner.mine[event.version] = event.view
                 launches += actions
         self.changed.notify_all()
         return launches
@@ -234,7 +234,7 @@ class Runtime:
         match action:
             case Clean(definition, running):
                 if running is not None:
-                    self.warehouse.cancel(definition.view)
+                    self.warehouse.cancel(definition.view, running)
                 self.warehouse.remove(definition)
 
     def _evaluate_for(self, table: str, slices: tuple[Slice, ...]) -> None:

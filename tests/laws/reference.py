@@ -212,7 +212,7 @@ class World:
         tables = {}
         for source in read_by(launch.definition):
             tables[source] = self.read(source)
-            for made, written in [self.at_hand[version] for version in launch.run.on]:
+            for made, written in [each for version, each in self.at_hand.items() if version in launch.run.on]:
                 if made.run.view == source and made.run.version > self.newest.get(source, 0):
                     tables[source] = self.with_written(made, written, tables[source])
             self.pause("read", launch)
@@ -264,8 +264,8 @@ class World:
             and known.fingerprint == self.stamps[view].get(made.slice)
         )
 
-    def cancel(self, view: str) -> bool:
-        return False
+    def cancel(self, view: str, version: int) -> None:
+        pass
 
     def remove(self, definition: Definition) -> None:
         with self.lock:
@@ -283,7 +283,7 @@ class World:
 # --- the machine
 
 
-COPY = 3
+COPY = 2
 """In how many steps what is kept is copied to where readers see it, when it is published."""
 
 

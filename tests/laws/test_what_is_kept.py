@@ -62,7 +62,7 @@ def test_origins_are_counted_by_the_slices_that_carry_them(graph, script):
     _played(graph, script, _is_counted)
 
 
-@examples(150)
+@examples(60)
 @given(graph=graphs(), script=scripts(50))
 def test_requests_name_columns_that_their_view_has(graph, script):
     _played(graph, script, _is_of_its_definition)

@@ -68,9 +68,21 @@ def test_a_plan_serves_until_something_new_is_pending():
     made.start()
     arranger(made.state, ready(made.state, made.now))
     assert arranger.plan is plan
-    made.declare(view("z", "a", "t"))
+    change(made, "t", A1)
     arranger(made.state, ready(made.state, made.now))
     assert arranger.plan is not plan
+
+
+def test_the_same_views_are_planned_anew_for_a_larger_change():
+    made = pending(size=1000)
+    arranger = Arranger(PAYS, 10_000_000, 2)
+    assert arranger(made.state, ready(made.state, made.now))[0][1] is False
+    made.drain()
+    for state in made.state.views.values():
+        state.size = 1_000_000
+    change(made, "t", A1)
+    made.now += SETTLE
+    assert arranger(made.state, ready(made.state, made.now))[0][1] is True
 
 
 def test_a_search_is_made_where_it_can_save_more_than_it_takes():

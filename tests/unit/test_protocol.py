@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from attrs import evolve, fields
 from py4j.protocol import Py4JNetworkError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 
 from headwater.engine.history import refreshes
 from headwater.model.action import Launch
@@ -499,3 +499,14 @@ def test_statements_knows_every_type_of_question():
         "_wait_for_hints",
         "_refresh",
     ]
+
+
+def test_a_session_that_cannot_be_made_leaves_a_computed_column_unknown():
+    """The engine goes on: what it does not know, it takes to be anything."""
+
+    def gone(_definition):
+        raise AnalysisException("the database is gone")
+
+    warehouse = SparkWarehouse(None, Recorder(), Recorder(of=gone))
+    with pytest.raises(RefreshFailed, match="cannot be evaluated"):
+        warehouse.evaluate(launch(True).definition, "trunc(day, 'MM')", [("1996-03-01",)], ["day"])

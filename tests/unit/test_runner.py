@@ -5,12 +5,13 @@ from __future__ import annotations
 from threading import Event
 
 import pytest
+from attrs import evolve
 from cases import A1, A2, view
 from reference import recomputed
 from test_runtime import Bench, until
 
 from headwater.model.error import RefreshFailed
-from headwater.model.event import Failed, Prepared, Published, Started
+from headwater.model.event import Dropped, Failed, Prepared, Published, Resumed, Started, Suspended
 
 V, W, X = view("v", "a", "t"), view("w", "a", "v"), view("x", "", "w")
 
@@ -100,3 +101,46 @@ def test_nothing_is_prepared_that_may_prove_to_be_unchanged(bench, engine):
     bench.drain(engine)
     assert [event.view for event in bench.of(Started)[before:]] == ["v"]
     assert len(bench.of(Prepared)) == prepared + 1
+
+
+def test_what_is_kept_is_kept_for_readers_that_can_run(bench, engine):
+    """The others read the warehouse when they can."""
+    engine.record(lambda _state, _version: Suspended(bench.clock.now(), "w"))
+    bench.write(engine, A1, 5)
+    until(lambda: (engine.step(), "v" in published(bench))[1])
+    until(lambda: (engine.step(), bench.world.at_hand == {})[1])
+    engine.record(lambda _state, _version: Resumed(bench.clock.now(), "w"))
+    until(lambda: (engine.step(), "w" in published(bench))[1])
+    bench.clock.at += 5_000
+    bench.drain(engine)
+
+
+def test_a_job_waits_for_what_it_reads_to_be_published(bench):
+    engine = bench.engine("one", tracks=2)
+    bench.declare(engine, V, evolve(W, query="python module.w"))
+    bench.drain(engine)
+    engine.arrange = lambda state, found: [(each, each.view == "v") for each in found]
+    arrived, going = bench.hold("bring")
+    bench.write(engine, A1, 5)
+    engine.step()
+    assert arrived.wait(20)
+    assert engine.state.running["v"].prepared and engine.step() is None and "w" not in engine.state.running
+    going.set()
+    bench.drain(engine)
+    assert all(not event.kept for event in bench.of(Started) if event.view == "w")
+    assert [event.view for event in bench.of(Prepared)] == ["v"]
+
+
+def test_what_was_dropped_is_not_brought_to_the_warehouse(bench, engine):
+    brought = []
+    bring = bench.world.bring
+    bench.world.bring = lambda launch, written: (brought.append(launch.run.view), bring(launch, written))[1]
+    arrived, going = bench.hold("compute")
+    bench.write(engine, A1, 5)
+    engine.step()
+    assert arrived.wait(20)
+    for name in ("x", "w", "v"):
+        engine.record(lambda _state, _version, name=name: Dropped(bench.clock.now(), name))
+    going.set()
+    until(lambda: not engine._runner.mine)
+    assert not brought and {event.view for event in bench.of(Failed)} == {"v"}

@@ -166,7 +166,7 @@ def test_two_engines_refresh_nothing_twice(bench):
 
 def test_a_change_that_another_engine_records_preempts_a_run(bench, monkeypatch):
     cancelled = []
-    monkeypatch.setattr(bench.world, "cancel", cancelled.append)
+    monkeypatch.setattr(bench.world, "cancel", lambda view, version: cancelled.append(view))
     one, two = bench.engine("one"), bench.engine("two", acts=False)
     bench.declare(one, view("v", "a", "t", overrun="preempt"))
     bench.drain(one)

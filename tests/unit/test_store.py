@@ -10,6 +10,7 @@ import threading
 import pytest
 import sqlalchemy as sa
 
+from headwater.engine.history import refreshes
 from headwater.engine.status import Phase, Summary, ViewStatus
 from headwater.model.error import JournalError, LeaseLost, StoreError
 from headwater.model.event import Dropped, Failed, Hurried, Published, Restarted, Started
@@ -313,3 +314,12 @@ def test_a_reader_holds_no_writer_up(path, store):
         other.append(restarted(), 1, 0)
         other.close()
     assert store.last() == 1
+
+
+def test_history_has_what_ended_over_a_run(tmp_path):
+    """Of one view, too: an engine that ended over its run ended over all of them."""
+    store = SqlStore(tmp_path / "store.db")
+    store.append(lambda version: Started(1, version, "v", ((WHOLE, (1,)),), (), "full", ""), 1, 0)
+    store.append(lambda _: Restarted(2), 2, 1)
+    assert [type(entry.event) for entry in store.history("v")] == [Restarted, Started]
+    assert [row[9] for row in refreshes(entry.event for entry in store.history("v"))] == ["cancelled"]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from headwater.model.error import RefreshFailed, StatementError
+from headwater.model.error import StatementError
 from headwater.spark import volume as volumes
 from headwater.spark.settings import Memory, Settings
-from headwater.spark.volume import HEADROOM, Volume, opened
+from headwater.spark.volume import HEADROOM, OutOfRoom, Volume, opened
 
 LIMIT = 1_000_000
 
@@ -34,12 +34,12 @@ def test_room_is_set_aside_before_a_run_and_corrected_after(tmp_path):
     volume.remove(1)
     volume.remove(2)
     assert volume.free == int(LIMIT * (1 - HEADROOM))
-    assert volume.peak == 100_000
 
 
 def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path):
-    volume = Volume(tmp_path, LIMIT)
+    volume, others = Volume(tmp_path, LIMIT), 300_000
     volume.reserve(1, 10)
+    volume.reserve(2, others)
     stopped = []
 
     def grow() -> None:
@@ -49,9 +49,26 @@ def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path):
             write(volume, 1, step * 10_000)
             time.sleep(0.005)
 
-    with pytest.raises(RefreshFailed, match="did not fit"), volume.watched(1, lambda: stopped.append(True)):
+    with pytest.raises(OutOfRoom, match="do not fit"), volume.watched(1, lambda: stopped.append(True)):
         grow()
-    assert volume.peak <= LIMIT
+    [file] = tmp_path.rglob("part")
+    assert file.stat().st_size <= LIMIT - others
+
+
+def test_a_run_that_grew_has_more_set_aside_while_there_is_some(tmp_path):
+    volume = Volume(tmp_path, LIMIT)
+    volume.reserve(1, 10)
+    with volume.watched(1, lambda: pytest.fail("there is room")):
+        write(volume, 1, 700_000)
+        time.sleep(0.1)
+        assert not volume.reserve(2, 300_000)
+
+
+def test_a_directory_that_somebody_else_could_write_to_is_not_used(tmp_path, caplog):
+    (tmp_path / f"headwater-{os.getuid()}").mkdir(mode=0o777)
+    (tmp_path / f"headwater-{os.getuid()}").chmod(0o777)
+    found, said = asked(tmp_path, caplog)
+    assert found is None and "somebody else could write there" in said
 
 
 def test_what_fails_for_another_reason_is_told_as_it_is(tmp_path):

@@ -141,13 +141,13 @@ def ready_at(state: State, name: str) -> int | None:
 
 def blockers(state: State, view: ViewState) -> Reached:
     """Where inputs that are views still to be renewed reach this one. What is prepared of them it need not wait for,
-    unless it is made partition by partition: which there are is known when they are published."""
+    unless it cannot read ahead."""
     awaited = Reached()
     for dependency in view.definition.dependencies:
         source = state.views.get(dependency.source)
         if source is None or not awaits(view.definition, source.status):
             continue
-        prepared = not view.definition.earlier and prepared_by(state, dependency.source) is not None
+        prepared = view.definition.reads_ahead and prepared_by(state, dependency.source) is not None
         needs = source.pending if prepared else unresolved(state, dependency.source)
         awaited.reach(view.definition, dependency, needs.items(), state.images)
     return awaited

@@ -15,7 +15,7 @@ from headwater.engine.policy import follows
 from headwater.engine.succession import following
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.partition import Slice, Value, simplified
-from headwater.model.state import Reads, Run, State, Step, Version
+from headwater.model.state import Reads, Run, State, Status, Step, Version
 
 Names = tuple[str, ...]
 Reach = dict[str, tuple[Slice, ...]]
@@ -135,12 +135,14 @@ def prepared_by(state: State, view: str) -> Run | None:
 
 
 def wanted_of(state: State) -> frozenset[Version]:
-    """The runs whose output some run reads, or will read: a reader of the view is pending for what they were for."""
+    """The runs whose output some run reads, or will read: a reader of the view that can run is pending for what they
+    were for."""
     found = {version for run in state.running.values() for version in (run.version, *run.on)}
     for view, run in state.kept.items():
         origins = frozenset().union(*(some for _, some in run.needs))
-        pending = (state.views[each].pending.values() for each in state.readers.get(view, ()))
-        if any(not origins.isdisjoint(some) for each in pending for some in each):
+        readers = [state.views[each] for each in state.readers.get(view, ())]
+        pending = [some for each in readers if each.status is Status.ACTIVE for some in each.pending.values()]
+        if any(not origins.isdisjoint(some) for some in pending):
             found.add(run.version)
     return frozenset(found)
 

@@ -96,7 +96,7 @@ def cadence(definition: Definition) -> int | None:
 
 def learns_cadence(definition: Definition) -> bool:
     """Whether the time within which changes of the view's sources belong together is to be learned."""
-    return (definition.option("cadence") or "").lower() == LEARNED
+    return definition.option("cadence").lower() == LEARNED
 
 
 def _stated(definition: Definition, option: str) -> int | None:

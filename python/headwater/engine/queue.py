@@ -145,9 +145,12 @@ def start(state: State, event: Started) -> Run:
 
 def _at_hand(state: State, name: str) -> frozenset[Version]:
     """The runs whose output a view reads where they left it: what is not published yet, and what is kept."""
+    definition = state.views[name].definition
+    if not definition.reads_ahead:
+        return NONE
     wanted = wanted_of(state) if state.kept else NONE
     state.kept = {view: run for view, run in state.kept.items() if run.version in wanted}
-    found = (prepared_by(state, each) or state.kept.get(each) for each in state.views[name].definition.sources)
+    found = (prepared_by(state, each) or state.kept.get(each) for each in definition.sources)
     return frozenset(run.version for run in found if run is not None)
 
 

@@ -130,6 +130,7 @@ def _changed(state: State, event: Changed) -> None:
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
     record.highest = event.version
+    state.kept.pop(event.table, None)  # what was kept of a view that was written past Headwater is not what it is
     if not event.baseline:
         learn_gap(record, event.at)
         state.learned = True

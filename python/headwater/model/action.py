@@ -13,7 +13,7 @@ from headwater.model.view import Definition
 
 @frozen
 class Launch:
-    """Compute and publish a run; answer with ``Published`` or ``Failed``.
+    """Compute and publish a run; answer with ``Published`` or ``Failed``, and perhaps first with ``Prepared``.
 
     ``existing`` are the view's partitions in the run's slices, with the record of each: those that the
     run does not make again have become empty, and one that comes out as its record says is unchanged. ``size`` is how

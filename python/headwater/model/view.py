@@ -8,6 +8,9 @@ from attrs import field, frozen
 
 from headwater.model.dependency import Dependency, Occurrence
 
+JOB = "python "
+"""What the query of a view begins with that is computed by a Python function; its module and name follow."""
+
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -64,6 +67,13 @@ class Definition:
     def option(self, name: str, default: str = "") -> str:
         """The value of the view property ``headwater.<name>``."""
         return dict(self.properties).get(f"headwater.{name}", default)
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether a refresh can read what other refreshes made where they left it, and not only what is published.
+        Python cannot: it may read in threads of its own, or files. Of what goes on from its own past the partitions
+        are told by what is published."""
+        return not self.earlier and not self.query.startswith(JOB)
 
     @property
     def sources(self) -> tuple[str, ...]:

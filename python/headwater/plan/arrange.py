@@ -1,6 +1,6 @@
 """Which of the runs that could start does start, and whether what it makes is kept, by a plan of all that is pending.
 
-A plan is made when something is to be refreshed that the last one does not know. What it says of order is advice: a
+A plan is made when a change is pending somewhere that the last one does not know of. What it says of order is advice: a
 run that is ready does not wait for one that is not.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.engine.choose import Ready
-from headwater.model.state import State
+from headwater.model.state import State, Version
 from headwater.plan.joint import unproven
 from headwater.plan.plan import Plan, best
 from headwater.plan.problem import Problem
@@ -29,18 +29,20 @@ class Arranger:
 
     def __init__(self, costs: Costs, memory: int, tracks: int) -> None:
         self._costs, self._memory, self._tracks = costs, memory, tracks
-        self._known: dict[str, int] = {}
+        self._planned: dict[str, frozenset[Version]] = {}
+        self._place: dict[str, int] = {}
         self.plan: Plan | None = None
 
     def __call__(self, state: State, ready: Sequence[Ready]) -> list[tuple[Ready, bool]]:
         """What could start, in the order in which it should, each with whether its output is to be kept."""
         names = wave(state)
-        if not self._known.keys() >= set(names):
-            self.plan = planned(problem(state, names, self._costs, self._memory, self._tracks))
+        wanted = {name: frozenset().union(*state.views[name].pending.values()) for name in names}
+        if any(not origins <= self._planned.get(name, frozenset()) for name, origins in wanted.items()):
+            self.plan, self._planned = planned(problem(state, names, self._costs, self._memory, self._tracks)), wanted
             tasks = self.plan.problem.tasks
-            self._known = {tasks[task].name: place for place, task in enumerate(self.plan.order)}
+            self._place = {tasks[task].name: place for place, task in enumerate(self.plan.order)}
         flagged = self._flagged()
-        ordered = sorted(ready, key=lambda each: self._known.get(each.view, len(self._known)))
+        ordered = sorted(ready, key=lambda each: self._place.get(each.view, len(self._place)))
         return [(each, each.view in flagged) for each in ordered]
 
     def _flagged(self) -> set[str]:

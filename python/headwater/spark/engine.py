@@ -128,8 +128,8 @@ class Engine:
         holder, until = self.store.holder()
         if until > runtime.clock.now() and _is_gone(holder, application):
             self.store.release(holder)
-        for view in runtime.state.running:
-            self.warehouse.cancel(view)
+        for run in runtime.state.running.values():
+            self.warehouse.cancel(run.view, run.version)
         return runtime
 
     def _answer(self, message: Mapping[str, Any]) -> None:
@@ -174,8 +174,8 @@ class Engine:
                 self._cancelled[order.subject] = running[order.subject]
             self.store.carried_out(order)
         self._cancelled = {view: run for view, run in self._cancelled.items() if running.get(view) == run}
-        for view in self._cancelled:
-            self.warehouse.cancel(view)
+        for view, version in self._cancelled.items():
+            self.warehouse.cancel(view, version)
 
     def _keep_to_budget(self) -> None:
         """Records this application's budget when it is the one that refreshes."""

@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headwater.algebra.notation import spell_window
-from headwater.jobs import PREFIX, Job
+from headwater.jobs import Job
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
 from headwater.model.partition import Slice
 from headwater.model.state import Run
-from headwater.model.view import Column, Definition
+from headwater.model.view import JOB, Column, Definition
 from headwater.spark.shim import is_gone
 
 PARTITION = "partition"
@@ -27,7 +27,7 @@ PARTITION = "partition"
 
 
 def is_job(definition: Definition) -> bool:
-    return definition.query.startswith(PREFIX)
+    return definition.query.startswith(JOB)
 
 
 def find(query: str) -> Job:
@@ -36,7 +36,7 @@ def find(query: str) -> Job:
     Raises:
         AnalysisFailed: it cannot be imported here.
     """
-    name = query.removeprefix(PREFIX).strip()
+    name = query.removeprefix(JOB).strip()
     module, _, function = name.partition(":")
     try:
         found = import_module(module)

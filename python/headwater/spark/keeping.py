@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.runtime import Arrange
@@ -21,7 +22,10 @@ log = logging.getLogger("headwater")
 
 
 def volume(session: SparkSession, settings: Settings) -> Volume | None:
-    """The volume that an application is to keep outputs in; ``None`` if there is to be none, or can be none."""
+    """The volume that an application is to keep outputs in; ``None`` if there is to be none, or can be none, or if it
+    refreshes nothing."""
+    if settings.role != "auto":
+        return None
     master = session.sparkContext.master
     local = master.startswith("local") and not master.startswith("local-cluster")
     return opened(settings.memory, settings.memory_path, local, lambda root: _is_shared(session, root))
@@ -36,12 +40,13 @@ def arranged(session: SparkSession, shim: Shim, kept: Volume | None, tracks: int
     try:
         warehouse = measured(shim, session.conf.get("spark.sql.warehouse.dir"))
         memory = measured(shim, kept.place(0))
-    except Py4JError as error:
+    except (Py4JError, PySparkException) as error:
         log.warning("nothing is kept in memory: the warehouse's speed cannot be measured (%s)", first_line(error))
         return None
     finally:
         kept.remove(0)
-    return Arranger(costs(warehouse, memory, session.sparkContext.defaultParallelism), kept.free, tracks)
+    known = costs(warehouse, memory, session.sparkContext.defaultParallelism)
+    return Arranger(known, kept.free, tracks) if known.written > 0 or known.read > 0 else None
 
 
 def _is_shared(session: SparkSession, root: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -22,20 +22,20 @@ class Output:
     """What a run made.
 
     Attributes:
-        version: the run's.
         whole: whether that is all of its view.
         without: the partitions that it takes the place of.
         places: where each of those that it made lies.
+        size: how many bytes lie there.
     """
 
-    version: Version
     whole: bool
     without: Collection[Slice]
     places: Mapping[Slice, str]
+    size: int
 
     @classmethod
-    def of(cls, run: Run, existing: Iterable[Slice], places: Mapping[Slice, str]) -> Output:
-        return cls(run.version, WHOLE in run.slices, frozenset((*existing, *places)), places)
+    def of(cls, run: Run, existing: Iterable[Slice], places: Mapping[Slice, str], size: int) -> Output:
+        return cls(WHOLE in run.slices, frozenset((*existing, *places)), places, size)
 
     @property
     def told(self) -> dict[str, Any]:
@@ -44,30 +44,28 @@ class Output:
             "whole": self.whole,
             "without": [sql.spec(each) for each in self.without],
             "with": [{"spec": sql.spec(each), "location": place} for each, place in self.places.items()],
+            "bytes": self.size,
         }
 
 
 class Overlays:
-    """The last output of each view that other runs may read where it lies."""
+    """The outputs that other runs may read where they lie, by the versions of the runs that made them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._of: dict[str, Output] = {}
+        self._of: dict[Version, tuple[str, Output]] = {}
 
-    def add(self, view: str, output: Output) -> None:
+    def add(self, run: Run, output: Output) -> None:
         with self._lock:
-            self._of[view] = output
+            self._of[run.version] = run.view, output
 
     def remove(self, version: Version) -> None:
         with self._lock:
-            self._of = {view: each for view, each in self._of.items() if each.version != version}
+            self._of.pop(version, None)
 
-    def told(self, run: Run, sources: Sequence[str]) -> str | None:
-        """What the shim is told of what a run reads; ``None`` when that is what readers see."""
+    def told(self, run: Run) -> str | None:
+        """What the shim is told of what a run reads; ``None`` when that is what readers see. So is what is not kept
+        any more, which only an output that was published can be."""
         with self._lock:
-            found = {
-                each: known.told
-                for each in sources
-                if (known := self._of.get(each)) is not None and known.version in run.on
-            }
-        return json.dumps(found) if found else None
+            found = dict(self._of[version] for version in sorted(run.on) if version in self._of)
+        return json.dumps({view: output.told for view, output in found.items()}) if found else None

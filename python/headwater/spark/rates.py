@@ -1,6 +1,6 @@
-"""What a byte costs in the warehouse and in memory, measured when an engine starts and whenever an output is copied.
+"""What a byte costs in the warehouse and in memory, measured when an engine starts.
 
-The store of a byte is timed as Spark would do it, through Hadoop's file systems, with a file of a few megabytes. A
+That is timed as Spark would do it, through Hadoop's file systems, with a file of a few megabytes. A
 local disk is then mostly as fast as memory, for the operating system keeps what was written there: nothing is gained,
 and nothing is kept.
 """

@@ -9,6 +9,7 @@ and written to the warehouse instead.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import shutil
@@ -24,7 +25,7 @@ from headwater.spark.settings import Memory
 
 log = logging.getLogger("headwater")
 
-HEADROOM = 0.05
+HEADROOM = 0.1
 """The share of the limit that is left free: what a run writes between two looks, and while it is being stopped."""
 LOOK = 0.02
 """Seconds between two looks at how much a run has written."""
@@ -53,7 +54,11 @@ def opened(memory: Memory, named: str | None, local: bool, is_shared: Callable[[
     limit = memory.of(usage.total)
     if limit > usage.free:
         log.warning("%s has %d MB free, so that is what is kept there at most", root, usage.free >> 20)
-    return Volume(root, min(limit, usage.free))
+    try:
+        return Volume(root, min(limit, usage.free))
+    except OSError as error:
+        log.warning("nothing is kept in memory: %s: %s", error.filename, error.strerror)
+        return None
 
 
 def _problem(root: Path, named: bool, local: bool, is_shared: Callable[[Path], bool]) -> str:
@@ -69,20 +74,28 @@ def _problem(root: Path, named: bool, local: bool, is_shared: Callable[[Path], b
     return ""
 
 
+class OutOfRoom(RefreshFailed):
+    """What a run makes needs more room than there is."""
+
+
 class Volume:
     """What one engine may keep, and does.
 
     Attributes:
         limit: bytes that may lie there at any moment.
-        peak: the most bytes that were seen there.
+
+    Raises:
+        OSError: nothing can be written there, or somebody else owns the directory that is this user's by its name.
     """
 
     def __init__(self, root: Path, limit: int) -> None:
-        self.limit, self.peak = limit, 0
+        self.limit = limit
         self._lock = threading.Lock()
         self._reserved: dict[Version, int] = {}
         ours = root / f"headwater-{os.getuid()}"
         ours.mkdir(mode=0o700, exist_ok=True)
+        if ours.is_symlink() or ours.stat().st_uid != os.getuid() or ours.stat().st_mode & 0o077:
+            raise PermissionError(errno.EPERM, "somebody else could write there", str(ours))
         _remove_left(ours)
         self._directory = Path(tempfile.mkdtemp(prefix=f"{socket.gethostname()}-{os.getpid()}-", dir=ours))
 
@@ -93,9 +106,10 @@ class Volume:
             return int(self.limit * (1 - HEADROOM)) - sum(self._reserved.values())
 
     def reserve(self, version: Version, size: int) -> bool:
-        """Sets room aside for a run; whether there is as much."""
+        """Sets so much room aside for a run, instead of what it had; whether there is as much."""
         with self._lock:
-            fits = sum(self._reserved.values()) + size <= self.limit * (1 - HEADROOM)
+            others = sum(held for each, held in self._reserved.items() if each != version)
+            fits = others + size <= self.limit * (1 - HEADROOM)
             if fits:
                 self._reserved[version] = size
             return fits
@@ -106,16 +120,19 @@ class Volume:
 
     @contextlib.contextmanager
     def watched(self, version: Version, stop: Callable[[], object]) -> Iterator[None]:
-        """Calls ``stop`` when the volume is about to hold more than it may, while a run writes to it.
+        """Looks at what a run writes: sets more room aside when that is more than was foreseen, and calls ``stop``
+        when there is no more.
 
         Raises:
-            RefreshFailed: it was stopped.
+            OutOfRoom: it was stopped.
         """
         ended, full = threading.Event(), threading.Event()
+        folder = self._directory / f"v{version}"
 
         def look() -> None:
             while not ended.wait(LOOK):
-                if self._holds() > self.limit * (1 - HEADROOM):
+                written = _size(folder)
+                if written > self._reserved.get(version, 0) and not self.reserve(version, written):
                     full.set()
                     stop()
 
@@ -125,14 +142,12 @@ class Volume:
             yield
         except Exception as error:
             if full.is_set():
-                raise RefreshFailed(f"the output of run {version} did not fit into memory") from error
+                raise OutOfRoom(f"its {_size(folder) >> 20} MB and more do not fit") from error
             raise
         finally:
             ended.set()
             watching.join()
-        with self._lock:
-            self._reserved[version] = _size(self._directory / f"v{version}")
-        self._holds()
+        self.reserve(version, _size(folder))
 
     def remove(self, version: Version) -> None:
         """Removes a run's output."""
@@ -142,11 +157,6 @@ class Volume:
 
     def close(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)
-
-    def _holds(self) -> int:
-        held = _size(self._directory)
-        self.peak = max(self.peak, held)
-        return held
 
 
 def _size(directory: Path) -> int:

@@ -28,7 +28,7 @@ from headwater.spark import catalog, jobs, sql
 from headwater.spark.overlay import PROPERTY, Output, Overlays
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim, is_gone
-from headwater.spark.volume import Volume
+from headwater.spark.volume import OutOfRoom, Volume
 
 log = logging.getLogger("headwater")
 
@@ -77,17 +77,18 @@ class SparkWarehouse:
         with self._translating(run):
             session = self._sessions.of(definition)
             context = session.sparkContext
-            context.setJobGroup(group(run), f"refresh {run.view}: {run.reason}", interruptOnCancel=True)
+            said = f"refresh {run.view}: {run.reason}"
+            context.setJobGroup(group(run.view, run.version), said, interruptOnCancel=True)
             context.setLocalProperty("spark.scheduler.pool", POOL)
             if not session.catalog.tableExists(sql.quoted(definition.view)):
                 catalog.create(session, definition)
             self.reading(run, definition, True)
-            with self._overlaid(context, run, definition):
+            with self._overlaid(context, run):
                 written = self._made(launch, session)
             self.reading(run, definition, False)
         if run.kept or run.on:
             places = {each: place for place, each in written.handle.places.items()}
-            self._overlays.add(run.view, Output.of(run, launch.existing, places))
+            self._overlays.add(run, Output.of(run, launch.existing, places, written.size))
         return written
 
     def bring(self, launch: Launch, written: Written) -> Written:
@@ -97,7 +98,10 @@ class SparkWarehouse:
         with self._translating(launch.run):
             place = _place(launch)
             self._shim.copy(files.kept, place)
-            return self._written(launch, place, {each.slice: each for each in written.made})
+            brought = self._written(launch, place, {each.slice: each for each in written.made})
+        if (brought.size, len(brought.made)) != (written.size, len(written.made)):
+            raise RefreshFailed(f"what was kept of {launch.run.view} in {files.kept} is not all there any more")
+        return brought
 
     def release(self, version: Version) -> None:
         self._overlays.remove(version)
@@ -114,10 +118,8 @@ class SparkWarehouse:
         superseded = [path for path in answer["superseded"] if path not in places and not _same_path(path, root)]
         return Replaced(superseded, frozenset(places[each] for each in answer["unchanged"]))
 
-    def cancel(self, view: str) -> bool:
-        context = self._base.sparkContext
-        context._jsc.sc().cancelJobGroup(f"headwater {view}")
-        return True
+    def cancel(self, view: str, version: Version) -> None:
+        self._base.sparkContext._jsc.sc().cancelJobGroup(group(view, version))
 
     def remove(self, definition: Definition) -> None:
         self._shim.delete(_parent(definition.root), [definition.root])
@@ -129,10 +131,10 @@ class SparkWarehouse:
     def evaluate(
         self, definition: Definition, expression: str, inputs: Sequence[tuple[Value, ...]], names: Sequence[str]
     ) -> list[Value]:
-        session = self._sessions.of(definition)
         rows = ", ".join(f"({', '.join([str(n), *map(sql.string, each)])})" for n, each in enumerate(inputs))
         columns = ", ".join(["`headwater row`", *(sql.identifier(name) for name in names)])
         try:
+            session = self._sessions.of(definition)
             found = session.sql(f"SELECT `headwater row`, {expression} FROM VALUES {rows} AS t({columns})").collect()
         except (PySparkException, Py4JError) as error:
             raise RefreshFailed(f"{expression} cannot be evaluated: {_words(error)}") from error
@@ -196,9 +198,9 @@ class SparkWarehouse:
         return frame
 
     @contextlib.contextmanager
-    def _overlaid(self, context: SparkContext, run: Run, definition: Definition) -> Iterator[None]:
+    def _overlaid(self, context: SparkContext, run: Run) -> Iterator[None]:
         """Lets queries of this thread read what other runs made, where they left it."""
-        told = self._overlays.told(run, definition.sources)
+        told = self._overlays.told(run)
         context.setLocalProperty(PROPERTY, told or "")
         try:
             yield
@@ -211,11 +213,13 @@ class SparkWarehouse:
         if run.kept and self._volume is not None and self._volume.reserve(run.version, launch.size):
             place = self._volume.place(run.version)
             try:
-                with self._volume.watched(run.version, lambda: self.cancel(run.view)):
+                with self._volume.watched(run.version, lambda: self.cancel(run.view, run.version)):
                     return self._write(launch, self._frame(session, definition, run), place)
-            except RefreshFailed as error:
+            except (OutOfRoom, PySparkException, Py4JError) as error:
+                if not (isinstance(error, OutOfRoom) or any(mark in str(error) for mark in UNWRITABLE)):
+                    raise
                 self._volume.remove(run.version)
-                log.warning("%s: %s; it is written to the warehouse", run.view, error)
+                log.warning("%s cannot be kept in memory (%s); it is written to the warehouse", run.view, _words(error))
         return self._write(launch, self._frame(session, definition, run), _place(launch))
 
     def _write(self, launch: Launch, frame: DataFrame, place: str) -> Written:
@@ -246,9 +250,9 @@ class SparkWarehouse:
         return Written(made, removed, Files(request, places, kept), sum(file["bytes"] for file in files.values()))
 
 
-def group(run: Run) -> str:
+def group(view: str, version: Version) -> str:
     """The job group of a run's Spark jobs; ``cancelJobGroup`` of it cancels the refresh."""
-    return f"headwater {run.view}"
+    return f"headwater {view} {version}"
 
 
 def counts(sums: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[Slice, Made]:

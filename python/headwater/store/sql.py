@@ -24,6 +24,7 @@ from headwater.store import codec
 from headwater.store.schema import command, garbage, journal, lease, meta, migrate, require_newest, summary
 
 ENDED = ("Published", "Failed", "Skipped")
+RESTARTED = "Restarted"
 Build = Callable[[int], "Event | None"]
 
 
@@ -143,12 +144,12 @@ class SqlStore:
 
         With ``ended_after``, only those of runs that ended after that entry.
         """
-        query = sa.select(journal.c.seq, journal.c.body).where(journal.c.kind.in_(("Started", *ENDED)))
+        query = sa.select(journal.c.seq, journal.c.body).where(journal.c.kind.in_(("Started", RESTARTED, *ENDED)))
         if ended_after is not None:
             ended = sa.select(journal.c.version).where(journal.c.kind.in_(ENDED), journal.c.seq > ended_after)
             query = query.where(journal.c.version.in_(ended))
         if view is not None:
-            query = query.where(journal.c.subject == view)
+            query = query.where((journal.c.subject == view) | (journal.c.kind == RESTARTED))
         with self._read() as connection:
             rows = connection.execute(query.order_by(journal.c.seq.desc()).limit(limit)).all()
         return [_entry(seq, body) for seq, body in rows]

@@ -31,19 +31,23 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
               if Views.is(view) && !files.location.isInstanceOf[OverlaidFiles] =>
             overlays \ view.identifier.unquotedString.stripPrefix("spark_catalog.") match {
               case overlay: JObject =>
-                relation.copy(relation = files.copy(location = listing(view, overlay))(files.sparkSession))
+                // What is published says nothing of how large this is.
+                relation.copy(
+                  relation = files.copy(location = listing(view, overlay))(files.sparkSession),
+                  catalogTable = Some(view.copy(stats = None)))
               case _ => relation
             }
         }
     }
 
+  /** @throws java.io.FileNotFoundException when not all is there of what the other run made */
   private def listing(view: CatalogTable, overlay: JObject): FileIndex = {
     val classic = Access.classic(session)
     val own = (overlay \ "with").asInstanceOf[JArray].arr.map { each =>
       val storage = CatalogStorageFormat.empty.copy(locationUri = Some(new Path((each \ "location").values.toString).toUri))
       CatalogTablePartition(spec(each \ "spec"), storage)
     }
-    if (view.partitionColumnNames.isEmpty)
+    val files = if (view.partitionColumnNames.isEmpty)
       new OverlaidFiles(classic, own.map(partition => new Path(partition.location)), None)
     else {
       val gone = (overlay \ "without").asInstanceOf[JArray].arr.map(spec).toSet
@@ -56,7 +60,17 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
       }
       new OverlaidFiles(classic, partitions.map(_.path), Some(PartitionSpec(view.partitionSchema, partitions)))
     }
+    val places = own.map(partition => new Path(partition.location).toUri.getPath).toSet
+    val found = files.allFiles().filter(file => below(places, file.getPath)).map(_.getLen).sum
+    if (JLong(found) != integer(overlay \ "bytes"))
+      throw new java.io.FileNotFoundException(s"FILE_NOT_EXIST: not all is there of what was made of ${view.qualifiedName}")
+    files
   }
+
+  private def below(places: Set[String], file: Path): Boolean =
+    Iterator.iterate(file)(_.getParent).takeWhile(_ != null).exists(each => places.contains(each.toUri.getPath))
+
+  private def integer(value: JValue): JLong = JLong(value.values.toString.toLong)
 
   private def spec(value: JValue): Map[String, String] =
     value.asInstanceOf[JObject].obj.map { case (column, each) => column -> each.values.toString }.toMap

@@ -26,6 +26,9 @@ class OverlaySuite extends AnyFunSuite {
     session
   }
 
+  private def bytes(session: SparkSession, places: String*): Long =
+    places.map(place => session.read.parquet(place).inputFiles.map(file => new java.io.File(new java.net.URI(file)).length).sum).sum
+
   private def overlaid[Result](session: SparkSession, json: String)(read: => Result): Result = {
     session.sparkContext.setLocalProperty(Overlay.Property, json)
     try read finally session.sparkContext.setLocalProperty(Overlay.Property, "")
@@ -34,7 +37,12 @@ class OverlaySuite extends AnyFunSuite {
   private def rows(frame: DataFrame): Set[(String, Long)] =
     frame.select("month", "revenue").collect().map(row => (String.valueOf(row.get(0)), row.getLong(1))).toSet
 
-  private lazy val golden = Golden.text("overlay").replace("file:/memory", s"${LocalSpark.warehouse}/shop.db/memory")
+  /** The golden overlay, of the files that are there. */
+  private def golden: String = {
+    val made = s"${LocalSpark.warehouse}/shop.db/memory/v7/data"
+    val size = bytes(LocalSpark.session, s"$made/month=1996-03-01", s"$made/month=__HIVE_DEFAULT_PARTITION__")
+    Golden.text("overlay").replace("file:/memory", s"${LocalSpark.warehouse}/shop.db/memory").replace("1815", size.toString)
+  }
 
   test("the golden overlay: some partitions are elsewhere, one is gone, the others are as published") {
     val session = partitioned()
@@ -60,6 +68,14 @@ class OverlaySuite extends AnyFunSuite {
     assert(rows(joined) == Set(("1996-03-01", 40L), ("null", 60L)))
   }
 
+  test("what is gone is not read as if it were empty") {
+    val session = partitioned()
+    val overlay = golden
+    Files.delete(session, s"${LocalSpark.warehouse}/shop.db", s"""["${LocalSpark.warehouse}/shop.db/memory"]""")
+    val error = intercept[Exception](overlaid(session, overlay)(rows(session.table("monthly_revenue"))))
+    assert(error.toString.contains("not all is there of what was made of"))
+  }
+
   test("an unpartitioned view") {
     val session = LocalSpark.emptyShop()
     write(session, s"${LocalSpark.warehouse}/shop.db/revenue/.v1/data", 1)
@@ -68,7 +84,8 @@ class OverlaySuite extends AnyFunSuite {
       s"'${LocalSpark.warehouse}/shop.db/revenue/.v1/data' TBLPROPERTIES ('${Views.Marker}' = '{}')")
     assert(session.table("revenue").collect().map(_.getLong(0)).toSeq == Seq(1))
     val overlay = s"""{"shop.revenue": {"whole": true, "without": [], "with":
-      [{"spec": {}, "location": "${LocalSpark.warehouse}/shop.db/memory/v7/data"}]}}"""
+      [{"spec": {}, "location": "${LocalSpark.warehouse}/shop.db/memory/v7/data"}],
+      "bytes": ${bytes(session, s"${LocalSpark.warehouse}/shop.db/memory/v7/data")}}}"""
     assert(overlaid(session, overlay)(session.table("revenue").collect().map(_.getLong(0)).toSeq) == Seq(10))
   }
 
