@@ -105,7 +105,7 @@ def test_a_plan_respects_precedence_and_memory_at_every_step(problem: Problem) -
     assert_sound(problem, Plan(problem, frugal(problem), flags(problem, frugal(problem)), "frugal"))
 
 
-@examples(20)
+@examples(8)
 @given(st.data(), st.integers(0, 5))
 def test_a_seed_gives_a_plan(data, seed: int) -> None:
     """Of runs that are too large to be proven best, too."""
@@ -231,7 +231,7 @@ def test_on_two_tracks_hardly_any_order_and_flags_are_complete_sooner(problem: P
     assert plan.timeline.makespan <= 1.1 * least + 1
 
 
-@examples(50)
+@examples(30)
 @given(problems(most=9), st.integers(2, 4))
 def test_on_several_tracks_a_plan_is_sound_and_comes_from_its_seed(problem: Problem, tracks: int) -> None:
     problem = evolve(problem, tracks=tracks)

@@ -50,13 +50,13 @@ def _is_of_its_definition(state: State, _now: int) -> bool:
     )
 
 
-@examples(150)
+@examples(100)
 @given(graph=graphs(), script=scripts(50))
 def test_what_is_ready_is_found_again_from_scratch(graph, script):
     _played(graph, script, _is_found_again)
 
 
-@examples(150)
+@examples(80)
 @given(graph=graphs(), script=scripts(50))
 def test_origins_are_counted_by_the_slices_that_carry_them(graph, script):
     _played(graph, script, _is_counted)
