@@ -283,7 +283,7 @@ class World:
 # --- the machine
 
 
-COPY = 2
+COPY = 1
 """In how many steps what is kept is copied to where readers see it, when it is published."""
 
 
@@ -411,7 +411,7 @@ class Machine:
         choice = ready(self.state, self.now)
         if not choice:
             return False
-        chosen, kept = choice[which % len(choice)], (which + len(self.journal)) % 3 > 0
+        chosen, kept = choice[which % len(choice)], (which + len(self.journal)) % 2 > 0
         self.record(lambda version: started(self.state, chosen, version, self.now, kept))
         return True
 

@@ -16,7 +16,7 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Definition
 
 
-@examples(150)
+@examples(100)
 @given(graph=graphs(), script=scripts(50))
 def test_a_recorded_change_is_reflected_or_pending_at_every_moment(graph, script):
     """A recorded change is reflected downstream or has a pending request that will reflect it."""

@@ -10,7 +10,7 @@ from strategies import examples, graphs, kept, machine, mark, play, scripts
 picks = st.lists(st.integers(0, 100), min_size=1, max_size=8)
 
 
-@examples(150)
+@examples(100)
 @given(graph=graphs(10), script=scripts(50), pick=picks)
 def test_every_view_equals_its_query_when_writes_stop_and_requests_drain(graph, script, pick):
     """When writes stop and requests drain, every active derived table equals its query over the current sources;

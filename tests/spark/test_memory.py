@@ -11,6 +11,8 @@ from processes import Home, until
 from benchmarks import slow
 from headwater.model.event import Prepared, Published, Started
 
+pytestmark = pytest.mark.long
+
 FACTS = (
     "CREATE TABLE facts USING parquet AS SELECT id, id % 500 AS k, id % 3 AS m, uuid() AS note "
     "FROM range(0, {rows}, 1, 2)"
@@ -82,7 +84,6 @@ def _last(happened, wanted) -> int:
     return len(happened) - 1 - happened[::-1].index(wanted)
 
 
-@pytest.mark.long
 def test_a_kill_at_any_time_leaves_every_view_old_or_new(home, volume):
     given = settings(home, volume)
     with home.session(given) as session:
