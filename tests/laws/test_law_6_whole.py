@@ -63,3 +63,21 @@ def test_what_a_run_publishes_is_its_query_over_the_sources_it_read(graph, scrip
 
 def _of(content, columns):
     return {each: value for each, value in content.items() if each.columns == columns}
+
+
+@examples(80)
+@given(graph=graphs(), script=scripts(50))
+def test_nothing_is_published_that_was_made_of_what_is_not(graph, script):
+    """Whatever version of a view a run read, readers see that one or a newer one when they see the run's."""
+    made = machine(graph)
+
+    def watch(each, step):
+        if step != "published":
+            return
+        run = each.flights[each.world.publications[-1].view].launch.run
+        for source, version in run.inputs:
+            assert source not in each.state.views or version <= each.world.newest.get(source, 0)
+
+    made.watch = watch
+    play(made, graph, script)
+    made.drain()
