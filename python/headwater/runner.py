@@ -9,18 +9,18 @@ run starts on what is prepared already.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Condition, RLock
 from typing import Protocol
 
 from attrs import evolve
 
-from headwater.engine.coverage import wanted_of
+from headwater.engine.coverage import images_of_readers, wanted_of
+from headwater.images import Wanted
 from headwater.model.action import Launch
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled
 from headwater.model.event import Event, Failed, Prepared, Published
-from headwater.model.partition import Slice
 from headwater.model.state import Run, State, Version
 from headwater.ports import Clock, Store, Warehouse, Written
 
@@ -40,9 +40,9 @@ class Host(Protocol):
     store: Store
     warehouse: Warehouse
 
-    def change(
-        self, table: str, slices: Iterable[Slice], build: Callable[[State, Version], Event | None]
-    ) -> Event | None: ...
+    def record(self, build: Callable[[State, Version], Event | None]) -> Event | None: ...
+
+    def evaluate(self, unknown: Callable[[], Wanted]) -> None: ...
 
     def leads_as(self, epoch: int, again: bool = False) -> bool: ...
 
@@ -150,7 +150,7 @@ class Runner:
             return self._publish(launch, written, epoch, seconds)
         self._confirm(launch, epoch)
         now = self._runtime.clock.now()
-        prepared = Prepared(now, run.version, run.view, written.made, written.removed, seconds)
+        prepared = Prepared(now, run.version, run.view, written.made, written.removed)
 
         def publish(launch: Launch, epoch: int) -> Published:
             return self._bring(launch, written, epoch, seconds)
@@ -191,10 +191,10 @@ class Runner:
     def _record(self, run: Run, event: Prepared | Published | Failed) -> None:
         """Journals what became of a run. Its readers are told of the partitions that it made as they see them, by
         their computed columns."""
-        made = [] if isinstance(event, Failed) else [*(each.slice for each in event.made), *event.removed]
-        self._runtime.change(
-            run.view, made, lambda state, _: event if isinstance(event, Failed) or _is_running(state, run) else None
-        )
+        if not isinstance(event, Failed):
+            made = [*(each.slice for each in event.made), *event.removed]
+            self._runtime.evaluate(lambda: images_of_readers(self._runtime.state, run.view, made))
+        self._runtime.record(lambda state, _: event if isinstance(event, Failed) or _is_running(state, run) else None)
 
     def _confirm(self, launch: Launch, epoch: int) -> None:
         """Raises:

@@ -99,7 +99,8 @@ class Runtime:
         """Records an event that starts at slices of a table, after evaluating the partition columns
         that are computed from them, here and downstream."""
         with self.lock:
-            self._evaluate_for(table, tuple(slices))
+            starting = tuple(slices)
+            self.evaluate(lambda: unknown_images(self.state, table, starting))
             return self.record(build)
 
     def change_all(self, changes: Iterable[Change]) -> None:
@@ -108,7 +109,8 @@ class Runtime:
         with self.lock:
             builds = []
             for table, slices, build in changes:
-                self._evaluate_for(table, tuple(slices))
+                starting = tuple(slices)
+                self.evaluate(lambda table=table, starting=starting: unknown_images(self.state, table, starting))
                 builds.append(lambda version, build=build: build(self.state, version))
             entries: Iterable[Entry] | None = None if builds else ()
             while entries is None:
@@ -118,6 +120,19 @@ class Runtime:
             for entry in entries:
                 self._apply(entry)
             self.changed.notify_all()
+
+    def evaluate(self, unknown: Callable[[], Wanted]) -> None:
+        """Records computed values that are not known, until there are none; those that the warehouse cannot tell stay
+        unknown."""
+        with self.lock:
+            while wanted := unknown():
+                try:
+                    images = evaluated(self.state, self.warehouse, wanted)
+                except HeadwaterError as error:
+                    # Without an image the column stays free: more is refreshed, nothing is missed.
+                    log.warning("a partition column cannot be computed: %s", error)
+                    break
+                self.record(lambda _state, _version, images=images: Evaluated(self.clock.now(), images))
 
     def step(self) -> int | None:
         """Takes or renews the lease, starts what is ready and keeps the store's summary; when to step again
@@ -218,7 +233,7 @@ class Runtime:
     def _skip(self, epoch: int) -> None:
         """Completes what need not run, and then what need not run because of that."""
         while unneeded(self.state):
-            self._evaluate(lambda: unspread_images(self.state))
+            self.evaluate(lambda: unspread_images(self.state))
 
             def build(state: State, version: int) -> Skipped | None:
                 found = unneeded(state)
@@ -236,19 +251,6 @@ class Runtime:
                 if running is not None:
                     self.warehouse.cancel(definition.view, running)
                 self.warehouse.remove(definition)
-
-    def _evaluate_for(self, table: str, slices: tuple[Slice, ...]) -> None:
-        self._evaluate(lambda: unknown_images(self.state, table, slices))
-
-    def _evaluate(self, unknown: Callable[[], Wanted]) -> None:
-        while wanted := unknown():
-            try:
-                images = evaluated(self.state, self.warehouse, wanted)
-            except HeadwaterError as error:
-                # Without an image the column stays free: more is refreshed, nothing is missed.
-                log.warning("a partition column cannot be computed: %s", error)
-                break
-            self.record(lambda _state, _version, images=images: Evaluated(self.clock.now(), images))
 
 
 class _Nothing(Exception):

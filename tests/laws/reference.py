@@ -22,7 +22,7 @@ from copy import deepcopy
 from attrs import Factory, define, evolve, field, frozen
 
 from headwater.engine.choose import ready, skipped, started, unneeded, unspread_images, wake_at
-from headwater.engine.coverage import unknown_images
+from headwater.engine.coverage import images_of_readers, unknown_images
 from headwater.engine.transition import transition
 from headwater.ledger.compare import differences, revisited
 from headwater.model.action import Action, Clean, Launch
@@ -366,6 +366,10 @@ class Machine:
             images = tuple((sql, inputs, image(sql, inputs)) for _, sql, inputs in sorted(wanted, key=repr))
             self.record(lambda _, images=images: Evaluated(self.now, images))
 
+    def _evaluate_made(self, view: str, done: Written) -> None:
+        made = [*(each.slice for each in done.made), *done.removed]
+        self._evaluate(lambda: images_of_readers(self.state, view, made))
+
     def declare(self, definition: Definition, why: str = "was declared") -> None:
         for source in definition.sources:
             if source not in self.state.tables:
@@ -465,8 +469,8 @@ class Machine:
             self.watch(self, "wrote")
         elif not flight.told and (launch.run.kept or self.unpublished(flight)):
             flight.told, done = True, flight.written
-            self.evaluate(launch.run.view, [*(each.slice for each in done.made), *done.removed])
-            self.record(lambda _: Prepared(self.now, launch.run.version, launch.run.view, done.made, done.removed, 0.1))
+            self._evaluate_made(launch.run.view, done)
+            self.record(lambda _: Prepared(self.now, launch.run.version, launch.run.view, done.made, done.removed))
         elif launch.run.kept and flight.to_copy:
             flight.to_copy -= 1
         elif self.unpublished(flight):
@@ -478,7 +482,7 @@ class Machine:
         else:
             del self.flights[launch.run.view]
             done = flight.written
-            self.evaluate(launch.run.view, [*(each.slice for each in done.made), *done.removed])
+            self._evaluate_made(launch.run.view, done)
             made = tuple(evolve(each, unchanged=each.slice in flight.unchanged) for each in done.made)
             self.record(lambda _: Published(self.now, launch.run.version, launch.run.view, made, done.removed, 0.1))
         return None

@@ -87,9 +87,7 @@ KINDS = {
         texts,
         texts,
     ),
-    Prepared: st.builds(
-        Prepared, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some, st.floats(0, 1e6)
-    ),
+    Prepared: st.builds(Prepared, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some),
     Published: st.builds(
         Published, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some, st.floats(0, 1e6)
     ),

@@ -54,7 +54,7 @@ def test_a_change_evaluates_only_the_maps_on_its_paths(evaluated, views):
     made.now += SETTLE
     assert start(made, "v")
     end(made, "v")
-    assert set(evaluated) <= {"t", "v"} and len(evaluated) <= 10, "for computed values, too, that readers need"
+    assert set(evaluated) <= {"t", "v"} and len(evaluated) <= 8
 
 
 @pytest.mark.parametrize("views", [1, 10, 60])

@@ -43,3 +43,13 @@ def test_a_run_that_came_to_nothing_does_not_hide_the_one_after_it():
     overlays.add(run(2, WHOLE), Output.of(run(2, WHOLE), [], {WHOLE: "file:/v2"}, 10))
     [place] = json.loads(overlays.told(run(5, on=(4,))))["shop.monthly_revenue"]["with"]
     assert place["location"] == "file:/v4"
+
+
+def test_what_is_gone_is_read_in_the_warehouse_if_it_is_there():
+    overlays = Overlays()
+    for version in (1, 2):
+        overlays.add(run(version, WHOLE), Output.of(run(version, WHOLE), [], {WHOLE: "file:/m"}, 10))
+    overlays.publish(1)
+    overlays.forget([1, 2])
+    assert overlays.told(run(5, on=(1,))) is None
+    assert overlays.told(run(5, on=(2,))) is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -71,6 +73,13 @@ def test_a_directory_that_somebody_else_could_write_to_is_not_used(tmp_path, cap
     assert found is None and "somebody else could write there" in said
 
 
+def test_what_was_found_to_be_too_large_at_the_end_does_not_stay(tmp_path):
+    volume = Volume(tmp_path, LIMIT)
+    volume.reserve(1, 10)
+    with pytest.raises(OutOfRoom), volume.watched(1, lambda: None):
+        write(volume, 1, LIMIT)
+
+
 def test_what_fails_for_another_reason_is_told_as_it_is(tmp_path):
     volume = Volume(tmp_path, LIMIT)
     with pytest.raises(ValueError, match="no such column"), volume.watched(1, lambda: None):
@@ -81,26 +90,28 @@ def test_nobody_else_may_read_it_and_it_goes_with_its_engine(tmp_path):
     volume = Volume(tmp_path, LIMIT)
     write(volume, 1, 10)
     [ours] = tmp_path.iterdir()
-    [mine] = ours.iterdir()
+    [mine] = [each for each in ours.iterdir() if each.is_dir()]
     assert stat.S_IMODE(ours.stat().st_mode) == stat.S_IMODE(mine.stat().st_mode) == 0o700
     volume.close()
     assert not list(ours.iterdir())
 
 
 def test_what_a_killed_engine_left_is_removed_at_the_next_start(tmp_path):
-    left = Volume(tmp_path, LIMIT)
-    write(left, 1, 10)
-    [ours] = tmp_path.iterdir()
-    [mine] = ours.iterdir()
-    Volume(tmp_path, LIMIT)
-    assert mine.exists(), "its engine is there"
-    child = os.fork()
-    if not child:
-        os._exit(0)
-    os.waitpid(child, 0)
-    gone = mine.rename(ours / mine.name.replace(f"-{os.getpid()}-", f"-{child}-"))
-    Volume(tmp_path, LIMIT)
-    assert not gone.exists()
+    """Whether it lives is told by a lock that goes with its process, not by a number that another one may have."""
+    program = (
+        "import os, pathlib, sys, time; from headwater.spark.volume import Volume; "
+        "made = Volume(pathlib.Path(sys.argv[1]), 1000); os.makedirs(made.place(1)[5:]); print('made', flush=True); "
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE) as engine:
+        assert engine.stdout.readline() == b"made\n"
+        [ours] = tmp_path.iterdir()
+        [left] = [each for each in ours.iterdir() if each.is_dir()]
+        Volume(tmp_path, LIMIT).close()
+        assert left.exists(), "its engine lives"
+        engine.kill()
+    Volume(tmp_path, LIMIT).close()
+    assert not list(ours.iterdir())
 
 
 SOME = Memory(LIMIT)

@@ -98,6 +98,18 @@ def unknown_images(state: State, table: str, slices: Iterable[Slice]) -> set[tup
     return wanted
 
 
+def images_of_readers(state: State, view: str, slices: Collection[Slice]) -> set[tuple[str, str, tuple[Value, ...]]]:
+    """Computed values (view, sql, inputs) of what reads these slices of a view, where they are not known."""
+    return {
+        (reader, *key)
+        for reader in state.readers.get(view, ())
+        for dependency in state.views[reader].definition.dependencies
+        if dependency.source == view
+        for each in slices
+        for key in missing(dependency, each, state.images)
+    }
+
+
 def upstream(state: State, name: str) -> set[str]:
     """A table, and all that it is made from, directly or not."""
     found, frontier = {name}, [name]

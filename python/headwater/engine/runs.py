@@ -50,7 +50,7 @@ def _inherit(state: State, name: str, slices: Iterable[Slice]) -> None:
 def started(state: State, event: Started) -> Action:
     run, view = queue.start(state, event), state.views[event.view]
     existing = _existing(state, event.view, event.slices)
-    return Launch(run, view.definition, existing, expected_size(state, event.view, event.slices))
+    return Launch(run, view.definition, existing, round(view.size * max(len(existing), len(event.slices))))
 
 
 def expected_size(state: State, name: str, slices: Iterable[Slice]) -> int:

@@ -155,7 +155,6 @@ class Prepared:
     view: str
     made: tuple[Made, ...]
     removed: tuple[Slice, ...]
-    seconds: float
 
 
 @frozen

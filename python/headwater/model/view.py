@@ -69,11 +69,16 @@ class Definition:
         return dict(self.properties).get(f"headwater.{name}", default)
 
     @property
+    def is_job(self) -> bool:
+        """Whether it is computed by a Python function."""
+        return self.query.startswith(JOB)
+
+    @property
     def reads_ahead(self) -> bool:
         """Whether a refresh can read what other refreshes made where they left it, and not only what is published.
         Python cannot: it may read in threads of its own, or files. Of what goes on from its own past the partitions
         are told by what is published."""
-        return not self.earlier and not self.query.startswith(JOB)
+        return not self.earlier and not self.is_job
 
     @property
     def sources(self) -> tuple[str, ...]:

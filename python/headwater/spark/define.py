@@ -69,7 +69,7 @@ class Analyst:
         try:
             return self.analysed(definition)
         except AnalysisFailed as error:
-            if jobs.is_job(definition):
+            if definition.is_job:
                 raise
             # The user's own session could analyse it, so it knows something that others do not.
             raise DefinitionError(
@@ -86,7 +86,7 @@ class Analyst:
             AnalysisFailed: Spark cannot analyse the query any more.
         """
         view = definition.view
-        if jobs.is_job(definition):
+        if definition.is_job:
             return jobs.analysed(definition, self._sessions.fresh(definition))
         try:
             description = self._shim.describe(self._sessions.fresh(definition), definition.query)

@@ -26,10 +26,6 @@ PARTITION = "partition"
 """In ``table(name, partition=window)``: the only partition column of the job, and of the source."""
 
 
-def is_job(definition: Definition) -> bool:
-    return definition.query.startswith(JOB)
-
-
 def find(query: str) -> Job:
     """The job that the query of a view names.
 

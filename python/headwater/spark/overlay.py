@@ -54,14 +54,27 @@ class Overlays:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._of: dict[Version, tuple[str, Output]] = {}
+        self._published: set[Version] = set()
 
     def add(self, run: Run, output: Output) -> None:
         with self._lock:
             self._of[run.version] = run.view, output
 
+    def publish(self, version: Version) -> None:
+        """What a run made is in the warehouse, too."""
+        with self._lock:
+            self._published.add(version)
+
+    def forget(self, versions: Iterable[Version]) -> None:
+        """Lets those of these outputs that are published be read in the warehouse from now on."""
+        with self._lock:
+            for version in self._published.intersection(versions):
+                self._of.pop(version, None)
+
     def remove(self, version: Version) -> None:
         with self._lock:
             self._of.pop(version, None)
+            self._published.discard(version)
 
     def told(self, run: Run) -> str | None:
         """What the shim is told of what a run reads; ``None`` when that is what readers see. So is what is not kept

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import logging
 import os
 import shutil
-import socket
-import tempfile
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,8 +29,8 @@ HEADROOM = 0.1
 """The share of the limit that is left free: what a run writes between two looks, and while it is being stopped."""
 LOOK = 0.02
 """Seconds between two looks at how much a run has written."""
-
-
+LOCK = ".lock"
+"""The suffix of the file whose lock says that an engine lives."""
 IN_MEMORY = Path("/dev/shm")
 """Where Linux has a file system in memory."""
 
@@ -97,7 +97,9 @@ class Volume:
         if ours.is_symlink() or ours.stat().st_uid != os.getuid() or ours.stat().st_mode & 0o077:
             raise PermissionError(errno.EPERM, "somebody else could write there", str(ours))
         _remove_left(ours)
-        self._directory = Path(tempfile.mkdtemp(prefix=f"{socket.gethostname()}-{os.getpid()}-", dir=ours))
+        self._directory = ours / uuid.uuid4().hex
+        self._held = _locked(self._lock_file)
+        self._directory.mkdir(mode=0o700)
 
     @property
     def free(self) -> int:
@@ -147,7 +149,8 @@ class Volume:
         finally:
             ended.set()
             watching.join()
-        self.reserve(version, _size(folder))
+        if not self.reserve(version, _size(folder)):
+            raise OutOfRoom(f"its {_size(folder) >> 20} MB do not fit")
 
     def remove(self, version: Version) -> None:
         """Removes a run's output."""
@@ -157,6 +160,14 @@ class Volume:
 
     def close(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)
+        self._lock_file.unlink(missing_ok=True)
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    @property
+    def _lock_file(self) -> Path:
+        return self._directory.with_suffix(LOCK)
 
 
 def _size(directory: Path) -> int:
@@ -169,20 +180,23 @@ def _size(directory: Path) -> int:
     return total
 
 
-def _remove_left(ours: Path) -> None:
-    """Removes what engines of this machine left that are gone."""
-    for each in ours.iterdir():
-        host, _, rest = each.name.rpartition("-")[0].rpartition("-")
-        if host == socket.gethostname() and rest.isdigit() and not _is_alive(int(rest)):
-            log.info("%s, left by an engine that is gone, is removed", each)
-            shutil.rmtree(each, ignore_errors=True)
-
-
-def _is_alive(process: int) -> bool:
+def _locked(path: Path) -> int | None:
+    """A lock on a file, held as long as what is returned is open; ``None`` if a process that lives holds it."""
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _remove_left(ours: Path) -> None:
+    """Removes what engines left that are gone: nobody holds the lock on it."""
+    for lock in ours.glob(f"*{LOCK}"):
+        handle = _locked(lock)
+        if handle is not None:
+            log.info("%s, left by an engine that is gone, is removed", lock.with_suffix(""))
+            shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+            lock.unlink(missing_ok=True)
+            os.close(handle)

@@ -114,6 +114,7 @@ class SparkWarehouse:
         if "fenced" in answer:
             raise LeaseLost(f"version {answer['fenced']} of {launch.run.view} is already published")
         root = launch.definition.root
+        self._overlays.publish(launch.run.version)
         places = written.handle.places
         superseded = [path for path in answer["superseded"] if path not in places and not _same_path(path, root)]
         return Replaced(superseded, frozenset(places[each] for each in answer["unchanged"]))
@@ -187,7 +188,7 @@ class SparkWarehouse:
                 session.catalog.refreshByPath(source.removeprefix("path:"))
             else:
                 session.catalog.refreshTable(sql.quoted(source))
-        if jobs.is_job(definition):
+        if definition.is_job:
             frame = jobs.frame(session, definition, run)
         else:
             frame = session.sql(definition.query).toDF(*(column.name for column in definition.columns))
@@ -204,6 +205,9 @@ class SparkWarehouse:
         context.setLocalProperty(PROPERTY, told or "")
         try:
             yield
+        except (PySparkException, Py4JError):
+            self._overlays.forget(run.on)  # perhaps they are gone, and what is published is in the warehouse
+            raise
         finally:
             context.setLocalProperty(PROPERTY, "")
 
