@@ -5,7 +5,7 @@ SCALE ?= 0.1
 BENCHMARKS ?= overhead partitions cutoff engine planner
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench clean
+.PHONY: demo test test-long lint bench bench-refresh clean
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -31,6 +31,10 @@ lint: .venv/ready
 
 bench: .venv/ready
 	for each in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$each --json benchmarks/results/$$each.json || exit 1; done
+
+# Takes half a day; what was measured before is not measured again. With ARGS: what they select.
+bench-refresh: .venv/ready
+	$(BIN)/python -m benchmarks.refresh --json benchmarks/results/refresh.json $(ARGS)
 
 # Made anew when the metadata changes.
 .venv/ready: pyproject.toml

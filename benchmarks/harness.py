@@ -113,8 +113,8 @@ class Worker:
 
 
 @contextmanager
-def scratch():
-    with tempfile.TemporaryDirectory(prefix="headwater-benchmark-") as place:
+def scratch(root: Path | None = None):
+    with tempfile.TemporaryDirectory(prefix="headwater-benchmark-", dir=root) as place:
         yield Path(place)
 
 

@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any
 
+from benchmarks import refreshing
+
 
 def main() -> None:
     began = time.perf_counter()
@@ -34,7 +36,7 @@ def observe(spark, asked: list[dict[str, Any]]) -> dict[str, Any]:
     return {"seconds": seconds, "partitions": len(json.loads(found[0])[0]["partitions"])}
 
 
-CALLS = {"observe": observe}
+CALLS = {"observe": observe, "prepare": refreshing.prepare, "refreshing": refreshing.call}
 
 
 def _session(conf: dict[str, str]):

@@ -8,10 +8,11 @@ import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.util.Progressable
 
 /**
- * The local file system under the scheme `slow:`, at the speed of a remote one: each stream sleeps as
- * long as its bytes would take, and each opening a fixed time. For measurements only.
+ * The local file system under the scheme `slow:`, at the speed of a remote one: all streams of a process
+ * share its bandwidth, one way and the other, and sleep until their bytes are through; each opening takes
+ * a fixed time. For measurements only.
  *
- * Settings: `fs.slow.read` and `fs.slow.write` in bytes a second of one stream, `fs.slow.open.millis`.
+ * Settings: `fs.slow.read` and `fs.slow.write` in bytes a second, `fs.slow.open.millis`.
  */
 class SlowFileSystem extends RawLocalFileSystem {
   private var (read, write, open) = (0.0, 0.0, 0L)
@@ -28,7 +29,7 @@ class SlowFileSystem extends RawLocalFileSystem {
 
   override def open(path: Path, buffer: Int): FSDataInputStream = {
     Thread.sleep(open)
-    new FSDataInputStream(new Paced(super.open(path, buffer), read))
+    new FSDataInputStream(new Paced(super.open(path, buffer), new Pace(Link.in, read)))
   }
 
   override def create(
@@ -36,27 +37,43 @@ class SlowFileSystem extends RawLocalFileSystem {
       progress: Progressable): FSDataOutputStream = {
     Thread.sleep(open)
     val out = super.create(path, permission, overwrite, buffer, replication, block, progress)
-    new FSDataOutputStream(new PacedOutput(out, write), null)
+    new FSDataOutputStream(new PacedOutput(out, new Pace(Link.out, write)), null)
   }
 }
 
-/** Sleeps so that bytes come no faster than they should. */
-private class Pace(rate: Double) {
+/** One way to the storage, through which bytes go one after the other. */
+private class Link {
+  private var free = 0L
+
+  /** Nanoseconds until so many bytes are through, if they set out now. */
+  def through(nanos: Long): Long = synchronized {
+    val now = System.nanoTime
+    free = math.max(free, now) + nanos
+    free - now
+  }
+}
+
+private object Link {
+  val (in, out) = (new Link, new Link)
+}
+
+/** Sends a stream's bytes through a link, some milliseconds' worth at a time, and sleeps until they are through. */
+private class Pace(link: Link, rate: Double) {
   private var owed = 0.0
 
   def pay(bytes: Int): Unit = if (rate > 0 && bytes > 0) {
-    owed += bytes / rate
-    if (owed > 0.002) {
-      val began = System.nanoTime
-      Thread.sleep((owed * 1000).toLong)
-      owed -= (System.nanoTime - began) / 1e9
-    }
+    owed += bytes / rate * 1e9
+    if (owed > 2e6) settle()
+  }
+
+  def settle(): Unit = if (owed > 0) {
+    val nanos = link.through(owed.toLong)
+    owed = 0
+    Thread.sleep(nanos / 1000000, (nanos % 1000000).toInt)
   }
 }
 
-private class Paced(in: FSDataInputStream, rate: Double) extends InputStream with Seekable with PositionedReadable {
-  private val pace = new Pace(rate)
-
+private class Paced(in: FSDataInputStream, pace: Pace) extends InputStream with Seekable with PositionedReadable {
   private def paid(bytes: Int): Int = { pace.pay(bytes); bytes }
   override def read(): Int = { val byte = in.read(); pace.pay(if (byte < 0) 0 else 1); byte }
   override def read(bytes: Array[Byte], offset: Int, length: Int): Int = paid(in.read(bytes, offset, length))
@@ -70,17 +87,15 @@ private class Paced(in: FSDataInputStream, rate: Double) extends InputStream wit
   override def seek(position: Long): Unit = in.seek(position)
   override def getPos: Long = in.getPos
   override def seekToNewSource(position: Long): Boolean = in.seekToNewSource(position)
-  override def close(): Unit = in.close()
+  override def close(): Unit = { pace.settle(); in.close() }
 }
 
-private class PacedOutput(out: FSDataOutputStream, rate: Double) extends OutputStream {
-  private val pace = new Pace(rate)
-
+private class PacedOutput(out: FSDataOutputStream, pace: Pace) extends OutputStream {
   override def write(byte: Int): Unit = { out.write(byte); pace.pay(1) }
   override def write(bytes: Array[Byte], offset: Int, length: Int): Unit = {
     out.write(bytes, offset, length)
     pace.pay(length)
   }
   override def flush(): Unit = out.flush()
-  override def close(): Unit = out.close()
+  override def close(): Unit = { pace.settle(); out.close() }
 }

@@ -112,9 +112,9 @@ def test_the_size_of_a_view_is_learned_and_forgotten():
 
 @pytest.mark.parametrize(
     ("warehouse", "pays"),
-    [(Rates(0.001, 0.0005), False), (Rates(0.0015, 0.0009), False), (Rates(0.066, 0.046), True)],
+    [(Rates(0.001, 0.0005, 0.002), False), (Rates(0.0015, 0.0009, 0.003), False), (Rates(0.066, 0.046, 0.066), True)],
     ids=["local disk", "local disk, by chance", "remote"],
 )
 def test_keeping_pays_only_where_the_warehouse_is_slower_than_memory(warehouse, pays):
-    found = costs(warehouse, Rates(0.001, 0.0005), cores=2)
+    found = costs(warehouse, Rates(0.001, 0.0005, 0.002))
     assert (found.written + found.read > 0) == pays

@@ -26,8 +26,7 @@ def volume(session: SparkSession, settings: Settings) -> Volume | None:
     refreshes nothing."""
     if settings.role != "auto":
         return None
-    master = session.sparkContext.master
-    local = master.startswith("local") and not master.startswith("local-cluster")
+    local = _is_local(session)
     return opened(settings.memory, settings.memory_path, local, lambda root: _is_shared(session, root))
 
 
@@ -37,16 +36,23 @@ def arranged(session: SparkSession, shim: Shim, kept: Volume | None, tracks: int
         return None
     from headwater.plan.arrange import Arranger  # not at the top: the solver in it takes a second to import
 
+    # Where tasks run on this machine they share its way to the warehouse; others have theirs.
+    streams = session.sparkContext.defaultParallelism if _is_local(session) else 1
     try:
-        warehouse = measured(shim, session.conf.get("spark.sql.warehouse.dir"))
-        memory = measured(shim, kept.place(0))
+        warehouse = measured(shim, session.conf.get("spark.sql.warehouse.dir"), streams)
+        memory = measured(shim, kept.place(0), streams)
     except (Py4JError, PySparkException) as error:
         log.warning("nothing is kept in memory: the warehouse's speed cannot be measured (%s)", first_line(error))
         return None
     finally:
         kept.remove(0)
-    known = costs(warehouse, memory, session.sparkContext.defaultParallelism)
+    known = costs(warehouse, memory, streams / session.sparkContext.defaultParallelism)
     return Arranger(known, kept.free, tracks) if known.written > 0 or known.read > 0 else None
+
+
+def _is_local(session: SparkSession) -> bool:
+    master = session.sparkContext.master
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def _is_shared(session: SparkSession, root: Path) -> bool:

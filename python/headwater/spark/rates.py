@@ -20,24 +20,37 @@ CLEAR = 2.0
 
 @frozen
 class Rates:
-    """µs that writing and reading a byte takes one task."""
+    """µs that a byte takes in a place.
+
+    Attributes:
+        write, read: when several streams share the work.
+        alone: when one stream writes.
+    """
 
     write: float
     read: float
+    alone: float
 
 
-def measured(shim: Shim, directory: str) -> Rates:
-    """The rates of a place, by its better of two trials; the first one also opens connections."""
-    trials = [shim.probe(directory, PROBED) for _ in range(2)]
-    return Rates(*(min(each[way] for each in trials) / PROBED for way in ("write", "read")))
+def measured(shim: Shim, directory: str, streams: int) -> Rates:
+    """The rates of a place. Two trials of all streams together, of which the better counts: the first one also opens
+    connections."""
+    trials = [shim.probe(directory, PROBED, streams) for _ in range(2)]
+    write, read = (min(each[way] for each in trials) / PROBED for way in ("write", "read"))
+    alone = shim.probe(directory, PROBED, 1)["write"] / PROBED if streams > 1 else write
+    return Rates(write, read, alone)
 
 
-def costs(warehouse: Rates, memory: Rates, cores: int) -> Costs:
-    """What keeping a byte in memory saves a run whose tasks share ``cores``, and what its copy takes.
+def costs(warehouse: Rates, memory: Rates, share: float = 1) -> Costs:
+    """What keeping a byte in memory saves a run, and what its copy takes.
 
     The copy waits for the warehouse, which costs the run nothing, and moves the byte, which costs as much as in memory.
+
+    Args:
+        share: of the streams of a run, those that were measured; all run at the same rate.
     """
     write = warehouse.write if warehouse.write > CLEAR * memory.write else memory.write
     read = warehouse.read if warehouse.read > CLEAR * memory.read else memory.read
     moved = memory.write + memory.read
-    return Costs((write - memory.write - moved) / cores, (read - memory.read) / cores, warehouse.write + memory.read)
+    copied = warehouse.alone + memory.read
+    return Costs((write - memory.write - moved) * share, (read - memory.read) * share, copied)

@@ -39,6 +39,13 @@ class Shim:
         """The materialized views that the catalog holds."""
         return json.loads(self._package.Tables.views(self._session._jsparkSession))
 
+    def exists(self, table: str) -> bool:
+        return self._package.Tables.exists(self._session._jsparkSession, table)
+
+    def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
+        """Lets the next queries of a session see tables and paths as they are now."""
+        self._package.Tables.renew(session._jsparkSession, list(tables))
+
     def publish(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return json.loads(self._package.Publication.publish(self._session._jsparkSession, json.dumps(request)))
 
@@ -62,9 +69,9 @@ class Shim:
         """Copies the files below a directory to below another one."""
         self._package.Files.copy(self._session._jsparkSession, source, target)
 
-    def probe(self, directory: str, size: int) -> dict[str, float]:
-        """µs that a file of this size takes to be written and read there."""
-        return json.loads(self._package.Files.probe(self._session._jsparkSession, directory, size))
+    def probe(self, directory: str, size: int, streams: int) -> dict[str, float]:
+        """µs that so many bytes take to be written and read there, by so many streams side by side."""
+        return json.loads(self._package.Files.probe(self._session._jsparkSession, directory, size, streams))
 
     def delete(self, root: str, paths: Sequence[str]) -> None:
         self._package.Files.delete(self._session._jsparkSession, root, json.dumps(list(paths)))

@@ -80,7 +80,7 @@ class SparkWarehouse:
             said = f"refresh {run.view}: {run.reason}"
             context.setJobGroup(group(run.view, run.version), said, interruptOnCancel=True)
             context.setLocalProperty("spark.scheduler.pool", POOL)
-            if not session.catalog.tableExists(sql.quoted(definition.view)):
+            if not self._shim.exists(definition.view):
                 catalog.create(session, definition)
             self.reading(run, definition, True)
             with self._overlaid(context, run):
@@ -183,16 +183,10 @@ class SparkWarehouse:
         return answer
 
     def _frame(self, session: SparkSession, definition: Definition, run: Run) -> DataFrame:
-        for source in (*definition.sources, *definition.through, *((definition.view,) if definition.earlier else ())):
-            if source.startswith("path:"):
-                session.catalog.refreshByPath(source.removeprefix("path:"))
-            else:
-                session.catalog.refreshTable(sql.quoted(source))
-        if definition.is_job:
-            frame = jobs.frame(session, definition, run)
-        else:
-            frame = session.sql(definition.query).toDF(*(column.name for column in definition.columns))
-        frame = frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))
+        itself = (definition.view,) if definition.earlier else ()
+        self._shim.renew(session, (*definition.sources, *definition.through, *itself))
+        frame = jobs.frame(session, definition, run) if definition.is_job else session.sql(definition.query)
+        frame = _shaped(frame, definition)
         if WHOLE not in run.slices:
             types = {column.name: column.type for column in definition.columns}
             frame = frame.where(sql.predicate(run.slices, types))
@@ -252,6 +246,16 @@ class SparkWarehouse:
         kept = "" if place == _place(launch) else place
         places = {file["location"]: each for each, file in files.items()}
         return Written(made, removed, Files(request, places, kept), sum(file["bytes"] for file in files.values()))
+
+
+def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:
+    """A view's rows with its columns. They are mostly those of the query, and each step of Spark's is analysed."""
+    wanted = [(column.name, column.type.lower()) for column in definition.columns]
+    if [(field.name, field.dataType.simpleString().lower()) for field in frame.schema.fields] == wanted:
+        return frame
+    if not definition.is_job:
+        frame = frame.toDF(*(name for name, _ in wanted))
+    return frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))
 
 
 def group(view: str, version: Version) -> str:

@@ -119,30 +119,33 @@ object Files {
   }
 
   /**
-   * How long a file takes to be written and read in a directory, which is made if it is not there.
+   * How long it takes to write and to read so many bytes in a directory, which is made if it is not there, shared by files
+   * that are written and read side by side.
    * @return {"write": µs, "read": µs}
    */
-  def probe(session: SparkSession, directory: String, bytes: Int): String = {
+  def probe(session: SparkSession, directory: String, bytes: Int, streams: Int): String = {
     val conf = Access.classic(session).sessionState.newHadoopConf()
-    val path = new Path(directory, s".headwater-${java.util.UUID.randomUUID}")
-    val fs = path.getFileSystem(conf)
-    val content = new Array[Byte](1 << 20)
-    def micros(work: => Unit): JValue = {
+    val paths = Seq.fill(streams)(new Path(directory, s".headwater-${java.util.UUID.randomUUID}"))
+    val fs = paths.head.getFileSystem(conf)
+    val content = new Array[Byte](1 << 16)
+    def micros(work: Path => Unit): JValue = {
       val began = System.nanoTime
-      work
+      val threads = paths.map(path => new Thread(() => work(path)))
+      threads.foreach(_.start())
+      threads.foreach(_.join())
       JDouble((System.nanoTime - began) / 1000.0)
     }
     try {
-      val write = micros {
+      val write = micros { path =>
         val out = fs.create(path)
-        try (0 until bytes by content.length).foreach(_ => out.write(content)) finally out.close()
+        try (0 until bytes / streams by content.length).foreach(_ => out.write(content)) finally out.close()
       }
-      val read = micros {
+      val read = micros { path =>
         val in = fs.open(path)
         try while (in.read(content) >= 0) {} finally in.close()
       }
       compact(render(JObject("write" -> write, "read" -> read)))
-    } finally fs.delete(path, false)
+    } finally paths.foreach(fs.delete(_, false))
   }
 
   /** Names of the entries directly below a directory; empty when it does not exist. */

@@ -4,6 +4,7 @@ import java.net.URI
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.catalyst.catalog.{CatalogStatistics, CatalogTable, CatalogTablePartition}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.headwater.Access
@@ -34,7 +35,7 @@ object Publication {
       if (!fits(table, asked \ "shape")) JObject("misfit" -> JBool(true))
       else if (table.partitionColumnNames.isEmpty) whole(session, table, version, asked)
       else partitions(session, table, version, asked)
-    Access.classic(session).catalog.refreshTable(table.identifier.quotedString)
+    Tables.renew(session, java.util.List.of(string(asked \ "table")))
     compact(render(answer))
   }
 
@@ -56,6 +57,7 @@ object Publication {
         val moved = table.copy(
           storage = table.storage.copy(locationUri = Some(uri(string(asked \ "location")))),
           properties = table.properties + (Version -> version.toString))
+        Own.expect(table.database, table.identifier.table)
         catalog.alterTable(moved)
         catalog.alterTableStats(table.database, table.identifier.table, Some(statistics(asked)))
         JObject(superseded(table.storage.locationUri.toSeq, moved.storage.locationUri.toSeq), same)
@@ -136,7 +138,7 @@ object Publication {
     CatalogStatistics(number(entry \ "bytes"), Some(number(entry \ "rows")))
 
   private def metadata(session: SparkSession, name: String): CatalogTable =
-    Access.classic(session).sessionState.catalog.getTableMetadata(Tables.identify(name))
+    Tables.metadata(session, Tables.identify(name)).getOrElse(throw new NoSuchTableException(name.split('.').toSeq))
 
   private def spec(value: JValue): Map[String, String] =
     value.asInstanceOf[JObject].obj.map { case (column, each) => column -> string(each) }.toMap

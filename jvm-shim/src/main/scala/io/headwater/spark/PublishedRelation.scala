@@ -16,17 +16,15 @@ import org.apache.spark.sql.headwater.Access
  */
 case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
 
-  override def apply(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) {
+  /** A refresh reads nothing that its session has cached (`Tables.renew`), so that there is nothing to ask for. */
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (session.sparkContext.getLocalProperty(Overlay.Property) != null) plan else pointed(plan)
+
+  private def pointed(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) {
     case relation @ LogicalRelation(_, _, Some(cached), false, _) if Views.is(cached) =>
-      val catalog = Access.classic(session).sessionState.catalog
-      if (!catalog.tableExists(cached.identifier)) relation
-      else {
-        val published = catalog.getTableMetadata(cached.identifier)
-        if (same(cached, published)) relation
-        else {
-          catalog.refreshTable(cached.identifier)
-          replaced(relation, published)
-        }
+      Tables.metadata(session, cached.identifier).filterNot(same(cached, _)).fold[LogicalPlan](relation) { published =>
+        Access.classic(session).sessionState.catalog.refreshTable(cached.identifier)
+        replaced(relation, published)
       }
   }
 

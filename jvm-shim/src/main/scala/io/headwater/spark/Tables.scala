@@ -1,10 +1,14 @@
 package io.headwater.spark
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition, CatalogTableType}
+import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchNamespaceException, NoSuchTableException}
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition, CatalogTableType, ExternalCatalog}
 import org.apache.spark.sql.catalyst.expressions.{Cast, Literal}
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.headwater.Access
 import org.apache.spark.sql.types.{StringType, StructType}
 import org.json4s._
@@ -19,22 +23,20 @@ object Tables {
    *   {"path": uri}; with partitions, only those (or those that agree with a partial one) are listed
    * @return a JSON list of what was found, in the same order
    */
-  def observe(session: SparkSession, asked: String): String =
-    compact(render(JArray(parse(asked).asInstanceOf[JArray].arr.map { entry =>
+  def observe(session: SparkSession, asked: String): String = {
+    val entries = parse(asked).asInstanceOf[JArray].arr
+    val known = metadata(session, entries.map(_ \ "table").collect { case JString(name) => identify(name) })
+    compact(render(JArray(entries.map { entry =>
       (entry \ "table", entry \ "path") match {
-        case (JString(name), _) => table(session, name, entry \ "partitions")
+        case (JString(name), _) => table(session, name, known.get(identify(name)), entry \ "partitions")
         case (_, JString(path)) => directory(session, path)
         case _ => throw new IllegalArgumentException(s"neither a table nor a path: ${compact(render(entry))}")
       }
     })))
+  }
 
-  private def table(session: SparkSession, name: String, partitions: JValue): JObject = {
-    val catalog = Access.classic(session).sessionState.catalog
-    val identifier = identify(name)
-    if (!catalog.databaseExists(identifier.database.get) || !catalog.tableExists(identifier))
-      JObject("table" -> JString(name), "exists" -> JBool(false))
-    else {
-      val meta = catalog.getTableMetadata(identifier)
+  private def table(session: SparkSession, name: String, found: Option[CatalogTable], partitions: JValue): JObject = {
+    found.fold(JObject("table" -> JString(name), "exists" -> JBool(false))) { meta =>
       val common = List[(String, JValue)](
         "table" -> JString(name), "exists" -> JBool(true),
         "kind" -> JString(if (meta.tableType == CatalogTableType.VIEW) "view" else "table"),
@@ -113,6 +115,59 @@ object Tables {
 
   private def strings(spec: Map[String, String]): JObject =
     JObject(spec.toList.sortBy(_._1).map { case (column, value) => column -> JString(value) })
+
+  /**
+   * A table as the catalog has it. That is one call: a session's own catalog asks for the database and for the table first,
+   * and such a call takes a metastore milliseconds.
+   */
+  def metadata(session: SparkSession, identifier: TableIdentifier): Option[CatalogTable] =
+    metadata(session, Seq(identifier)).values.headOption
+
+  /** Those of these tables that there are: one call for each database, unless only one table of it is asked for. */
+  def metadata(session: SparkSession, identifiers: Seq[TableIdentifier]): Map[TableIdentifier, CatalogTable] = {
+    val classic = Access.classic(session)
+    val qualified = identifiers.map(each => each -> classic.sessionState.catalog.qualifyIdentifier(each))
+    qualified.groupBy(_._2.database.get).flatMap { case (database, asked) =>
+      val found = asked.map(_._2.table).distinct match {
+        case Seq(one) => single(classic.sharedState.externalCatalog, database, one)
+        case _ if !classic.sharedState.externalCatalog.databaseExists(database) => Nil
+        case several => classic.sharedState.externalCatalog.getTablesByName(database, several)
+      }
+      val byName = found.map(table => table.identifier.table -> table).toMap
+      asked.flatMap { case (identifier, full) =>
+        byName.get(full.table).map { table =>
+          identifier -> table.copy(
+            identifier = table.identifier.copy(catalog = full.catalog),
+            schema = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.schema))
+        }
+      }
+    }
+  }
+
+  private def single(catalog: ExternalCatalog, database: String, table: String): Seq[CatalogTable] =
+    try Seq(catalog.getTable(database, table))
+    catch {
+      case _: NoSuchNamespaceException | _: NoSuchDatabaseException | _: NoSuchTableException => Nil
+    }
+
+  def exists(session: SparkSession, name: String): Boolean = {
+    val identifier = identify(name)
+    Access.classic(session).sharedState.externalCatalog.tableExists(identifier.database.get, identifier.table)
+  }
+
+  /**
+   * Lets the next queries of a session see tables, views (`db.name`) and paths (`path:...`) as they are now, whoever wrote
+   * them. To have Spark refresh a table means to analyse it first, which is needed only for what it caches.
+   */
+  def renew(session: SparkSession, names: java.util.List[String]): Unit = {
+    val classic = Access.classic(session)
+    val caching = !classic.sharedState.cacheManager.isEmpty
+    names.asScala.foreach { name =>
+      if (name.startsWith("path:")) classic.catalog.refreshByPath(name.stripPrefix("path:"))
+      else if (caching) classic.catalog.refreshTable(identify(name).quotedString)
+      else classic.sessionState.catalog.refreshTable(identify(name))
+    }
+  }
 
   def identify(name: String): TableIdentifier = {
     val dot = name.indexOf('.')

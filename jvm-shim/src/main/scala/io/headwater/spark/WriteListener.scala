@@ -1,5 +1,7 @@
 package io.headwater.spark
 
+import java.util.concurrent.ConcurrentHashMap
+
 import org.apache.spark.scheduler.SparkListenerEvent
 import org.apache.spark.sql.catalyst.catalog._
 import org.apache.spark.sql.headwater.Access
@@ -29,10 +31,26 @@ final class WriteListener(application: Application) {
     case DropTableEvent(database, name) => Some(Hint(table = Some(s"$database.$name"), command = "DROP TABLE"))
     case RenameTableEvent(database, name, renamed) =>
       Some(Hint(table = Some(s"$database.$name"), renamed = Some(s"$database.$renamed"), command = "ALTER TABLE RENAME"))
-    case AlterTableEvent(database, name, kind) if kind != AlterTableKind.STATS =>
+    case AlterTableEvent(_, _, AlterTableKind.STATS) => None
+    case AlterTableEvent(database, name, AlterTableKind.TABLE) if Own.is(database, name) => None
+    case AlterTableEvent(database, name, _) =>
       Some(Hint(table = Some(s"$database.$name"), command = "ALTER TABLE"))
     case DropDatabaseEvent(database) => Some(Hint(database = Some(database), command = "DROP DATABASE"))
     case _ => None
+  }
+}
+
+/** Announcements of what Headwater itself did to a table. One that never comes hides another one, which a check makes up for. */
+private[spark] object Own {
+  private val expected = new ConcurrentHashMap[(String, String), Int]
+
+  def expect(database: String, table: String): Unit = expected.merge((database, table), 1, _ + _)
+
+  def is(database: String, table: String): Boolean = {
+    var found = false
+    expected.computeIfPresent((database, table), (_, count) => { found = true; if (count > 1) count - 1 else 0 })
+    expected.remove((database, table), 0)
+    found
   }
 }
 

@@ -95,7 +95,7 @@ class OverlaySuite extends AnyFunSuite {
     Seq("a=1", "a=2").foreach(each => write(session, s"$memory/$each", 5))
     Files.copy(session, memory, s"${LocalSpark.warehouse}/shop.db/v/.v7/data")
     assert(session.read.parquet(s"${LocalSpark.warehouse}/shop.db/v/.v7/data").count() == 2)
-    assert(Files.probe(session, s"${LocalSpark.warehouse}/shop.db/probed", 3 << 20).contains("\"write\""))
+    assert(Files.probe(session, s"${LocalSpark.warehouse}/shop.db/probed", 3 << 20, 2).contains("\"write\""))
     assert(Files.names(session, s"${LocalSpark.warehouse}/shop.db/probed") == "[]")
   }
 }

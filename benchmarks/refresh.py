@@ -1,0 +1,195 @@
+"""How long it takes to refresh five workloads over TPC-DS in full, by Headwater and by what a user would run instead.
+
+Storages: ``local`` is this machine's disk; ``slow`` has the bandwidth for each core of the server of [Li23];
+``object`` also takes 30 ms to open a file. Memory is a share of the tables' bytes. One Spark application for
+each workload, storage and memory runs all methods by turns, each round in another order, after two rounds that do
+not count; what all of them made is compared.
+
+    python -m benchmarks.refresh [--scale 1] [--rounds 5] [--storages slow,object,local] [--memory 1.6]
+        [--workloads profit,...] [--methods sequential,...] [--json FILE]
+
+A cell that is in FILE already is not measured again; beside FILE lies a picture of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict
+
+from benchmarks import slow, tpcds
+from benchmarks.harness import Goal, Worker, console, extension, machine, ratio, scratch, spread
+from benchmarks.refresh_plot import draw
+from benchmarks.refreshing import METHODS
+from benchmarks.workload import WORKLOADS
+
+OPEN_MILLIS = {"slow": 0, "object": 30}
+THREADS = ("2 threads", "4 threads")
+WARMING_UP = 2
+"""Rounds that do not count: the JVM compiles, and Headwater learns sizes and times."""
+Cell = dict[str, Any]
+
+
+def main() -> None:
+    told = _arguments()
+    cells: list[Cell] = json.loads(told.json.read_text())["cells"] if told.json and told.json.exists() else []
+    known = {_key(cell) for cell in cells}
+    for storage in told.storages:
+        for share in told.memory:
+            for name in told.workloads:
+                key = {"workload": name, "storage": storage, "memory": share, "scale": told.scale}
+                if _key(key) in known:
+                    continue
+                cells.append(key | measured(name, storage, share, told.scale, told.rounds, told.methods))
+                if told.json:
+                    told.json.parent.mkdir(parents=True, exist_ok=True)
+                    told.json.write_text(json.dumps(_report(cells), indent=2) + "\n")
+                    draw(cells, told.json.with_suffix(".png"))
+    for goal in _report(cells)["goals"]:
+        print(f"{'met ' if goal['met'] else 'MISSED'}  {goal['goal']}: {goal['measured']} (goal {goal['target']})")
+
+
+def measured(name: str, storage: str, share: float, scale: float, rounds: int, methods: Sequence[str]) -> Cell:
+    """One workload on one storage with one memory limit."""
+    made = tpcds.tables(scale)
+    memory = round(tpcds.size(made) * share / 100)
+    with scratch() as place, scratch(_in_memory()) as volume:
+        shutil.copytree(made, place / "tables", copy_function=_linked)
+        scheme = "file" if storage == "local" else "slow"
+        conf = {} if storage == "local" else slow.settings(open_millis=OPEN_MILLIS[storage])
+        worker = Worker(place / "spark", conf | _settings(place, scheme, memory, volume))
+        try:
+            worker.call("prepare", name, f"{scheme}:{place}/tables", memory, str(volume), methods)
+            found = _rounds(worker, f"{name} on {storage}, {share} %", rounds, methods)
+        finally:
+            worker.close()
+    peak = max(each["volume"] for each in found["runs"].get("headwater", [{"volume": 0}]))
+    return found | {"limit": memory, "peak": peak}
+
+
+def _rounds(worker: Worker, title: str, rounds: int, methods: Sequence[str]) -> Cell:
+    planned = {}
+    runs: dict[str, list[dict[str, Any]]] = {method: [] for method in methods}
+    for each in range(-WARMING_UP, rounds):
+        worker.call("refreshing", "change")
+        at = max(each, 0) % len(methods)
+        for method in [*methods[at:], *methods[:at]]:
+            if method in ("greedy", "li23") and not planned:
+                planned = worker.call("refreshing", "measure")
+            took = worker.call("refreshing", "refresh", method)
+            if each >= 0:
+                runs[method].append(took)
+            console.print(f"{title}: {method} {took['seconds']:.1f} s{' (warming up)' if each < 0 else ''}")
+    sums = {method: worker.call("refreshing", "sums", method) for method in methods}
+    different = [method for method in methods if sums[method] != sums[methods[0]]]
+    return {"runs": runs, "different": different, "planned": planned}
+
+
+def _settings(place: Path, scheme: str, memory: int, volume: Path) -> dict[str, str]:
+    return extension() | {
+        "spark.sql.warehouse.dir": f"{scheme}:{place}/warehouse",
+        "spark.headwater.store": f"{place}/store.db",
+        "spark.headwater.check.interval": "1 hour",
+        "spark.headwater.memory": str(memory),
+        "spark.headwater.memory.path": str(volume),
+        "spark.driver.memory": "4g",
+    }
+
+
+def _report(cells: Sequence[Cell]) -> dict[str, Any]:
+    return {"machine": machine(), "cells": cells, "goals": [asdict(goal) for goal in _goals(cells)]}
+
+
+def _goals(cells: Sequence[Cell]) -> list[Goal]:
+    found = [Goal("all methods make the same", "yes", _differing(cells), all(not cell["different"] for cell in cells))]
+    above = [cell for cell in cells if cell["peak"] > cell["limit"]]
+    found.append(Goal("memory is never above its limit", "0 cells", f"{len(above)} of {len(cells)}", not above))
+    for storage in ("slow", "object", "local"):
+        some = [cell for cell in cells if cell["storage"] == storage and "headwater" in cell["runs"]]
+        if some:
+            found += _goals_on(storage, some)
+    return found
+
+
+def _goals_on(storage: str, cells: Sequence[Cell]) -> list[Goal]:
+    gains = [_gain(cell, "sequential") for cell in cells]
+    fixed = [min(_gain(cell, each) for each in THREADS if each in cell["runs"]) for cell in cells]
+    best = [min(_gain(cell, each) for each in cell["runs"] if each != "headwater") for cell in cells]
+    middle, most = (1.4, 1.2) if storage != "local" else (0.98, 0.98)
+    return [
+        Goal(
+            f"{storage}: over sequential, in the median",
+            f">= {middle}",
+            _said(gains),
+            statistics.median(gains) >= middle,
+        )
+        if storage != "local"
+        else Goal("local: over sequential, at least", ">= 0.98", _said(gains), min(gains) >= 0.98),
+        Goal(
+            f"{storage}: over the better of the fixed threads",
+            f">= {most}",
+            _said(fixed),
+            statistics.median(fixed) >= most,
+        ),
+        Goal(f"{storage}: over the fastest of all", ">= 0.98 in each", _said(best), min(best) >= 0.98),
+    ]
+
+
+def _gain(cell: Cell, method: str) -> float:
+    """How many times as long a method takes as Headwater, round by round, in the median."""
+    seconds = {each: [run["seconds"] for run in runs] for each, runs in cell["runs"].items()}
+    return ratio(seconds[method], seconds["headwater"])["median"]
+
+
+def _said(gains: Sequence[float]) -> str:
+    found = spread(gains)
+    return f"{found['median']:.2f} ({found['min']:.2f} to {found['max']:.2f})"
+
+
+def _differing(cells: Sequence[Cell]) -> str:
+    found = sorted({f"{method} of {cell['workload']}" for cell in cells for method in cell["different"]})
+    return ", ".join(found) or "yes"
+
+
+def _key(cell: Cell) -> tuple[Any, ...]:
+    return tuple(cell[each] for each in ("workload", "storage", "memory", "scale"))
+
+
+def _in_memory() -> Path | None:
+    shared = Path("/dev/shm")
+    return shared if os.access(shared, os.W_OK) else None
+
+
+def _linked(source: str, target: str) -> None:
+    """Statements add files and change none, so that a link is as good as a copy."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+
+    def listed(text: str) -> list[str]:
+        return text.split(",")
+
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--storages", type=listed, default=["slow", "object", "local"])
+    parser.add_argument("--workloads", type=listed, default=list(WORKLOADS))
+    parser.add_argument("--methods", type=listed, default=list(METHODS))
+    parser.add_argument("--memory", type=lambda text: [float(each) for each in text.split(",")], default=[1.6])
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

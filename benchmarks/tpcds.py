@@ -1,0 +1,54 @@
+"""The tables of TPC-DS as Parquet files, made by the generator in DuckDB; made once and kept.
+
+Newer versions of DuckDB download the generator when it is used; 0.10.3 has it built in.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.harness import console
+
+GENERATOR = "duckdb==0.10.3"
+MADE = """
+import duckdb, pathlib, sys
+scale, place = sys.argv[1:]
+base = duckdb.connect()
+base.execute("LOAD tpcds")
+base.execute(f"CALL dsdgen(sf={scale})")
+for (name,) in base.execute("SHOW TABLES").fetchall():
+    folder = pathlib.Path(place, name)
+    folder.mkdir(parents=True)
+    base.execute(f"COPY {name} TO '{folder}/part-0.parquet' (FORMAT PARQUET, ROW_GROUP_SIZE 200000)")
+"""
+
+
+def tables(scale: float) -> Path:
+    """The directory that has one directory for each table; a scale of 1 is 434 MB."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "headwater-benchmarks"
+    place = home / f"tpcds-{scale:g}"
+    if not place.is_dir():
+        console.print(f"making the tables of TPC-DS at scale {scale:g}, once, in {place}")
+        python = _generator(home)
+        unfinished = place.with_suffix(".unfinished")
+        subprocess.run(["rm", "-rf", str(unfinished)], check=True)
+        subprocess.run([python, "-c", MADE, f"{scale:g}", str(unfinished)], check=True)
+        unfinished.rename(place)
+    return place
+
+
+def size(place: Path) -> int:
+    """Bytes of all tables."""
+    return sum(file.stat().st_size for file in place.rglob("*.parquet"))
+
+
+def _generator(home: Path) -> str:
+    """A Python with the generator. It is not this one, for other things here may need a newer DuckDB."""
+    python = home / "generator" / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(home / "generator")], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", GENERATOR], check=True)
+    return str(python)
