@@ -11,7 +11,7 @@ from headwater.engine.policy import SETTLE
 from headwater.model.event import Published
 from headwater.model.state import Took
 from headwater.plan.arrange import Arranger, planned
-from headwater.plan.wave import SMALLEST, Costs, problem, wave
+from headwater.plan.wave import SMALLEST, Costs, Means, problem, wave
 from headwater.spark.rates import Rates, costs
 
 PAYS = Costs(written=0.1, read=0.1, copied=0.2)
@@ -29,14 +29,14 @@ def pending(size: float = 1_000_000):
 
 
 def arranged(made, memory: int, costs: Costs = PAYS) -> list[tuple[str, bool]]:
-    found = Arranger(costs, memory, 2)(made.state, ready(made.state, made.now))
+    found = Arranger(Means(costs, memory, 2))(made.state, ready(made.state, made.now))
     return [(each.view, kept) for each, kept in found]
 
 
 def test_the_problem_is_what_is_pending():
     made = pending()
     assert wave(made.state) == ("v", "w", "x", "y")
-    run = problem(made.state, wave(made.state), PAYS, 10_000_000, 2)
+    run = problem(made.state, wave(made.state), Means(PAYS, 10_000_000, 2))
     v = run.tasks[0]
     assert (v.name, v.size, v.run, v.spared, v.copy) == ("v", 1_000_000, 1_000_000, 100_000 - SMALLEST, 200_000)
     assert [[read.name for read in task.reads] for task in run.tasks] == [[], ["v"], ["v"], ["w", "x"]]
@@ -62,7 +62,7 @@ def test_nothing_is_kept_whose_size_nobody_knows():
 
 def test_a_plan_serves_until_something_new_is_pending():
     made = pending()
-    arranger = Arranger(PAYS, 10_000_000, 2)
+    arranger = Arranger(Means(PAYS, 10_000_000, 2))
     arranger(made.state, ready(made.state, made.now))
     plan = arranger.plan
     made.start()
@@ -75,7 +75,7 @@ def test_a_plan_serves_until_something_new_is_pending():
 
 def test_the_same_views_are_planned_anew_for_a_larger_change():
     made = pending(size=1000)
-    arranger = Arranger(PAYS, 10_000_000, 2)
+    arranger = Arranger(Means(PAYS, 10_000_000, 2))
     assert arranger(made.state, ready(made.state, made.now))[0][1] is False
     made.drain()
     for state in made.state.views.values():
@@ -87,9 +87,9 @@ def test_the_same_views_are_planned_anew_for_a_larger_change():
 
 def test_a_search_is_made_where_it_can_save_more_than_it_takes():
     made = pending()
-    small = problem(made.state, wave(made.state), PAYS, 10_000_000, 2)
+    small = problem(made.state, wave(made.state), Means(PAYS, 10_000_000, 2))
     assert planned(small).method == "greedy"
-    large = problem(made.state, wave(made.state), Costs(2.0, 2.0, 0.1), 10_000_000, 2)
+    large = problem(made.state, wave(made.state), Means(Costs(2.0, 2.0, 0.1), 10_000_000, 2))
     assert planned(large).method != "greedy" and planned(large).fits
     assert planned(evolve(large, memory=0)).flagged == frozenset()
 

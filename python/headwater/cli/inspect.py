@@ -7,20 +7,35 @@ from pathlib import Path
 
 import click
 
+from headwater.cli import planned
 from headwater.cli.journal import state_of
 from headwater.cli.shared import json_option, known_view, milliseconds, open_store, store_option, table
 from headwater.engine import report
 from headwater.engine.history import REFRESHES, refreshes
+from headwater.plan.wave import decode_means
 
 
 @click.command()
-@click.argument("view")
+@click.argument("view", required=False)
+@click.option("--plan", is_flag=True, help="Say in which order all that is pending is refreshed, and what is kept.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the plan into this PNG.")
 @store_option
 @json_option
-def explain(view: str, path: Path | None, as_json: bool) -> None:
-    """Says what a refresh of VIEW would do now, and why."""
-    state, _ = state_of(open_store(path))
-    lines = report.explain(state, known_view(state, view), milliseconds())
+def explain(view: str | None, plan: bool, plot: Path | None, path: Path | None, as_json: bool) -> None:
+    """Says what a refresh of VIEW would do now, and why; or, with --plan, what a refresh of everything would."""
+    store = open_store(path)
+    state, _ = state_of(store)
+    if plan or plot is not None:
+        planned.say(state, store.noted("means"), plot, as_json)
+        return
+    if view is None:
+        raise click.UsageError("name a view, or say --plan for all that is pending")
+    name, means = known_view(state, view), decode_means(store.noted("means") or "null")
+    lines = report.explain(state, name, milliseconds())
+    if means is not None and means.pays:
+        from headwater.plan.said import said  # not at the top: the solver in it takes a second to import
+
+        lines += said(state, name, means)
     click.echo(json.dumps(lines, indent=2) if as_json else "\n".join(lines))
 
 

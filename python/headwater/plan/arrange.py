@@ -14,7 +14,7 @@ from headwater.plan.joint import unproven
 from headwater.plan.plan import Plan, best
 from headwater.plan.problem import Problem
 from headwater.plan.tracks import beside, longest_first
-from headwater.plan.wave import Costs, problem, wave
+from headwater.plan.wave import Means, problem, wave
 
 WORTH = 2_000_000
 """µs that a search for a better plan must be able to save; it takes up to a second itself."""
@@ -27,8 +27,8 @@ class Arranger:
         plan: the last plan; ``None`` before the first.
     """
 
-    def __init__(self, costs: Costs, memory: int, tracks: int) -> None:
-        self._costs, self._memory, self._tracks = costs, memory, tracks
+    def __init__(self, means: Means) -> None:
+        self._means = means
         self._planned: dict[str, frozenset[Version]] = {}
         self._place: dict[str, int] = {}
         self.plan: Plan | None = None
@@ -38,7 +38,7 @@ class Arranger:
         names = wave(state)
         wanted = {name: frozenset().union(*state.views[name].pending.values()) for name in names}
         if any(not origins <= self._planned.get(name, frozenset()) for name, origins in wanted.items()):
-            self.plan, self._planned = planned(problem(state, names, self._costs, self._memory, self._tracks)), wanted
+            self.plan, self._planned = planned(problem(state, names, self._means)), wanted
             tasks = self.plan.problem.tasks
             self._place = {tasks[task].name: place for place, task in enumerate(self.plan.order)}
         flagged = self._flagged()

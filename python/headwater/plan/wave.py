@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+import json
+
+from attrs import asdict, frozen
 
 from headwater.engine.runs import expected_size
+from headwater.model.partition import WHOLE
 from headwater.model.state import State, Status
 from headwater.plan.problem import Problem, Read, Task
 
@@ -28,13 +31,43 @@ class Costs:
     copied: float
 
 
+@frozen
+class Means:
+    """What an engine has for the runs that it plans.
+
+    Attributes:
+        costs: what a byte takes.
+        memory: bytes that may be kept.
+        tracks: how many runs go on side by side.
+    """
+
+    costs: Costs
+    memory: int
+    tracks: int
+
+    @property
+    def pays(self) -> bool:
+        """Whether keeping anything could save time; if not, runs are not planned."""
+        return self.memory > 0 and (self.costs.written > 0 or self.costs.read > 0)
+
+
+def encode_means(means: Means | None) -> str:
+    """As what an engine leaves in its store for those who ask what it would do."""
+    return json.dumps(asdict(means) if means is not None else None)
+
+
+def decode_means(text: str) -> Means | None:
+    told = json.loads(text)
+    return None if told is None else Means(Costs(**told["costs"]), told["memory"], told["tracks"])
+
+
 def wave(state: State) -> tuple[str, ...]:
     """The views that are to be refreshed, in topological order."""
     waiting = [name for name, view in state.views.items() if view.pending and view.status is Status.ACTIVE]
     return tuple(sorted(waiting, key=state.order.__getitem__))
 
 
-def problem(state: State, names: tuple[str, ...], costs: Costs, memory: int, tracks: int) -> Problem:
+def problem(state: State, names: tuple[str, ...], means: Means) -> Problem:
     """The refresh of these views. One whose size nobody knows, or that is redefined, takes more memory than there is,
     so that it is not kept; one of which nobody knows how long it takes takes no time."""
     sizes = {name: _size(state, name) for name in names}
@@ -46,17 +79,17 @@ def problem(state: State, names: tuple[str, ...], costs: Costs, memory: int, tra
         tasks.append(
             Task(
                 name,
-                memory + 1 if size is None else size,
+                means.memory + 1 if size is None else size,
                 run=round(1e6 * view.took.mean) if view.took is not None else 0,
-                reads=tuple(Read(each, round((sizes[each] or 0) * costs.read)) for each in reads),
-                spared=round((size or 0) * costs.written) - SMALLEST,
-                copy=round((size or 0) * costs.copied),
+                reads=tuple(Read(each, round((sizes[each] or 0) * means.costs.read)) for each in reads),
+                spared=round((size or 0) * means.costs.written) - SMALLEST,
+                copy=round((size or 0) * means.costs.copied),
             )
         )
-    return Problem(tuple(tasks), memory, tracks)
+    return Problem(tuple(tasks), means.memory, means.tracks)
 
 
 def _size(state: State, name: str) -> int | None:
     pending = state.views[name].pending
     redefined = any(state.origins[origin].definition for origins in pending.values() for origin in origins)
-    return None if redefined else expected_size(state, name, pending) or None
+    return None if redefined else expected_size(state, name, pending or (WHOLE,)) or None

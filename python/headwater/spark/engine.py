@@ -25,6 +25,7 @@ from headwater.model.error import HeadwaterError, JournalError, StoreError
 from headwater.model.event import Budgeted, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
+from headwater.plan.wave import encode_means
 from headwater.runtime import Runtime, SystemClock
 from headwater.spark import keeping, place
 from headwater.spark.adopt import adopt
@@ -71,7 +72,10 @@ class Engine:
         self.volume = keeping.volume(session, settings)
         self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.volume)
         self.runtime = self._runtime(session, settings)
-        arranged = keeping.arranged(session, self.shim, self.volume, settings.tracks)
+        means = keeping.measured_means(session, self.shim, self.volume, settings.tracks)
+        if self.runtime.acts:
+            self.store.note("means", encode_means(means))
+        arranged, planned = keeping.arranged(means)
         if arranged is not None:
             self.runtime.arrange = arranged
         analyst = Analyst(self.shim, self.sessions)
@@ -79,6 +83,7 @@ class Engine:
         self.warehouse.reading = self.observer.reading
         self.warehouse.reshaped = self.observer.reanalyse
         self.statements = Statements(self.runtime, self.store, self.observer, analyst, self.sessions, self.shim)
+        self.statements.planned = planned
         self.sweeper = Sweeper(self.runtime, self.store, self.warehouse, self.shim)
         self.analyst = analyst
         self._asked = ThreadPoolExecutor(STATEMENTS, "headwater-statement")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headwater.model.state import State
+from headwater.plan.wave import Means
 from headwater.runtime import Arrange
 from headwater.spark.define import first_line
 from headwater.spark.rates import costs, measured
@@ -30,12 +33,21 @@ def volume(session: SparkSession, settings: Settings) -> Volume | None:
     return opened(settings.memory, settings.memory_path, local, lambda root: _is_shared(session, root))
 
 
-def arranged(session: SparkSession, shim: Shim, kept: Volume | None, tracks: int) -> Arrange | None:
-    """Who plans runs with what may be kept; ``None`` if nothing can be kept, or if that would save nothing here."""
+def arranged(means: Means | None) -> tuple[Arrange | None, Callable[[State, str], list[str]]]:
+    """Who plans runs with what may be kept, if that saves anything here, and who says what the plan is for a view."""
+    if means is None or not means.pays:
+        return None, lambda state, view: []
+    # Not at the top: the solver in them takes a second to import.
+    from headwater.plan.arrange import Arranger
+    from headwater.plan.said import said
+
+    return Arranger(means), lambda state, view: said(state, view, means)
+
+
+def measured_means(session: SparkSession, shim: Shim, kept: Volume | None, tracks: int) -> Means | None:
+    """What runs may keep, and what that saves here; ``None`` if nothing can be kept."""
     if kept is None:
         return None
-    from headwater.plan.arrange import Arranger  # not at the top: the solver in it takes a second to import
-
     # Where tasks run on this machine they share its way to the warehouse; others have theirs.
     streams = session.sparkContext.defaultParallelism if _is_local(session) else 1
     try:
@@ -46,8 +58,7 @@ def arranged(session: SparkSession, shim: Shim, kept: Volume | None, tracks: int
         return None
     finally:
         kept.remove(0)
-    known = costs(warehouse, memory, streams / session.sparkContext.defaultParallelism)
-    return Arranger(known, kept.free, tracks) if known.written > 0 or known.read > 0 else None
+    return Means(costs(warehouse, memory, streams / session.sparkContext.defaultParallelism), kept.free, tracks)
 
 
 def _is_local(session: SparkSession) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
@@ -17,7 +17,7 @@ from headwater.engine.policy import duration, follows
 from headwater.model.error import StatementError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import Status
+from headwater.model.state import State, Status
 from headwater.model.view import Definition, pairs
 from headwater.runtime import Runtime
 from headwater.spark import catalog, jobs, sql, syntax
@@ -41,6 +41,7 @@ class Statements:
         self._runtime, self._store, self._observer = runtime, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting = Waiting(runtime, store)
+        self.planned: Callable[[State, str], list[str]] = lambda state, view: []
         self._names = Names(runtime)
         self._declarations = Declarations(runtime, observer, analyst, sessions, shim, self.waiting)
 
@@ -96,7 +97,8 @@ class Statements:
                 view = self._names.known(name, message)
                 self._observer.check()
                 with self._runtime.lock:
-                    return [[line] for line in report.explain(self._runtime.state, view, self._now())]
+                    state = self._runtime.state
+                    return [[line] for line in (*report.explain(state, view, self._now()), *self.planned(state, view))]
             case syntax.Drop():
                 return self._drop(statement, message)
             case _:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -56,6 +58,13 @@ class Files:
     kept: str = ""
 
 
+class Track(threading.local):
+    """The scheduler pool of a thread that refreshes run in one after the other."""
+
+    def __init__(self, numbers: Iterator[int]) -> None:
+        self.pool = f"{POOL}-{next(numbers)}"
+
+
 class SparkWarehouse:
     """The views of one Spark application. Every version of a view lies in a hidden directory
     ``.v<version>`` of the view's root; publishing moves the catalog's pointers to it.
@@ -68,7 +77,7 @@ class SparkWarehouse:
 
     def __init__(self, base: SparkSession, shim: Shim, sessions: Sessions, volume: Volume | None = None) -> None:
         self._base, self._shim, self._sessions, self._volume = base, shim, sessions, volume
-        self._overlays = Overlays()
+        self._overlays, self._track = Overlays(), Track(itertools.count())
         self.reading: Callable[[Run, Definition, bool], None] = lambda run, definition, before: None
         self.reshaped: Callable[[str], None] = lambda view: None
 
@@ -79,7 +88,7 @@ class SparkWarehouse:
             context = session.sparkContext
             said = f"refresh {run.view}: {run.reason}"
             context.setJobGroup(group(run.view, run.version), said, interruptOnCancel=True)
-            context.setLocalProperty("spark.scheduler.pool", POOL)
+            context.setLocalProperty("spark.scheduler.pool", self._track.pool)
             if not self._shim.exists(definition.view):
                 catalog.create(session, definition)
             self.reading(run, definition, True)

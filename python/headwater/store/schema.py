@@ -63,6 +63,13 @@ summary = sa.Table(
     sa.Column("detail", sa.Text, comment="null when it is too large to be kept"),
 )
 
+note = sa.Table(
+    "note",
+    metadata,
+    sa.Column("about", sa.String, primary_key=True),
+    sa.Column("text", sa.Text, nullable=False, comment="what the engine that acts last said about it"),
+)
+
 
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
@@ -74,7 +81,11 @@ def _add_summary(connection: sa.Connection) -> None:
     summary.create(connection, checkfirst=True)  # a new store has all tables from its first step
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create, _add_summary)
+def _add_note(connection: sa.Connection) -> None:
+    note.create(connection, checkfirst=True)
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create, _add_summary, _add_note)
 """Step n brings a store of schema version n to n + 1."""
 
 

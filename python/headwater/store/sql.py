@@ -21,7 +21,7 @@ from headwater.engine.status import Summary
 from headwater.model.error import JournalError, LeaseLost, StoreError
 from headwater.model.event import Event
 from headwater.store import codec
-from headwater.store.schema import command, garbage, journal, lease, meta, migrate, require_newest, summary
+from headwater.store.schema import command, garbage, journal, lease, meta, migrate, note, require_newest, summary
 
 ENDED = ("Published", "Failed", "Skipped")
 RESTARTED = "Restarted"
@@ -178,6 +178,18 @@ class SqlStore:
         with self._read() as connection:
             row = connection.execute(sa.select(summary.c.views, detail).where(summary.c.seq >= since)).first()
         return None if row is None else Kept(codec.decode_summary(row.views), row.detail)
+
+    # --- notes
+
+    def note(self, about: str, text: str) -> None:
+        """Keeps what the engine that acts says about something, instead of what was said before."""
+        with self._begin() as connection:
+            connection.execute(sa.delete(note).where(note.c.about == about))
+            connection.execute(sa.insert(note).values(about=about, text=text))
+
+    def noted(self, about: str) -> str | None:
+        with self._read() as connection:
+            return connection.scalar(sa.select(note.c.text).where(note.c.about == about))
 
     # --- lease
 

@@ -2,6 +2,8 @@ package io.headwater.spark
 
 import java.util.concurrent.atomic.AtomicBoolean
 
+import scala.util.Try
+
 import org.apache.spark.SparkContext
 import org.apache.spark.headwater.{BackgroundPool, Contexts}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
@@ -33,7 +35,7 @@ final class Application(val context: SparkContext) {
     override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = close()
   }
   context.addSparkListener(listener)
-  if (role != "off") BackgroundPool.addTo(context)
+  if (role != "off") BackgroundPool.addTo(context, Try(context.getConf.getInt("spark.headwater.tracks", 2)).getOrElse(0))
 
   /** The engine of this application, started when it is not running. */
   def startEngine(): EngineProcess = synchronized {

@@ -23,6 +23,18 @@ class BackgroundPoolSuite extends AnyFunSuite {
     assert(first(refreshes, users))
   }
 
+  test("each track has a pool, and all of them together count as one") {
+    val root = new Pool("", SchedulingMode.FAIR, 0, 0)
+    BackgroundPool.addTo(root, 2)
+    BackgroundPool.addTo(root, 2)
+    val tracks = Seq("headwater-0", "headwater-1").map(root.getSchedulableByName(_).asInstanceOf[Pool])
+    tracks.foreach(_.increaseRunningTasks(1))
+    assert(root.schedulableQueue.size == 1)
+    assert(root.getSchedulableByName("headwater").runningTasks == 2 * BackgroundPool.Share)
+    tracks.head.increaseRunningTasks(1)
+    assert(first(tracks.last, tracks.head))
+  }
+
   test("what has ended counts no more") {
     val (_, refreshes) = pools
     refreshes.increaseRunningTasks(3)

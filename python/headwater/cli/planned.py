@@ -1,0 +1,100 @@
+"""``headwater explain --plan``: the order of a run, what it keeps in memory, and what that is expected to save."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headwater.cli.shared import table
+from headwater.model.state import State, Status
+from headwater.plan.wave import Costs, Means, decode_means, problem, wave
+
+if TYPE_CHECKING:
+    from headwater.plan.plan import Plan
+
+COLUMNS = ("view", "track", "starts_s", "ends_s", "published_s", "output", "kept_until_s")
+NOTHING = Means(Costs(0.0, 0.0, 0.0), 0, 2)
+"""Of an engine that keeps nothing; two tracks are the default."""
+
+
+def say(state: State, noted: str | None, plot: Path | None, as_json: bool) -> None:
+    """Prints the plan of all that is pending or, if nothing is, of a refresh of every view; draws it if asked to."""
+    from headwater.plan.arrange import planned  # not at the top: the solver in it takes a second to import
+
+    means = decode_means(noted) if noted else None
+    pending = wave(state)
+    names = pending or tuple(name for name in state.order if _is_active(state, name))
+    if not names:
+        raise click.ClickException("there is no view that could be refreshed")
+    plan = planned(problem(state, names, means or NOTHING))
+    if plot is not None:
+        _draw(plan, plot)
+    if as_json:
+        click.echo(json.dumps({"pending": bool(pending), "method": plan.method, **_figures(plan), "runs": _rows(plan)}))
+        return
+    if not pending:
+        click.echo("nothing is pending; this is what a refresh of every view would do")
+    if means is None:
+        click.echo("nothing is kept in memory, for no engine on this store may; spark.headwater.memory says how much")
+    elif not means.pays:
+        click.echo("nothing is kept in memory, for the warehouse was as fast when the engine started")
+    table(COLUMNS, [list(row.values()) for row in _rows(plan)])
+    click.echo(_conclusion(plan))
+
+
+def _is_active(state: State, name: str) -> bool:
+    return name in state.views and state.views[name].status is Status.ACTIVE
+
+
+def _rows(plan: Plan) -> list[dict[str, Any]]:
+    """A row for each run, in the order in which they start."""
+    found = []
+    spans = plan.timeline.spans
+    for task in sorted(plan.order, key=lambda each: (spans[each].start, plan.order.index(each))):
+        each, span = plan.problem.tasks[task], spans[task]
+        known = each.size != plan.problem.memory + 1  # so says ``problem`` what nobody knows
+        values = (
+            each.name,
+            span.track + 1,
+            _seconds(span.start),
+            _seconds(span.end),
+            _seconds(span.published),
+            f"{each.size / 1e6:.1f} MB" if known else "?",
+            None if span.released is None else _seconds(span.released),
+        )
+        found.append(dict(zip(COLUMNS, values, strict=True)))
+    return found
+
+
+def _figures(plan: Plan) -> dict[str, Any]:
+    return {
+        "seconds": _seconds(plan.timeline.makespan),
+        "saved_seconds": _seconds(plan.score),
+        "peak_bytes": plan.timeline.peak,
+        "memory_bytes": plan.problem.memory,
+    }
+
+
+def _conclusion(plan: Plan) -> str:
+    said = f"about {_seconds(plan.timeline.makespan)} s in all"
+    if plan.flagged:
+        said += (
+            f"; keeping {len(plan.flagged)} of {len(plan.order)} outputs saves {_seconds(plan.score)} s of work and "
+            f"takes at most {plan.timeline.peak / 1e6:.1f} MB of {plan.problem.memory / 1e6:.1f} MB"
+        )
+    return f"{said} ({plan.method})"
+
+
+def _seconds(micros: int) -> float:
+    return round(micros / 1e6, 2)
+
+
+def _draw(plan: Plan, file: Path) -> None:
+    try:
+        from headwater.cli.plot_plan import draw  # only who plots needs matplotlib
+    except ImportError as error:
+        raise click.ClickException("--plot needs matplotlib; pip install 'headwater[plot]'") from error
+    draw(plan, file)
