@@ -177,7 +177,7 @@ def test_the_laws_notice(mutation: str, tmp_path: Path) -> None:
         cwd=LAWS.parents[1],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=600,
         check=False,
     )
     assert ran.returncode == 1, f"no law noticed that {mutation}:\n{ran.stdout[-2000:]}"
