@@ -32,7 +32,7 @@ lint: .venv/ready
 bench: .venv/ready
 	for each in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$each --json benchmarks/results/$$each.json || exit 1; done
 
-# Takes half a day; what was measured before is not measured again. With ARGS: what they select.
+# Takes hours; what was measured before is not measured again. With ARGS: what they select.
 bench-refresh: .venv/ready
 	$(BIN)/python -m benchmarks.refresh --json benchmarks/results/refresh.json $(ARGS)
 

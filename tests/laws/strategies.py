@@ -147,6 +147,27 @@ def graphs(draw: st.DrawFn, most: int = 7, redefined: bool = True) -> Graph:
     return Graph(bases, tuple(views), tuple(others))
 
 
+@st.composite
+def chains(draw: st.DrawFn) -> Graph:
+    """Views of one column that all read their own past, each over one or two of the tables before it."""
+    tables, views = ["base.t0", "base.t1"], []
+    for n in range(draw(st.integers(2, 3))):
+        name, sources = f"mart.v{n}", draw(st.lists(st.sampled_from(tables), min_size=1, max_size=2, unique=True))
+        views.append(
+            Definition(
+                view=name,
+                query=f"the query of {name}",
+                columns=(),
+                partitioned_by=("a",),
+                properties=draw(policies),
+                dependencies=tuple(Dependency(each, (Occurrence((("a", Same("a")),)),)) for each in sources),
+                earlier=(draw(successions(("a",))),),
+            )
+        )
+        tables.append(name)
+    return Graph({"base.t0": ("a",), "base.t1": ("a",)}, tuple(views))
+
+
 def _reshaped(last: str, definitions: Sequence[Definition]) -> list[Definition]:
     """A view that is given other partition columns does not read what it was before."""
     return [evolve(each, earlier=()) if each.view == last else each for each in definitions]
@@ -192,7 +213,16 @@ def scripts(size: int = 40, without: Sequence[str] = ()) -> st.SearchStrategy[li
     """Scripts long enough to be interesting: Hypothesis would draw five steps on average; a failing one
     shrinks to steps that do nothing."""
     weighted = [kind for kind, weight in HAPPENINGS.items() if kind not in without for _ in range(weight)]
-    step = st.tuples(st.sampled_from(weighted), st.integers(0, 1000), st.integers(0, 1000))
+    return _steps(weighted, size)
+
+
+def failing(size: int) -> st.SearchStrategy[list[Step]]:
+    """Scripts of runs that read one another, many of which come to nothing."""
+    return _steps(["write"] * 2 + ["time"] + ["start"] * 2 + ["advance"] * 4 + ["fail"], size)
+
+
+def _steps(kinds: Sequence[str], size: int) -> st.SearchStrategy[list[Step]]:
+    step = st.tuples(st.sampled_from(kinds), st.integers(0, 1000), st.integers(0, 1000))
     return st.lists(step, min_size=size, max_size=2 * size)
 
 

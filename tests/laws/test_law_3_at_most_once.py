@@ -9,7 +9,7 @@ from copy import deepcopy
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import follows, is_earlier, repeated, wrong
-from strategies import examples, graphs, happen, machine, play, scripts
+from strategies import chains, examples, graphs, happen, machine, play, scripts
 
 from headwater.algebra.dependency import forward
 
@@ -34,7 +34,17 @@ def test_changes_recorded_before_the_first_run_publish_each_affected_partition_o
     """A diamond is minimal: changes that are all recorded when the first run starts publish every affected
     partition exactly once, in whatever order the ready runs are started and end. Affected is what reads a
     partition that was written or published."""
-    made = machine(graph)
+    _once(machine(graph), graph, writes, pick)
+
+
+@examples(80)
+@given(graph=chains(), writes=writes, pick=picks)
+def test_so_they_do_where_views_read_their_own_past(graph, writes, pick):
+    """Most partitions are new: they await what is pending before them."""
+    _once(machine(graph, (3,)), graph, writes, pick)
+
+
+def _once(made, graph, writes, pick):
     made.world.sums = False
     before, stamps = len(made.record_book), {name: made.world.found(name) for name in graph.bases}
     for which, content in writes:

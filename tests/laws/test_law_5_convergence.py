@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import backward, disordered, lost, repeated, wrong
-from strategies import examples, graphs, kept, machine, mark, play, scripts
+from strategies import chains, examples, failing, graphs, kept, machine, mark, play, scripts
 
 picks = st.lists(st.integers(0, 100), min_size=1, max_size=8)
 
@@ -27,6 +27,19 @@ def test_every_view_equals_its_query_when_writes_stop_and_requests_drain(graph, 
         mark(made, table)
     made.settle()
     assert not wrong(made, marked=True)
+
+
+@examples(60)
+@given(graph=chains(), script=failing(60), pick=picks)
+def test_views_that_read_their_own_past_converge(graph, script, pick):
+    """A partition that is new while a change of an earlier one is pending is made of what that becomes."""
+    made = machine(graph, (3,))  # one partition each, so that others are new
+    play(made, graph, script)
+    kept(made)
+    made.drain(pick)
+    made.settle()
+    assert not wrong(made)
+    assert not any(view.pending for view in made.state.views.values())
 
 
 @examples(80)
