@@ -89,7 +89,7 @@ class _Images(dict):
 def _counted(state: State) -> Iterator[Counter[str]]:
     """Counts while it lasts: ``kept`` what is answered from what is kept, ``found`` what is not."""
     counts: Counter[str] = Counter()
-    hit = coverage._hit
+    hit, is_alike = coverage._hit, coverage._is_alike
 
     def counted(function: Callable, **changes: int) -> Callable:
         def counting(*arguments, **named):
@@ -103,10 +103,16 @@ def _counted(state: State) -> Iterator[Counter[str]]:
         counts["identity kept"] += sum(1 for each, _ in reads if changed.get(each.source))
         return hit(reads, changed, *more)
 
+    def counted_alike(state, alike, slices):
+        found = is_alike(state, alike, slices)
+        counts.update(dict.fromkeys(("steps", "identity kept"), len(alike.views) if found else 0))
+        return found
+
     known, state.images = state.images, _Images(state.images, counts)
     with (
-        patch.object(coverage, "plan", counted(coverage.plan, plan_kept=1)),
-        patch.object(coverage, "_planned", counted(coverage._planned, plan_kept=-1, plan_found=1)),
+        patch.object(coverage, "_route", counted(coverage._route, plan_kept=1)),
+        patch.object(coverage, "_steps", counted(coverage._steps, plan_kept=-1, plan_found=1)),
+        patch.object(coverage, "_is_alike", counted_alike),
         patch.object(coverage, "_hit", counted_hit),
         patch.object(coverage, "forward_all", counted(coverage.forward_all, identity_kept=-1)),
         patch.object(dependency, "forward", counted(dependency.forward, map_found=1)),

@@ -15,7 +15,7 @@ from headwater.engine.policy import follows
 from headwater.engine.succession import following
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.partition import Slice, Value, simplified
-from headwater.model.state import Reads, Run, State, Status, Step, Version
+from headwater.model.state import Alike, Reads, Route, Run, State, Status, Step, Version
 
 Names = tuple[str, ...]
 Reach = dict[str, tuple[Slice, ...]]
@@ -40,7 +40,11 @@ def cover_with_news(state: State, table: str, slices: Iterable[Slice], marked: b
     named: dict[int, Names | None] = {}
     if table in state.views and (after := following(state, table, changed[table])):
         reached[table], changed[table] = after, simplified((*changed[table], *after))
-    for step in plan(state, table, marked):
+    found = _route(state, table, marked)
+    if not reached and _is_alike(state, found.alike, changed[table]):
+        # the same values, not copies, here as below: a wide change is stored once
+        return dict.fromkeys(found.alike.views, changed[table]), dict.fromkeys(found.alike.direct, changed[table])
+    for step in found.steps:
         hit = _hit(step.reads, changed, named, state.images)
         if not hit:
             continue
@@ -160,18 +164,38 @@ def wanted_of(state: State) -> frozenset[Version]:
 
 
 def plan(state: State, table: str, marked: bool = False) -> tuple[Step, ...]:
-    """The views that changes of a table, marked or not, may reach, in topological order; kept until the graph
-    changes."""
-    kept = state.plans.get((table, marked))
-    if kept is None:
-        kept = state.plans[table, marked] = _planned(state, table, marked)
-    return kept
+    """The views that changes of a table, marked or not, may reach, in topological order."""
+    return _route(state, table, marked).steps
 
 
 # --- inside
 
 
-def _planned(state: State, table: str, marked: bool) -> tuple[Step, ...]:
+def _route(state: State, table: str, marked: bool) -> Route:
+    """Kept until the graph changes."""
+    kept = state.routes.get((table, marked))
+    if kept is None:
+        steps = _steps(state, table, marked)
+        kept = state.routes[table, marked] = Route(steps, _alike(steps))
+    return kept
+
+
+def _alike(steps: tuple[Step, ...]) -> Alike | None:
+    signatures = {same for step in steps for _, same in step.reads}
+    if len(signatures) != 1 or None in signatures or any(step.goes_on for step in steps):
+        return None
+    direct = tuple(step.view for step in steps if step.direct)
+    return Alike(signatures.pop(), tuple(step.view for step in steps), direct)
+
+
+def _is_alike(state: State, alike: Alike | None, slices: tuple[Slice, ...]) -> bool:
+    """Whether a change of these slices reaches them everywhere, as nothing on the way stops it."""
+    if alike is None or not slices or any(each.names != alike.names for each in slices):
+        return False
+    return not any(state.views[name].released for name in alike.views)
+
+
+def _steps(state: State, table: str, marked: bool) -> tuple[Step, ...]:
     below = {table}
     queue = [(state.order[view], view) for view in state.readers.get(table, ())]
     heapq.heapify(queue)
@@ -206,7 +230,7 @@ def _hit(
         if not slices:
             continue
         if same is not None and _names(slices, named) == same:
-            hits.append(slices)  # the same values, not copies: a wide change is stored once
+            hits.append(slices)
         else:
             hits.append(forward_all(dependency, slices, images))
     if len(hits) == 1:

@@ -7,6 +7,7 @@ views have to be looked at again for what is ready is noted in ``State.stale``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
@@ -82,15 +83,37 @@ def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> No
         began = wave(state, origin, reached) if state.promising else None
         state.origins[origin.version] = origin if began is None else evolve(origin, wave=began)
         origins = frozenset((origin.version,))
-        for name, slices in reached.items():
-            _merge(state, name, slices, origins)
-            if name in state.running:
-                _preempt(state, name, slices)
+        _record(state, reached, origin.version, origins)
+        for name in reached.keys() & state.running.keys():
+            _preempt(state, name, reached[name])
         touch(state, *reached)  # who reads them may wait for them, reached or not
         for name, slices in news.items():
             known = state.views[name].news
             for each in slices:
                 known[each] = known[each] | origins if each in known else origins
+
+
+def _record(state: State, reached: Slices, version: Version, origins: frozenset[Version]) -> None:
+    """Merges requests for an origin that nothing carries yet. What it joins is mostly the same for all views that
+    it reaches, so each union is made once, and shared."""
+    joined: dict[int, tuple[frozenset[Version], frozenset[Version]]] = {}
+    often: Counter[int] = Counter()
+    for name, slices in reached.items():
+        pending = state.views[name].pending
+        for each in slices:
+            known = pending.get(each)
+            if known is None:
+                pending[each] = origins
+                continue
+            key = id(known)
+            if key not in joined:
+                joined[key] = known, known | origins
+            pending[each] = joined[key][1]
+            often[key] += 1
+    state.carried[version] += sum(map(len, reached.values()))
+    for key, times in often.items():
+        state.merged["both pending"] += times
+        state.merged[_relation(state, min(joined[key][0]), version)] += times
 
 
 def _preempt(state: State, name: str, slices: Iterable[Slice]) -> None:

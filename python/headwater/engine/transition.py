@@ -112,7 +112,7 @@ def _of_view(state: State, view: ViewState, event: Event) -> None:
             runs.release(view, Status.BROKEN, reason)
         case Altered(properties=properties):
             view.definition = evolve(view.definition, properties=properties)
-            state.plans.clear()
+            state.routes.clear()
         case Renamed(to=to, definition=definition):
             _renamed(state, event.view, to, definition)
 
@@ -228,7 +228,7 @@ def _rewire(state: State) -> None:
     sources = {name: view.definition.sources for name, view in state.views.items()}
     state.order, state.readers = graph.order(sources), graph.readers(sources)
     state.stale |= state.views.keys() | state.free.keys() | state.idle.keys()
-    state.plans.clear()
+    state.routes.clear()
     state.slack.clear()
     state.learned = True
     state.relations.clear()
@@ -240,7 +240,7 @@ def _append(state: State, name: str) -> None:
     for source in dict.fromkeys(state.views[name].definition.sources):
         state.readers[source] = tuple(sorted((*state.readers.get(source, ()), name)))
     state.stale.add(name)
-    state.plans.clear()
+    state.routes.clear()
     state.relations.clear()
 
 

@@ -163,6 +163,24 @@ class Step:
 
 
 @frozen
+class Alike:
+    """Views that a change which binds just these columns reaches in the same partitions, and those of them that
+    read the table that changed."""
+
+    names: tuple[str, ...]
+    views: tuple[str, ...]
+    direct: tuple[str, ...]
+
+
+@frozen
+class Route:
+    """The views that changes of some table may reach, in topological order; ``alike``, if all of them are."""
+
+    steps: tuple[Step, ...]
+    alike: Alike | None = None
+
+
+@frozen
 class Hold:
     """A decision about a change: wait ``millis``, because ``path`` of views, of which the last promises ``bound`` (ms),
     takes ``needed`` (ms) at the stated confidence."""
@@ -222,7 +240,7 @@ class State:
         images: values of computed partition columns.
         hurried: somebody waits for all changes up to this version.
         order, readers: of the graph of views.
-        plans: for a table, what its changes, or marked ones, may reach (see ``engine.coverage``).
+        routes: for a table, what its changes, or marked ones, may reach (see ``engine.coverage``).
         relations: how tables at which changes start lie to one another (see ``engine.queue``).
         promising: the views that promise a freshness.
         slack: how long changes of a view can wait for what is promised there and downstream (see ``engine.hold``).
@@ -248,7 +266,7 @@ class State:
     budget: Budget | None = None
     carried: Counter[Version] = field(factory=Counter, eq=False)
     relations: dict[tuple[str, str], str] = field(factory=dict, eq=False)
-    plans: dict[tuple[str, bool], tuple[Step, ...]] = field(factory=dict, eq=False)
+    routes: dict[tuple[str, bool], Route] = field(factory=dict, eq=False)
     promising: set[str] = field(factory=set, eq=False)
     slack: dict[str, Hold | None] = field(factory=dict, eq=False)
     rations: Rations | None = field(default=None, eq=False)
