@@ -68,13 +68,14 @@ def ratio(values: Sequence[float], base: Sequence[float]) -> dict[str, float]:
 
 
 class Worker:
-    """A Spark process of its own that runs statements on request and says how long each took."""
+    """A Spark process of its own that runs statements on request and says how long each took; ``module`` says what
+    else it can be asked."""
 
-    def __init__(self, home: Path, conf: dict[str, str]) -> None:
+    def __init__(self, home: Path, conf: dict[str, str], module: str = "benchmarks.worker") -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker", json.dumps(conf)],
+            [sys.executable, "-m", module, json.dumps(conf)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=(home / "log").open("w"),

@@ -14,13 +14,10 @@ they keep it in memory:
 
 from __future__ import annotations
 
-import os
 import shutil
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +26,8 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.methods import greedy
+from benchmarks.peaks import stored, watched
+from benchmarks.worker import serve
 from benchmarks.workload import BASE, View, sources, workload
 from headwater.plan.alternate import alternate
 from headwater.plan.plan import Plan
@@ -37,8 +36,6 @@ from headwater.plan.problem import Problem, Read, Task
 METHODS = ("sequential", "2 threads", "4 threads", "cache", "greedy", "li23", "headwater")
 PROPERTIES = {"fill": "later", "cutoff": "off"}
 """Of Headwater's views: every one is refreshed, also when what it reads turned out as it was."""
-LOOK = 0.01
-"""Seconds between two looks at what is in memory."""
 
 
 class Refreshing:
@@ -78,7 +75,7 @@ class Refreshing:
 
     def refresh(self, method: str) -> dict[str, Any]:
         """Seconds that it took, and the most bytes that were in memory at any moment, resident and kept."""
-        with _watched(self._user, self._volume) as peak:
+        with watched(self._user, self._volume) as peak:
             began = time.perf_counter()
             self._way(method)()
             seconds = time.perf_counter() - began
@@ -155,9 +152,9 @@ class Refreshing:
             self._sessions["cache"].catalog.dropTempView(name)
 
         for view in self._views:
-            frame, before = self._frame("cache", view).persist(StorageLevel.MEMORY_ONLY), _stored(self._user)
+            frame, before = self._frame("cache", view).persist(StorageLevel.MEMORY_ONLY), stored(self._user)
             _write(frame, "cache", view)
-            cached[view.name] = frame, _stored(self._user) - before
+            cached[view.name] = frame, stored(self._user) - before
             frame.createOrReplaceTempView(view.name)
             for used in view.reads:
                 if used in cached:
@@ -200,10 +197,10 @@ class Refreshing:
         run = _timed(lambda: self._make("li23", view))
         far = self._sessions["li23"].table(_table("li23", view))
         reading = _timed(lambda: _consume(far))
-        before = _stored(self._user)
+        before = stored(self._user)
         near = far.persist(StorageLevel.MEMORY_ONLY)
         near.count()
-        size = _stored(self._user) - before
+        size = stored(self._user) - before
         write = _timed(lambda: _write(near, "measured", view))
         saved[view.name] = max(0, reading - _timed(lambda: _consume(near)))
         near.unpersist(blocking=True)
@@ -233,64 +230,18 @@ def _timed(work: Callable[[], object]) -> int:
     return round(1e6 * (time.perf_counter() - began))
 
 
-def _stored(spark: SparkSession) -> int:
-    """Bytes that Spark keeps in memory."""
-    return sum(each.memSize() for each in spark._jsc.sc().getRDDStorageInfo())
+def main() -> None:
+    prepared: list[Refreshing] = []
+    serve(
+        {
+            "prepare": lambda spark, *arguments: prepared.append(Refreshing(spark, *arguments)),
+            "change": lambda spark: prepared[0].change(),
+            "refresh": lambda spark, method: prepared[0].refresh(method),
+            "measure": lambda spark: prepared[0].measure(),
+            "sums": lambda spark, method: prepared[0].sums(method),
+        }
+    )
 
 
-@contextmanager
-def _watched(spark: SparkSession, volume: Path) -> Iterator[dict[str, Any]]:
-    """The most bytes at any moment: resident in the driver's JVM, and kept by Spark or in the fast volume; and the
-    seconds of processors that the JVM took."""
-    peak: dict[str, Any] = {"resident": 0, "volume": 0, "stored": 0}
-    ended = threading.Event()
-    jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
-    used = _used(jvm)
-
-    def look() -> None:
-        while not ended.wait(LOOK):
-            peak["resident"] = max(peak["resident"], _resident(jvm))
-            peak["volume"] = max(peak["volume"], _size(volume))
-            peak["stored"] = max(peak["stored"], _stored(spark))
-
-    watching = threading.Thread(target=look, daemon=True)
-    watching.start()
-    try:
-        yield peak
-    finally:
-        ended.set()
-        watching.join()
-        peak["processor"] = _used(jvm) - used
-
-
-def _used(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _resident(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.stat(os.path.join(place, name)).st_size
-            except FileNotFoundError:
-                continue
-    return total
-
-
-CURRENT: list[Refreshing] = []
-
-
-def prepare(spark: SparkSession, *arguments: Any) -> Sequence[str]:
-    CURRENT[:] = [Refreshing(spark, *arguments)]
-    return METHODS
-
-
-def call(spark: SparkSession, name: str, *arguments: Any) -> Any:
-    """Calls a method of what was prepared."""
-    return getattr(CURRENT[0], name)(*arguments)
+if __name__ == "__main__":
+    main()

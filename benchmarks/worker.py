@@ -6,12 +6,12 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks import refreshing
 
-
-def main() -> None:
+def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
+    """Answers requests until there are no more; ``calls`` get the session and the arguments of a request."""
     began = time.perf_counter()
     spark = _session(json.loads(sys.argv[1]))
     _say({"seconds": time.perf_counter() - began})
@@ -23,7 +23,7 @@ def main() -> None:
             rows = spark.sql(request["rows"]).collect()
             _say({"rows": json.loads(json.dumps([list(row) for row in rows], default=str))})
         else:
-            _say({"value": CALLS[request["call"]](spark, *request["arguments"])})
+            _say({"value": calls[request["call"]](spark, *request["arguments"])})
     spark.stop()
 
 
@@ -34,9 +34,6 @@ def observe(spark, asked: list[dict[str, Any]]) -> dict[str, Any]:
         lambda: found.append(spark._jvm.io.headwater.spark.Tables.observe(spark._jsparkSession, json.dumps(asked)))
     )
     return {"seconds": seconds, "partitions": len(json.loads(found[0])[0]["partitions"])}
-
-
-CALLS = {"observe": observe, "prepare": refreshing.prepare, "refreshing": refreshing.call}
 
 
 def _session(conf: dict[str, str]):
@@ -71,4 +68,4 @@ def _say(answer: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve({"observe": observe})

@@ -133,7 +133,7 @@ class Volume:
 
         def look() -> None:
             while not ended.wait(LOOK):
-                written = _size(folder)
+                written = size(folder)
                 if written > self._reserved.get(version, 0) and not self.reserve(version, written):
                     full.set()
                     stop()
@@ -144,13 +144,13 @@ class Volume:
             yield
         except Exception as error:
             if full.is_set():
-                raise OutOfRoom(f"its {_size(folder) >> 20} MB and more do not fit") from error
+                raise OutOfRoom(f"its {size(folder) >> 20} MB and more do not fit") from error
             raise
         finally:
             ended.set()
             watching.join()
-        if not self.reserve(version, _size(folder)):
-            raise OutOfRoom(f"its {_size(folder) >> 20} MB do not fit")
+        if not self.reserve(version, size(folder)):
+            raise OutOfRoom(f"its {size(folder) >> 20} MB do not fit")
 
     def remove(self, version: Version) -> None:
         """Removes a run's output."""
@@ -170,7 +170,7 @@ class Volume:
         return self._directory.with_suffix(LOCK)
 
 
-def _size(directory: Path) -> int:
+def size(directory: Path) -> int:
     """Bytes in the files below a directory; one that goes meanwhile has none."""
     total = 0
     for folder, _, names in os.walk(directory):

@@ -2,8 +2,10 @@ package io.headwater.spark
 
 import java.nio.charset.StandardCharsets
 import java.security.MessageDigest
+import java.util.concurrent.{Callable, Executors}
 
 import scala.collection.parallel.CollectionConverters._
+import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileUtil, Path}
@@ -127,25 +129,29 @@ object Files {
     val conf = Access.classic(session).sessionState.newHadoopConf()
     val paths = Seq.fill(streams)(new Path(directory, s".headwater-${java.util.UUID.randomUUID}"))
     val fs = paths.head.getFileSystem(conf)
-    val content = new Array[Byte](1 << 16)
+    val pool = Executors.newFixedThreadPool(streams)
     def micros(work: Path => Unit): JValue = {
       val began = System.nanoTime
-      val threads = paths.map(path => new Thread(() => work(path)))
-      threads.foreach(_.start())
-      threads.foreach(_.join())
+      val tasks = paths.map(path => new Callable[Unit] { override def call(): Unit = work(path) })
+      pool.invokeAll(tasks.asJava).forEach(_.get())
       JDouble((System.nanoTime - began) / 1000.0)
     }
     try {
       val write = micros { path =>
         val out = fs.create(path)
+        val content = new Array[Byte](1 << 16)
         try (0 until bytes / streams by content.length).foreach(_ => out.write(content)) finally out.close()
       }
       val read = micros { path =>
         val in = fs.open(path)
+        val content = new Array[Byte](1 << 16)
         try while (in.read(content) >= 0) {} finally in.close()
       }
       compact(render(JObject("write" -> write, "read" -> read)))
-    } finally paths.foreach(fs.delete(_, false))
+    } finally {
+      pool.shutdown()
+      paths.foreach(fs.delete(_, false))
+    }
   }
 
   /** Names of the entries directly below a directory; empty when it does not exist. */

@@ -150,10 +150,7 @@ object Tables {
       case _: NoSuchNamespaceException | _: NoSuchDatabaseException | _: NoSuchTableException => Nil
     }
 
-  def exists(session: SparkSession, name: String): Boolean = {
-    val identifier = identify(name)
-    Access.classic(session).sharedState.externalCatalog.tableExists(identifier.database.get, identifier.table)
-  }
+  def exists(session: SparkSession, name: String): Boolean = metadata(session, identify(name)).isDefined
 
   /**
    * Lets the next queries of a session see tables, views (`db.name`) and paths (`path:...`) as they are now, whoever wrote

@@ -1,7 +1,5 @@
 package io.headwater.spark
 
-import java.util.concurrent.ConcurrentHashMap
-
 import org.apache.spark.scheduler.SparkListenerEvent
 import org.apache.spark.sql.catalyst.catalog._
 import org.apache.spark.sql.headwater.Access
@@ -37,20 +35,6 @@ final class WriteListener(application: Application) {
       Some(Hint(table = Some(s"$database.$name"), command = "ALTER TABLE"))
     case DropDatabaseEvent(database) => Some(Hint(database = Some(database), command = "DROP DATABASE"))
     case _ => None
-  }
-}
-
-/** Announcements of what Headwater itself did to a table. One that never comes hides another one, which a check makes up for. */
-private[spark] object Own {
-  private val expected = new ConcurrentHashMap[(String, String), Int]
-
-  def expect(database: String, table: String): Unit = expected.merge((database, table), 1, _ + _)
-
-  def is(database: String, table: String): Boolean = {
-    var found = false
-    expected.computeIfPresent((database, table), (_, count) => { found = true; if (count > 1) count - 1 else 0 })
-    expected.remove((database, table), 0)
-    found
   }
 }
 

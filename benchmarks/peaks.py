@@ -1,0 +1,56 @@
+"""What a refresh takes beside its time: the most memory at any moment, and processors."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from headwater.spark.volume import size
+
+LOOK = 0.05
+"""Seconds between two looks at what is in memory."""
+
+
+@contextmanager
+def watched(spark: SparkSession, volume: Path) -> Iterator[dict[str, Any]]:
+    """The most bytes at any moment: resident in the driver's JVM, and kept by Spark or in the fast volume; and the
+    seconds of processors that the JVM took."""
+    peak: dict[str, Any] = {"resident": 0, "volume": 0, "stored": 0}
+    ended = threading.Event()
+    jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
+    used = _used(jvm)
+
+    def look() -> None:
+        while not ended.wait(LOOK):
+            peak["resident"] = max(peak["resident"], _resident(jvm))
+            peak["volume"] = max(peak["volume"], size(volume))
+            peak["stored"] = max(peak["stored"], stored(spark))
+
+    watching = threading.Thread(target=look, daemon=True)
+    watching.start()
+    try:
+        yield peak
+    finally:
+        ended.set()
+        watching.join()
+        peak["processor"] = _used(jvm) - used
+
+
+def _used(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def stored(spark: SparkSession) -> int:
+    """Bytes that Spark keeps in memory."""
+    return sum(each.memSize() for each in spark._jsc.sc().getRDDStorageInfo())
