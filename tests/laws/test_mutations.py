@@ -39,6 +39,16 @@ MUTATIONS = {
         "        pending[each] = both = known | origins\n",
         "        pending[each] = both = origins\n",
     ),
+    "a new change takes the place of what it joins": (
+        "engine/queue.py",
+        "                joined[key] = known, known | origins\n",
+        "                joined[key] = known, origins\n",
+    ),
+    "changes go through views that cannot run, where all are alike": (
+        "engine/coverage.py",
+        "    return not any(state.views[name].released for name in alike.views)\n",
+        "    return True\n",
+    ),
     "a failed run is not put back": (
         "engine/queue.py",
         "    for each, origins in run.needs if run.view in state.views else ():\n",
