@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from attrs import evolve
 from cases import A1, change, machine, view
 
 from headwater.engine.choose import ready
@@ -18,11 +17,11 @@ PAYS = Costs(written=0.1, read=0.1, copied=0.2)
 DIAMOND = (view("v", "a", "t"), view("w", "a", "v"), view("x", "a", "v"), view("y", "", "w", "x"))
 
 
-def pending(size: float = 1_000_000):
+def pending(size: float = 1_000_000, seconds: float = 1.0):
     """A diamond of which all is to be refreshed."""
     made = machine({"t": "a"}, *DIAMOND)
     for state in made.state.views.values():
-        state.took, state.size = Took(1.0, 0.0), size
+        state.took, state.size = Took(seconds, 0.0), size
     change(made, "t", A1)
     made.now += SETTLE
     return made
@@ -86,12 +85,18 @@ def test_the_same_views_are_planned_anew_for_a_larger_change():
 
 
 def test_a_search_is_made_where_it_can_save_more_than_it_takes():
-    made = pending()
-    small = problem(made.state, wave(made.state), Means(PAYS, 10_000_000, 2))
-    assert planned(small).method == "greedy"
-    large = problem(made.state, wave(made.state), Means(Costs(2.0, 2.0, 0.1), 10_000_000, 2))
-    assert planned(large).method != "greedy" and planned(large).fits
-    assert planned(evolve(large, memory=0)).flagged == frozenset()
+    made = pending(seconds=60.0)
+
+    def method(costs: Costs, memory: int) -> str:
+        plan = planned(problem(made.state, wave(made.state), Means(costs, memory, 2)))
+        assert plan.fits and (plan.flagged or not memory)
+        return plan.method
+
+    dear = Costs(5.0, 5.0, 0.1)
+    assert method(PAYS, 1_500_000) == "greedy", "little is left to save"
+    assert method(dear, 10_000_000) == "greedy", "everything is kept that could be"
+    assert method(dear, 1_500_000) not in ("greedy", "longest first")
+    assert method(dear, 0) == "longest first"
 
 
 def test_the_size_of_a_view_is_learned_and_forgotten():

@@ -16,8 +16,9 @@ from headwater.plan.problem import Problem
 from headwater.plan.tracks import beside, longest_first
 from headwater.plan.wave import Means, problem, wave
 
-WORTH = 2_000_000
-"""µs that a search for a better plan must be able to save; it takes up to a second itself."""
+WORTH = 10_000_000
+"""µs that are not saved yet, of all that keeping could save, for which a search pays: it takes a second or two itself,
+and a better plan than the plain one saves a tenth or two more."""
 
 
 class Arranger:
@@ -52,11 +53,11 @@ class Arranger:
 def planned(run: Problem) -> Plan:
     """A plan that is found in little time beside what it can save."""
     plain = Plan(run, longest_first(run), frozenset(), "longest first")
-    saved = sum(run.scores[task] for task in run.worthwhile)
-    if not saved:
+    if not run.worthwhile:
         return plain
-    if saved < WORTH:
-        return best(plain, quick(run))
+    found = best(plain, quick(run))
+    if sum(run.scores[task] for task in set(run.worthwhile) - found.flagged) < WORTH:
+        return found
     return unproven(run) if run.tracks == 1 else beside(run)
 
 

@@ -92,12 +92,7 @@ private class TaskTally(by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean
   private var cell: Cell = _
 
   def add(row: InternalRow): Unit = {
-    val mine = key(row)
-    if (cell == null || mine != last) {
-      cell = cells.get(mine)
-      if (cell == null) { cell = new Cell; cells.put(mine.copy(), cell) }
-      last = mine.copy()
-    }
+    if (cell == null || by.nonEmpty) moveTo(key(row))
     cell.rows += 1
     if (hashed) {
       val bytes = row match { case unsafe: UnsafeRow => unsafe; case other => whole(other) }
@@ -106,6 +101,12 @@ private class TaskTally(by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean
       cell.low += low
       if (java.lang.Long.compareUnsigned(cell.low, low) < 0) cell.high += 1
     }
+  }
+
+  private def moveTo(mine: UnsafeRow): Unit = if (cell == null || mine != last) {
+    cell = cells.get(mine)
+    if (cell == null) { cell = new Cell; cells.put(mine.copy(), cell) }
+    last = mine.copy()
   }
 
   private def hash(row: UnsafeRow, seed: Long): Long =
