@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from pathlib import Path
 
 import pytest
-from processes import Home, until
+from processes import Home, is_alive, until
 
 from benchmarks import slow
 from headwater.model.event import Prepared, Published, Started
+from headwater.spark.volume import LOCK
 
 pytestmark = pytest.mark.long
 
@@ -31,6 +34,9 @@ RIGHT = """
        AND (SELECT sum(n) FROM by_m) = (SELECT count(*) FROM wide)
        AND (SELECT n FROM foot) = (SELECT count(*) FROM wide)
 """
+WANTED = "SELECT count(*) FROM facts WHERE id % 7 > 0"
+SHOWN = "SELECT (SELECT count(*) FROM wide), (SELECT sum(n) FROM by_k), (SELECT sum(n) FROM by_m), (SELECT n FROM foot)"
+"""As many rows as views show: each what was wanted before a change, or after it."""
 
 
 @pytest.fixture
@@ -61,7 +67,8 @@ def kept(home: Home) -> list[str]:
 
 
 def files(volume: Path) -> list[Path]:
-    return [each for each in volume.rglob("*") if each.is_file()]
+    """What is kept; an engine that lives also has a lock there."""
+    return [each for each in volume.rglob("*") if each.is_file() and each.suffix != LOCK]
 
 
 def test_readers_run_on_what_is_kept_and_all_is_published_in_order(home, volume):
@@ -101,6 +108,28 @@ def test_a_kill_at_any_time_leaves_every_view_old_or_new(home, volume):
         session.kill_driver()
         session._process.stdin.close()
     with home.session(given) as session:
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one(RIGHT) == "true"
+        until(lambda: not files(volume), "removal of what was left", 10)
+
+
+def test_a_killed_engine_leaves_every_view_old_or_new(home, volume):
+    """Of the engine alone, which another one takes the place of while the session goes on."""
+    with home.session(settings(home, volume)) as session:
+        session.run(FACTS.format(rows=300_000))
+        for view in VIEWS:
+            session.run(view)
+        for delay in (0.5, 1.5, 2.5, 3.5, 4.5, 6.0):
+            session.run("REFRESH MATERIALIZED VIEWS")
+            old = session.one(WANTED)
+            session.run(ADD)
+            until(lambda: home.state().running, "a run")
+            time.sleep(delay)
+            engine = session.await_engine()
+            os.kill(engine, signal.SIGKILL)
+            until(lambda engine=engine: not is_alive(engine), "end of the engine")
+            [shown] = session.run(SHOWN)
+            assert set(shown) <= {old, session.one(WANTED)}
         session.run("REFRESH MATERIALIZED VIEWS")
         assert session.one(RIGHT) == "true"
         until(lambda: not files(volume), "removal of what was left", 10)
