@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from reference import recomputed, restricted
-from strategies import examples, failing, graphs, machine, play, scripts
+from strategies import chains, examples, failing, graphs, machine, play, scripts
 
 from headwater.model.event import Started
 
@@ -67,8 +67,8 @@ def _of(content, columns):
     return {each: value for each, value in content.items() if each.columns == columns}
 
 
-@examples(80)
-@given(graph=graphs(4, redefined=False), script=failing(80))
+@examples(120)
+@given(graph=chains(past=False), script=failing(80))
 def test_what_was_made_of_a_run_that_came_to_nothing_is_not_published(graph, script):
     made = _watched(graph)
     play(made, graph, script)
