@@ -20,8 +20,12 @@ SOURCE = Path(headwater.__file__).parent
 LAWS = Path(__file__).parent
 PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is of
 
-BY_EXAMPLE = {"a new partition inherits nothing of what is pending before it"}
-"""What no law has noticed but by chance: for these a unit test with such a story is asked, too."""
+BY_EXAMPLE = {
+    "a new partition inherits nothing of what is pending before it": "test_succession.py",
+    "a redefined view keeps what is pending for partitions it has no more": "test_transition.py",
+    "what may prove to be unchanged is prepared": "test_early_cutoff.py",
+}
+"""What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
 MUTATIONS = {
     "a request does not wait for its inputs": (
@@ -178,7 +182,7 @@ def test_the_laws_notice(mutation: str, tmp_path: Path) -> None:
             sys.executable,
             "-m",
             "pytest",
-            *([str(LAWS.parent / "unit" / "test_succession.py")] if mutation in BY_EXAMPLE else []),
+            *([str(LAWS.parent / "unit" / BY_EXAMPLE[mutation])] if mutation in BY_EXAMPLE else []),
             str(LAWS),
             f"--ignore={PLANS}",
             f"--ignore={__file__}",  # whose look at the source would notice them all
