@@ -17,7 +17,7 @@ from headwater.model.error import PlanError
 from headwater.plan.problem import Problem
 from headwater.plan.timeline import timeline
 
-LIMIT = 0.01
+LIMIT = 0.02
 """Of one search, in the solver's own measure of work, about seconds. What was best by then is taken."""
 
 weighted = cp_model.LinearExpr.weighted_sum
