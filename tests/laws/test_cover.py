@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Graph, machine
+from strategies import Graph, examples, machine
 
 from headwater.engine import coverage
 from headwater.model.dependency import Dependency, Occurrence, Same
@@ -32,6 +32,7 @@ def alike(draw: st.DrawFn) -> Graph:
     return Graph({"base.t0": COLUMNS, "base.t1": COLUMNS}, tuple(views))
 
 
+@examples(100)
 @given(alike(), st.sets(st.integers(0, 6)), st.lists(st.sampled_from("123"), max_size=3), st.booleans())
 def test_views_that_are_alike_are_reached_as_if_followed_one_by_one(graph, released, values, whole):
     made = machine(graph)
