@@ -169,6 +169,14 @@ def chains(draw: st.DrawFn, past: bool = True) -> Graph:
     return Graph({"base.t0": ("a",), "base.t1": ("a",)}, tuple(views))
 
 
+@st.composite
+def reshaped(draw: st.DrawFn) -> Graph:
+    """A view over one table, and other definitions of it, mostly with other partition columns."""
+    bases, name = {"base.t0": draw(shapes)}, "mart.v0"
+    first, *others = (draw(definitions(name, draw(shapes), bases)) for _ in range(4))
+    return Graph(bases, tuple(_reshaped(name, [first])), tuple(_reshaped(name, others)))
+
+
 def _reshaped(last: str, definitions: Sequence[Definition]) -> list[Definition]:
     """A view that is given other partition columns does not read what it was before."""
     return [evolve(each, earlier=()) if each.view == last else each for each in definitions]
@@ -220,6 +228,11 @@ def scripts(size: int = 40, without: Sequence[str] = ()) -> st.SearchStrategy[li
 def failing(size: int) -> st.SearchStrategy[list[Step]]:
     """Scripts of runs that read one another, many of which come to nothing."""
     return _steps(["write"] * 2 + ["time"] + ["start"] * 2 + ["advance"] * 4 + ["fail"], size)
+
+
+def redefining(size: int) -> st.SearchStrategy[list[Step]]:
+    """Scripts of writes and runs, with many a new definition between."""
+    return _steps(["write"] * 3 + ["redefine", "start", "advance", "time"], size)
 
 
 def _steps(kinds: Sequence[str], size: int) -> st.SearchStrategy[list[Step]]:

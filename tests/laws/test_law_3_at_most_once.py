@@ -9,9 +9,10 @@ from copy import deepcopy
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import follows, is_earlier, repeated, wrong
-from strategies import chains, examples, graphs, happen, machine, play, scripts
+from strategies import chains, examples, failing, graphs, happen, machine, play, scripts
 
 from headwater.algebra.dependency import forward
+from headwater.model.event import Prepared
 
 writes = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), min_size=1, max_size=6)
 picks = st.lists(st.integers(0, 100), min_size=1, max_size=10)
@@ -94,3 +95,21 @@ def test_what_came_out_unchanged_runs_no_reader(graph, writes, pick):
     for view in {each.view for each in made.record_book[before:]}:
         assert differ.intersection(made.state.views[view].definition.sources)
     assert not wrong(made)
+
+
+@examples(80)
+@given(graph=chains(past=False), script=failing(60))
+def test_no_reader_starts_on_what_may_prove_to_be_unchanged(graph, script):
+    """What is read before it is published differs from what is published, all of it, or readers may run for nothing."""
+    made = machine(graph)
+
+    def watch(each, step):
+        ready = {run.version for run in each.state.running.values() if run.prepared}
+        for event in each.journal:
+            if isinstance(event, Prepared) and event.version in ready:
+                known = each.state.tables[event.view].partitions
+                assert not any(one.slice in known and known[one.slice].content == one.content for one in event.made)
+
+    made.watch = watch
+    play(made, graph, script)
+    made.drain()

@@ -20,11 +20,7 @@ SOURCE = Path(headwater.__file__).parent
 LAWS = Path(__file__).parent
 PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is of
 
-BY_EXAMPLE = {
-    "a new partition inherits nothing of what is pending before it": "test_succession.py",
-    "a redefined view keeps what is pending for partitions it has no more": "test_transition.py",
-    "what may prove to be unchanged is prepared": "test_early_cutoff.py",
-}
+BY_EXAMPLE = {"a new partition inherits nothing of what is pending before it": "test_succession.py"}
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
 MUTATIONS = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hypothesis import given
-from strategies import examples, graphs, machine, play, scripts
+from strategies import examples, graphs, machine, play, redefining, reshaped, scripts
 
 from headwater.engine.choose import ready, wake_at
 from headwater.model.state import State
@@ -65,4 +65,10 @@ def test_origins_are_counted_by_the_slices_that_carry_them(graph, script):
 @examples(60)
 @given(graph=graphs(), script=scripts(50))
 def test_requests_name_columns_that_their_view_has(graph, script):
+    _played(graph, script, _is_of_its_definition)
+
+
+@examples(60)
+@given(graph=reshaped(), script=redefining(30))
+def test_so_they_do_where_definitions_change(graph, script):
     _played(graph, script, _is_of_its_definition)
