@@ -9,7 +9,7 @@ from attrs import frozen
 
 from headwater.engine.status import Summary
 from headwater.model.action import Launch
-from headwater.model.event import Event, Made
+from headwater.model.event import Event, Made, Moved
 from headwater.model.partition import Slice, Value
 from headwater.model.state import Version
 from headwater.model.view import Definition
@@ -50,13 +50,19 @@ class Store(Protocol):
 
 @frozen
 class Written:
-    """What a run computed, ``size`` bytes if that is known, before anybody can see it. ``handle`` is the warehouse's
-    own."""
+    """What a run computed, before anybody can see it.
+
+    Attributes:
+        handle: the warehouse's own.
+        size: bytes; 0 where nobody knows.
+        moved: what reading and writing took, as far as it was measured.
+    """
 
     made: tuple[Made, ...]
     removed: tuple[Slice, ...]
     handle: Any = None
     size: int = 0
+    moved: tuple[Moved, ...] = ()
 
 
 @frozen

@@ -166,12 +166,13 @@ class Runner:
         self._confirm(launch, epoch)
         began = self._runtime.clock.now()
         written = self._runtime.warehouse.bring(launch, written)
-        seconds += (self._runtime.clock.now() - began) / 1000
+        copying = self._runtime.clock.now() - began
+        seconds += copying / 1000
         with self._runtime.lock:
             while self._runtime.leads_as(epoch) and _awaited(self._runtime.state, launch.run):
                 self._runtime.changed.wait(PATIENCE)
                 self._step(launch.run)
-        return self._publish(launch, written, epoch, seconds)
+        return evolve(self._publish(launch, written, epoch, seconds), copying=1000 * copying)
 
     def _publish(self, launch: Launch, written: Written, epoch: int, seconds: float) -> Published:
         run, began = launch.run, self._runtime.clock.now()
@@ -186,7 +187,7 @@ class Runner:
             log.warning("the superseded files of %s are removed later, as orphans: %s", run.view, error)
         made = tuple(evolve(each, unchanged=each.slice in replaced.unchanged) for each in written.made)
         seconds += (now - began) / 1000
-        return Published(now, run.version, run.view, made, written.removed, seconds, written.size)
+        return Published(now, run.version, run.view, made, written.removed, seconds, written.size, written.moved)
 
     def _record(self, run: Run, event: Prepared | Published | Failed) -> None:
         """Journals what became of a run. Its readers are told of the partitions that it made as they see them, by

@@ -28,7 +28,7 @@ def made():
     found.now += SETTLE
     found.drain()
     for state in found.state.views.values():
-        state.took, state.size = Took(5.0, 0.0), 1_000_000
+        state.took, state.unaided, state.size = Took(5.0, 0.0), 5e6, 1_000_000
     return found
 
 

@@ -21,7 +21,7 @@ def test_a_run_reads_the_runs_that_it_is_on_where_they_left_it():
     overlays = Overlays()
     march, null, gone = (Slice.of({"month": each}) for each in ("1996-03-01", None, "1996-04-01"))
     places = {march: "file:/memory/v7/data/month=1996-03-01", null: f"file:/memory/v7/data/month={NULL_PARTITION}"}
-    overlays.add(run(1, march, null, gone), Output.of(run(1, march, null, gone), [march, gone], places, 1815))
+    overlays.add(run(1, march, null, gone), Output.of(run(1, march, null, gone), [march, gone], places, 1815, False))
     told = json.loads(overlays.told(run(2, on=(1,))))
     told["shop.monthly_revenue"]["without"].sort(key=str)
     assert told == json.loads(GOLDEN.read_text())
@@ -29,7 +29,7 @@ def test_a_run_reads_the_runs_that_it_is_on_where_they_left_it():
 
 def test_all_others_read_what_is_published():
     overlays = Overlays()
-    overlays.add(run(1, WHOLE), Output.of(run(1, WHOLE), [], {WHOLE: "file:/m"}, 10))
+    overlays.add(run(1, WHOLE), Output.of(run(1, WHOLE), [], {WHOLE: "file:/m"}, 10, True))
     assert overlays.told(run(2)) is None
     assert json.loads(overlays.told(run(2, on=(1,))))["shop.monthly_revenue"]["whole"]
     overlays.remove(1)
@@ -39,8 +39,8 @@ def test_all_others_read_what_is_published():
 def test_a_run_that_came_to_nothing_does_not_hide_the_one_after_it():
     """It may end late: what was put back while it computes cannot be stopped at every moment."""
     overlays = Overlays()
-    overlays.add(run(4, WHOLE), Output.of(run(4, WHOLE), [], {WHOLE: "file:/v4"}, 10))
-    overlays.add(run(2, WHOLE), Output.of(run(2, WHOLE), [], {WHOLE: "file:/v2"}, 10))
+    overlays.add(run(4, WHOLE), Output.of(run(4, WHOLE), [], {WHOLE: "file:/v4"}, 10, True))
+    overlays.add(run(2, WHOLE), Output.of(run(2, WHOLE), [], {WHOLE: "file:/v2"}, 10, True))
     [place] = json.loads(overlays.told(run(5, on=(4,))))["shop.monthly_revenue"]["with"]
     assert place["location"] == "file:/v4"
 
@@ -48,7 +48,7 @@ def test_a_run_that_came_to_nothing_does_not_hide_the_one_after_it():
 def test_what_is_gone_is_read_in_the_warehouse_if_it_is_there():
     overlays = Overlays()
     for version in (1, 2):
-        overlays.add(run(version, WHOLE), Output.of(run(version, WHOLE), [], {WHOLE: "file:/m"}, 10))
+        overlays.add(run(version, WHOLE), Output.of(run(version, WHOLE), [], {WHOLE: "file:/m"}, 10, True))
     overlays.publish(1)
     overlays.forget([1, 2])
     assert overlays.told(run(5, on=(1,))) is None

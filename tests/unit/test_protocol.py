@@ -20,12 +20,13 @@ from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
 from headwater.ports import Written
 from headwater.spark import catalog, syntax
+from headwater.spark.counted import counts, moved
 from headwater.spark.define import Analyst
 from headwater.spark.engine import Engine
 from headwater.spark.observer import Hint, Observer
 from headwater.spark.shim import Shim
 from headwater.spark.statements import Statements
-from headwater.spark.warehouse import Files, SparkWarehouse, _part, counts
+from headwater.spark.warehouse import Files, SparkWarehouse, _part
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol"
 MARCH, FEBRUARY = Slice.of({"month": "1996-03-01"}), Slice.of({"month": "1996-02-01"})
@@ -448,6 +449,24 @@ def test_the_warehouse_asks_to_publish_the_golden_request_whole():
     written = [found({}, golden_request["location"], 1815)]
     made = Warehouse(Recorder(written=lambda *_: written)).wrote(launch(False), [counted({}, 31)])
     assert made.handle.request == golden_request
+
+
+@pytest.mark.parametrize(
+    "near, expected",
+    [
+        ({}, [("shop.lines", False), ("shop.revenue", True)]),
+        ({"shop.lines": True}, [("shop.lines", True), ("shop.revenue", True)]),
+        ({"shop.lines": None}, [("shop.revenue", True)]),
+    ],
+)
+def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expected: list):
+    """What lay in two places is left out."""
+    spent = golden("spent")
+    found = moved(spent, launch(False).run, Written((), (), Files({}, {}, "file:/memory"), 1815), near)
+    assert [(each.table, each.near) for each in found] == expected
+    assert (found[-1].size, found[-1].micros) == (1815, spent["writing"])
+    for each in found[:-1]:
+        assert [(each.size, each.micros)] == [(read["bytes"], read["micros"]) for read in spent["reads"]]
 
 
 def publish(answer):

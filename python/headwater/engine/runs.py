@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from headwater.engine import queue
 from headwater.engine.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.hold import learned
+from headwater.engine.pace import learn
 from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
 from headwater.engine.succession import inherited, preceded
@@ -105,6 +106,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     record.highest = event.version
     view.failures, view.retry_at, view.preempted = 0, 0, 0
     view.overran = (event.version, state.highest)
+    learn(view, event)
     view.refreshed_at, view.took = event.at, learned(view.took, event.seconds)
     if event.made and event.size:
         size = event.size / len(event.made)

@@ -158,9 +158,30 @@ class Prepared:
 
 
 @frozen
+class Moved:
+    """Bytes that a run read of a table, or wrote of its own view, and how long it was busy with that.
+
+    Attributes:
+        near: they lay, or were left, close at hand.
+        micros: µs, of its own time.
+    """
+
+    table: str
+    near: bool
+    size: int
+    micros: int
+
+
+@frozen
 class Published:
     """A run's partitions are what readers see now; ``removed`` ones have become empty. They take ``size`` bytes;
-    0 where nobody knows."""
+    0 where nobody knows.
+
+    Attributes:
+        seconds: what it took in all.
+        moved: what of that went into reading and writing, as far as it was measured.
+        copying: µs in which what was kept close at hand was brought to the warehouse.
+    """
 
     at: int
     version: int
@@ -169,6 +190,8 @@ class Published:
     removed: tuple[Slice, ...]
     seconds: float
     size: int = 0
+    moved: tuple[Moved, ...] = ()
+    copying: int = 0
 
 
 @frozen

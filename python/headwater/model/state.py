@@ -123,6 +123,9 @@ class ViewState:
         retry_at: no run before this time.
         took: how long its runs take; ``None`` before the first.
         size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
+        pace: µs for each byte that its runs read of a table, or write of itself, and whether that is close at hand.
+        copying: µs for each byte that is brought to the warehouse; 0 where nobody knows.
+        unaided: what a run would take that has nothing close at hand (µs); 0 where nobody knows.
         preempted: how many runs in a row were preempted.
         overran: the last run that was published, and the highest version at its end: the changes between came
             while it ran. ``None`` once another run started.
@@ -139,6 +142,9 @@ class ViewState:
     refreshed_at: int | None = None
     took: Took | None = None
     size: float = 0
+    pace: dict[tuple[str, bool], float] = Factory(dict)
+    copying: float = 0
+    unaided: float = 0
     preempted: int = 0
     overran: tuple[Version, Version] | None = None
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from attrs import asdict, frozen
 
+from headwater.engine.pace import saving
 from headwater.engine.runs import expected_size
 from headwater.model.partition import WHOLE
-from headwater.model.state import State, Status
+from headwater.model.state import State, Status, ViewState
 from headwater.plan.problem import Problem, Read, Task
 
 SMALLEST = 50_000
@@ -17,18 +19,19 @@ SMALLEST = 50_000
 
 @frozen
 class Costs:
-    """What a byte costs, in µs of a run's own time, measured in this warehouse ([Li23] §IV).
+    """What a byte costs, in µs of a run's own time, by the speed of this warehouse and of memory ([Li23] §IV).
 
     Attributes:
-        written: that writing it to memory takes less than to the warehouse, less what its copy takes from what runs
-            beside.
+        written: that writing it to memory takes less than to the warehouse.
         read: that reading it from memory takes less than from the warehouse.
         copied: that its copy takes.
+        moved: that its copy takes from what runs beside.
     """
 
     written: float
     read: float
     copied: float
+    moved: float = 0.0
 
 
 @frozen
@@ -48,7 +51,7 @@ class Means:
     @property
     def pays(self) -> bool:
         """Whether keeping anything could save time; if not, runs are not planned."""
-        return self.memory > 0 and (self.costs.written > 0 or self.costs.read > 0)
+        return self.memory > 0 and (self.costs.written > self.costs.moved or self.costs.read > 0)
 
 
 def encode_means(means: Means | None) -> str:
@@ -71,22 +74,24 @@ def problem(state: State, names: tuple[str, ...], means: Means) -> Problem:
     """The refresh of these views. One whose size nobody knows, or that is redefined, takes more memory than there is,
     so that it is not kept; one of which nobody knows how long it takes takes no time."""
     sizes = {name: _size(state, name) for name in names}
-    tasks = []
-    for name in names:
-        view = state.views[name]
-        reads = [each for each in view.definition.sources if each in sizes]
-        size = sizes[name]
-        tasks.append(
-            Task(
-                name,
-                means.memory + 1 if size is None else size,
-                run=round(1e6 * view.took.mean) if view.took is not None else 0,
-                reads=tuple(Read(each, round((sizes[each] or 0) * means.costs.read)) for each in reads),
-                spared=round((size or 0) * means.costs.written) - SMALLEST,
-                copy=round((size or 0) * means.costs.copied),
-            )
-        )
+    tasks = (_task(state.views[name], sizes, means) for name in names)
     return Problem(tuple(tasks), means.memory, means.tracks)
+
+
+def _task(view: ViewState, sizes: Mapping[str, int | None], means: Means) -> Task:
+    """The refresh of a view: what it saves is what its own runs measured, as far as they did."""
+    name, costs = view.definition.view, means.costs
+    size = sizes[name]
+    near = [each for each in view.definition.sources if each in sizes]
+    took = 1e6 * view.took.mean if view.took is not None else 0
+    return Task(
+        name,
+        means.memory + 1 if size is None else size,
+        run=round(view.unaided or took),
+        reads=tuple(Read(each, round((sizes[each] or 0) * max(0.0, saving(view, each, costs.read)))) for each in near),
+        spared=round((size or 0) * (saving(view, name, costs.written) - costs.moved)) - SMALLEST,
+        copy=round((size or 0) * (view.copying or costs.copied)),
+    )
 
 
 def _size(state: State, name: str) -> int | None:

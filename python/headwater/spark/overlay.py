@@ -26,16 +26,18 @@ class Output:
         without: the partitions that it takes the place of.
         places: where each of those that it made lies.
         size: how many bytes lie there.
+        near: whether that is close at hand.
     """
 
     whole: bool
     without: Collection[Slice]
     places: Mapping[Slice, str]
     size: int
+    near: bool = False
 
     @classmethod
-    def of(cls, run: Run, existing: Iterable[Slice], places: Mapping[Slice, str], size: int) -> Output:
-        return cls(WHOLE in run.slices, frozenset((*existing, *places)), places, size)
+    def of(cls, run: Run, existing: Iterable[Slice], places: Mapping[Slice, str], size: int, near: bool) -> Output:
+        return cls(WHOLE in run.slices, frozenset((*existing, *places)), places, size, near)
 
     @property
     def told(self) -> dict[str, Any]:
@@ -79,6 +81,13 @@ class Overlays:
     def told(self, run: Run) -> str | None:
         """What the shim is told of what a run reads; ``None`` when that is what readers see. So is what is not kept
         any more, which only an output that was published can be."""
-        with self._lock:
-            found = dict(self._of[version] for version in sorted(run.on) if version in self._of)
+        found = self._read(run)
         return json.dumps({view: output.told for view, output in found.items()}) if found else None
+
+    def near(self, run: Run) -> dict[str, bool | None]:
+        """Whether a run reads what other runs made close at hand, by their views; ``None``: in part."""
+        return {view: output.near and (output.whole or None) for view, output in self._read(run).items()}
+
+    def _read(self, run: Run) -> dict[str, Output]:
+        with self._lock:
+            return dict(self._of[version] for version in sorted(run.on) if version in self._of)

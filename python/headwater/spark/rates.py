@@ -53,4 +53,4 @@ def costs(warehouse: Rates, memory: Rates, share: float = 1) -> Costs:
     read = warehouse.read if warehouse.read > CLEAR * memory.read else memory.read
     moved = memory.write + memory.read
     copied = warehouse.alone + memory.read
-    return Costs((write - memory.write - moved) * share, (read - memory.read) * share, copied)
+    return Costs((write - memory.write) * share, (read - memory.read) * share, copied, moved * share)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
+
+from headwater.spark.counted import Counted
 
 
 def is_gone(error: BaseException) -> bool:
@@ -49,10 +51,11 @@ class Shim:
     def publish(self, request: Mapping[str, Any]) -> dict[str, Any]:
         return json.loads(self._package.Publication.publish(self._session._jsparkSession, json.dumps(request)))
 
-    def counted(self, frame: DataFrame, columns: Sequence[str], hashed: bool) -> tuple[DataFrame, Callable[[], list]]:
-        """The same rows, and what tells, when they have been written, how many there were in each partition."""
+    def counted(self, frame: DataFrame, columns: Sequence[str], hashed: bool) -> Counted:
+        """The same rows, counted while they are written."""
         counted = self._package.Counted(frame._jdf, list(columns), hashed)
-        return DataFrame(counted.counted(), frame.sparkSession), lambda: json.loads(counted.sums())
+        frame = DataFrame(counted.counted(), frame.sparkSession)
+        return Counted(frame, lambda: json.loads(counted.sums()), lambda: json.loads(counted.spent()))
 
     def written(self, root: str, columns: int) -> list[dict[str, Any]]:
         """The partition directories below ``root``, ``columns`` levels deep."""

@@ -27,6 +27,7 @@ from headwater.model.state import PartitionRecord, Run, Version
 from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
+from headwater.spark.counted import counts, moved, slice_of
 from headwater.spark.overlay import PROPERTY, Output, Overlays
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim, is_gone
@@ -44,8 +45,6 @@ UNWRITABLE = {
 }
 UNREAD = re.compile(r"FAILED_READ_FILE\..*?reading file (?P<file>\S+?)\.?\s", re.DOTALL)
 """How Spark says that it could not read a file, whose path it encodes as in a URL."""
-NOTHING = Made(WHOLE, 0, "", "0" * 32)
-"""What is counted and summed up of no rows."""
 
 
 @frozen
@@ -97,7 +96,8 @@ class SparkWarehouse:
             self.reading(run, definition, False)
         if run.kept or run.on:
             places = {each: place for place, each in written.handle.places.items()}
-            self._overlays.add(run, Output.of(run, launch.existing, places, written.size))
+            near = bool(written.handle.kept)
+            self._overlays.add(run, Output.of(run, launch.existing, places, written.size, near))
         return written
 
     def bring(self, launch: Launch, written: Written) -> Written:
@@ -110,7 +110,7 @@ class SparkWarehouse:
             brought = self._written(launch, place, {each.slice: each for each in written.made})
         if (brought.size, len(brought.made)) != (written.size, len(written.made)):
             raise RefreshFailed(f"what was kept of {launch.run.view} in {files.kept} is not all there any more")
-        return brought
+        return evolve(brought, moved=written.moved)
 
     def release(self, version: Version) -> None:
         self._overlays.remove(version)
@@ -233,16 +233,17 @@ class SparkWarehouse:
         definition, columns = launch.definition, launch.definition.partitioned_by
         if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
-        counted, sums = self._shim.counted(frame, columns, cuts_off(definition))
-        writer = counted.write.format(definition.format).mode("overwrite")
+        counted = self._shim.counted(frame, columns, cuts_off(definition))
+        writer = counted.frame.write.format(definition.format).mode("overwrite")
         (writer.partitionBy(*columns) if columns else writer).save(place)
-        return self._written(launch, place, counts(sums(), columns))
+        written = self._written(launch, place, counts(counted.sums(), columns))
+        return evolve(written, moved=moved(counted.spent(), launch.run, written, self._overlays.near(launch.run)))
 
     def _written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         """What lies at a place, of which rows and sums are known."""
         run, definition = launch.run, launch.definition
         columns = definition.partitioned_by
-        files = {_slice(each, columns): each for each in self._shim.written(place, len(columns))}
+        files = {slice_of(each, columns): each for each in self._shim.written(place, len(columns))}
         made = tuple(evolve(known[each], fingerprint=file["fingerprint"]) for each, file in files.items())
         removed = tuple(each for each in launch.existing if each not in files)
         request: dict[str, Any] = {"table": run.view, "version": run.version}
@@ -272,23 +273,10 @@ def group(view: str, version: Version) -> str:
     return f"headwater {view} {version}"
 
 
-def counts(sums: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[Slice, Made]:
-    """Rows and sums of each partition, as they were counted while it was written."""
-    found = {} if columns else {WHOLE: NOTHING}  # without rows it has a file all the same
-    for each in sums:
-        made = _slice(each, columns)
-        found[made] = Made(made, each["rows"], "", each["content"])
-    return found
-
-
 def _place(launch: Launch) -> str:
     """Where in the warehouse a run's output lies. Spark takes a directory whose own name is hidden for one to ignore,
     hence the level below."""
     return f"{launch.definition.root}/.v{launch.run.version}/data"
-
-
-def _slice(entry: Mapping[str, Any], columns: Sequence[str]) -> Slice:
-    return Slice.of({column: entry["values"][column] for column in columns})
 
 
 def _part(made: Made, file: Mapping[str, Any], known: PartitionRecord | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@ package io.headwater.spark
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.headwater.Tallied
+import org.apache.spark.sql.headwater.{Spent, Tallied}
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, render}
 
@@ -21,4 +21,10 @@ class Counted(frame: DataFrame, columns: java.util.List[String], hashed: Boolean
       "rows" -> JLong(sum.rows),
       "content" -> JString(if (hashed) sum.hex else ""))
   })))
+
+  /** How long moving bytes took, when that was written: {"reads": [{"table", "bytes", "micros"}], "writing": µs}. */
+  def spent: String = compact(render(JObject(
+    "reads" -> JArray(Spent.reads(tally).toList.map(each => JObject(
+      "table" -> JString(each.table), "bytes" -> JLong(each.bytes), "micros" -> JLong(each.micros)))),
+    "writing" -> JLong(Spent.writing(tally)))))
 }

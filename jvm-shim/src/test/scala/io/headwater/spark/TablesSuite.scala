@@ -127,6 +127,25 @@ class TablesSuite extends AnyFunSuite {
     assert(sums(rows, 2, hashed = false)(ab) == ((JInt(2), JString(""))))
   }
 
+  test("spent: what was read of each table, and how long writing went on when all rows were there") {
+    val session = LocalSpark.emptyShop().newSession()
+    session.experimental.extraStrategies = Seq(TalliedStrategy(session))
+    session.sql("CREATE TABLE shop.lines USING parquet AS SELECT id, id % 7 AS k FROM range(200000)")
+    session.sql("CREATE TABLE shop.notes USING csv AS SELECT 1 AS k")
+    val query = "SELECT a.k, count(*) AS n FROM shop.lines a JOIN shop.lines b ON a.id = b.id JOIN shop.notes t ON a.k = t.k GROUP BY a.k"
+    val counted = new Counted(session.sql(query), java.util.List.of(), false)
+    assert(parse(counted.spent) == parse("""{"reads": [], "writing": 0}"""))
+    counted.counted.write.mode("overwrite").parquet(s"${LocalSpark.warehouse}/shop.db/counted")
+    val spent = parse(counted.spent)
+    val List(read) = (spent \ "reads").asInstanceOf[JArray].arr // of text files Spark does not say how long reading took
+    assert(read \ "table" == JString("shop.lines"))
+    val JInt(bytes) = read \ "bytes"
+    val files = Files.state(session, Some(new Path(s"${LocalSpark.warehouse}/shop.db/lines"))) \ "bytes"
+    assert(files == JLong(bytes.toLong))
+    Seq(read \ "micros", spent \ "writing").foreach { case JInt(micros) => assert(micros > 0 && micros < 60000000) }
+    assert(spent.asInstanceOf[JObject].values.keySet == Golden.json("spent").asInstanceOf[JObject].values.keySet)
+  }
+
   test("views: those tables that carry the mark") {
     val session = LocalSpark.emptyShop()
     session.sql("CREATE TABLE plain (x INT) USING parquet")

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.util.AccumulatorV2
 
@@ -24,9 +25,13 @@ case class Sum(rows: Long, high: Long, low: Long) {
   def hex: String = f"$high%016x$low%016x"
 }
 
-/** The sums of all tasks, by partition values as a path spells them. A task that is tried again counts once. */
+/**
+ * The sums of all tasks, by partition values as a path spells them. A task that is tried again counts once.
+ * The driver's also has the plan that counted, once it `ran`.
+ */
 class Tally extends AccumulatorV2[Map[Seq[String], Sum], Map[Seq[String], Sum]] {
   private val sums = mutable.Map.empty[Seq[String], Sum]
+  @transient @volatile private[headwater] var ran: Option[TalliedExec] = None
   override def isZero: Boolean = sums.isEmpty
   override def copy(): Tally = { val same = new Tally; same.add(value); same }
   override def reset(): Unit = sums.clear()
@@ -72,14 +77,31 @@ case class TalliedExec(tally: Tally, columns: Seq[Attribute], hashed: Boolean, z
   override def outputOrdering: Seq[SortOrder] = child.outputOrdering
   override protected def withNewChildInternal(newChild: SparkPlan): TalliedExec = copy(child = newChild)
 
+  override lazy val metrics: Map[String, SQLMetric] =
+    Map(TalliedExec.After -> SQLMetrics.createNanoTimingMetric(sparkContext, "time after the last row"))
+
   override protected def doExecute(): RDD[InternalRow] = {
+    tally.ran = Some(this)
     val (into, by, all, hashes, timeZone) = (tally, columns, child.output, hashed, zone)
+    val after = longMetric(TalliedExec.After)
     child.execute().mapPartitions { rows =>
       val task = new TaskTally(by, all, hashes, timeZone)
-      TaskContext.get().addTaskCompletionListener[Unit](_ => into.add(task.spelled))
-      rows.map { row => task.add(row); row }
+      TaskContext.get().addTaskCompletionListener[Unit] { _ =>
+        into.add(task.spelled)
+        after += task.sinceLast
+      }
+      new Iterator[InternalRow] {
+        override def hasNext: Boolean = rows.hasNext || { task.end(); false }
+        override def next(): InternalRow = { val row = rows.next(); task.add(row); row }
+      }
     }
   }
+}
+
+object TalliedExec {
+
+  /** The metric that tells how long tasks went on when there were no more rows. Files are written mostly then. */
+  val After = "after"
 }
 
 /** The sums of one task. Rows of one partition mostly come together, so the last one's is kept at hand. */
@@ -90,6 +112,12 @@ private class TaskTally(by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean
   private val whole = UnsafeProjection.create(all, all)
   private var last: UnsafeRow = _
   private var cell: Cell = _
+  private var ended = 0L
+
+  def end(): Unit = if (ended == 0) ended = System.nanoTime
+
+  /** Nanoseconds since there are no more rows; 0 while there are. */
+  def sinceLast: Long = if (ended == 0) 0 else System.nanoTime - ended
 
   def add(row: InternalRow): Unit = {
     if (cell == null || by.nonEmpty) moveTo(key(row))

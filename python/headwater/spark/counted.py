@@ -1,0 +1,48 @@
+"""What is known of a query's rows when they have been written: how many there were, and what moving bytes took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+from pyspark.sql import DataFrame
+
+from headwater.model.event import Made, Moved
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Run
+from headwater.ports import Written
+
+NOTHING = Made(WHOLE, 0, "", "0" * 32)
+"""What is counted and summed up of no rows."""
+
+
+@frozen
+class Counted:
+    """Rows, and what tells, when they have been written, how many there were in each partition, and what moving bytes
+    took."""
+
+    frame: DataFrame
+    sums: Callable[[], list[dict[str, Any]]]
+    spent: Callable[[], dict[str, Any]]
+
+
+def counts(sums: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[Slice, Made]:
+    """Rows and sums of each partition, as they were counted while it was written."""
+    found = {} if columns else {WHOLE: NOTHING}  # without rows it has a file all the same
+    for each in sums:
+        made = slice_of(each, columns)
+        found[made] = Made(made, each["rows"], "", each["content"])
+    return found
+
+
+def moved(spent: Mapping[str, Any], run: Run, written: Written, near: Mapping[str, bool | None]) -> tuple[Moved, ...]:
+    """What moving bytes took a run, of those tables that lay in one place; ``near`` says which lay close at hand."""
+    read = ((each, near.get(each["table"], False)) for each in spent["reads"])
+    reads = (Moved(each["table"], there, each["bytes"], each["micros"]) for each, there in read if there is not None)
+    return *reads, Moved(run.view, bool(written.handle.kept), written.size, spent["writing"])
+
+
+def slice_of(entry: Mapping[str, Any], columns: Sequence[str]) -> Slice:
+    """The partition that an entry of the shim's names by its values."""
+    return Slice.of({column: entry["values"][column] for column in columns})

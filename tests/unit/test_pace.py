@@ -1,0 +1,84 @@
+"""What keeping saves is learned from runs."""
+
+from __future__ import annotations
+
+import pytest
+from cases import view
+from test_arrange import pending
+
+from headwater.engine.pace import FORGETTING, learn, saving
+from headwater.model.event import Moved, Published
+from headwater.model.state import Took, ViewState
+from headwater.plan.wave import SMALLEST, Costs, Means, problem
+
+FORESEEN = 0.1
+
+
+def known(*runs: tuple[Moved, ...], seconds: float = 1.0, copying: int = 0) -> ViewState:
+    state = ViewState(view("w", "a", "v"), took=Took(1.0, 0.0))
+    for moved in runs:
+        learn(state, Published(0, 1, "w", (), (), seconds, 1000, moved, copying))
+    return state
+
+
+def far(micros: int) -> Moved:
+    return Moved("v", False, 1000, micros)
+
+
+def near(micros: int) -> Moved:
+    return Moved("v", True, 1000, micros)
+
+
+@pytest.mark.parametrize(
+    "runs, expected",
+    [
+        ([], FORESEEN),
+        ([(near(20),)], FORESEEN),
+        ([(far(200),)], FORESEEN),
+        ([(far(50),)], 0.05),
+        ([(far(200),), (near(20),)], 0.18),
+        ([(far(20),), (near(50),)], -0.03),
+    ],
+)
+def test_what_is_measured_counts_and_the_rest_is_foreseen(runs: list, expected: float):
+    assert saving(known(*runs), "v", FORESEEN) == pytest.approx(expected)
+
+
+def test_a_warehouse_that_changed_is_noticed():
+    state = known((far(200),), *[(far(1),)] * 20)
+    assert saving(state, "v", FORESEEN) == pytest.approx(0.001 + 0.199 * (1 - FORGETTING) ** 20)
+
+
+def test_a_first_run_takes_longer_than_others_and_is_left_out():
+    state = ViewState(view("w", "a", "v"))
+    learn(state, Published(0, 1, "w", (), (), 9.0, 1000, (far(900),), 5))
+    assert (state.pace, state.unaided, state.copying) == ({}, 0, 0)
+
+
+def test_what_moved_no_bytes_measured_nothing():
+    assert known((Moved("v", False, 0, 7),)).pace == {}
+
+
+def test_how_long_a_run_would_take_that_nothing_helps():
+    """It took 1 s, of which the copy was 0.3 s; what it read close at hand would have taken 180 µs more."""
+    assert known((far(200), near(20)), copying=300_000).unaided == pytest.approx(700_180)
+
+
+def test_a_plan_counts_what_was_measured():
+    made = pending()
+    w = made.state.views["w"]
+    w.pace = {("v", False): 0.2, ("v", True): 0.05, ("w", False): 0.4, ("w", True): 0.1}
+    w.copying, w.unaided = 0.7, 5e6
+    run = problem(made.state, ("v", "w", "x"), Means(Costs(0.1, 0.1, 0.2, moved=0.05), 10_000_000, 2))
+    v, w, x = run.tasks
+    assert (v.run, v.spared, v.copy) == (1_000_000, 50_000 - SMALLEST, 200_000)
+    assert (w.run, w.spared, w.copy, w.reads[0].saved) == (5_000_000, 250_000 - SMALLEST, 700_000, 150_000)
+    assert x.reads[0].saved == 100_000
+
+
+def test_what_measurement_shows_to_cost_time_is_not_kept():
+    made = pending()
+    for name, read in (("v", "v"), ("w", "v"), ("x", "v")):
+        made.state.views[name].pace = {(read, False): 0.01, (read, True): 0.02}
+    run = problem(made.state, ("v", "w", "x"), Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2))
+    assert 0 not in run.worthwhile
