@@ -2,8 +2,8 @@
 
 Storages: ``local`` is this machine's disk; ``slow`` has the bandwidth for each core of the server of [Li23];
 ``object`` also takes 30 ms to open a file. Memory is a share of the tables' bytes. One Spark application for
-each workload, storage and memory runs all methods by turns, each round in another order, after two rounds that do
-not count; what all of them made is compared.
+each workload, storage and memory runs all methods by turns, each round in another order, after three rounds that do
+not count; what all of them made is compared. How fast the storage is, is measured first.
 
     python -m benchmarks.refresh [--scale 1] [--rounds 5] [--storages slow,object,local] [--memory 1.6]
         [--workloads profit,...] [--methods sequential,...] [--json FILE]
@@ -32,8 +32,13 @@ from benchmarks.workload import WORKLOADS
 
 OPEN_MILLIS = {"slow": 0, "object": 30}
 THREADS = ("2 threads", "4 threads")
-WARMING_UP = 2
+WARMING_UP = 3
 """Rounds that do not count: the JVM compiles, and Headwater learns sizes and times."""
+GENERATED = 2000
+"""Stages of which Spark keeps the code that it generated. Of 100, its default, it keeps none where several methods
+refresh 22 views by turns: each refresh compiles all of its code anew, which no method could help."""
+NEAR = 0.15
+"""How far a storage may be from the speed that it is to have."""
 Cell = dict[str, Any]
 
 
@@ -66,12 +71,25 @@ def measured(name: str, storage: str, share: float, scale: float, rounds: int, m
         conf = {} if storage == "local" else slow.settings(open_millis=OPEN_MILLIS[storage])
         worker = Worker(place / "spark", conf | _settings(place, scheme, memory, volume), "benchmarks.refreshing")
         try:
+            speed = worker.call("speed", f"{scheme}:{place}/speed")
+            _require(storage, speed)
             worker.call("prepare", name, f"{scheme}:{place}/tables", memory, str(volume), methods)
             found = _rounds(worker, f"{name} on {storage}, {share} %", rounds, methods)
         finally:
             worker.close()
     peak = max(each["volume"] for each in found["runs"].get("headwater", [{"volume": 0}]))
-    return found | {"limit": memory, "peak": peak}
+    return found | {"limit": memory, "peak": peak, "speed": speed}
+
+
+def _require(storage: str, speed: dict[str, float]) -> None:
+    """Raises:
+    RuntimeError: a slow storage is not as slow as it is to be.
+    """
+    if storage == "local":
+        return
+    for way, wanted in (("write", slow.WRITE), ("read", slow.READ)):
+        if abs(speed[way] / wanted - 1) > NEAR:
+            raise RuntimeError(f"{storage} storage: {way} {speed[way] / 1e6:.1f} MB/s instead of {wanted / 1e6:.1f}")
 
 
 def _rounds(worker: Worker, title: str, rounds: int, methods: Sequence[str]) -> Cell:
@@ -100,6 +118,7 @@ def _settings(place: Path, scheme: str, memory: int, volume: Path) -> dict[str, 
         "spark.headwater.memory": str(memory),
         "spark.headwater.memory.path": str(volume),
         "spark.driver.memory": "4g",
+        "spark.sql.codegen.cache.maxEntries": str(GENERATED),
     }
 
 

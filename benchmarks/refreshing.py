@@ -34,6 +34,8 @@ from headwater.plan.plan import Plan
 from headwater.plan.problem import Problem, Read, Task
 
 METHODS = ("sequential", "2 threads", "4 threads", "cache", "greedy", "li23", "headwater")
+SPEED_ROWS, SPEED_BYTES = 400, 100_000
+"""The rows by which storage is measured, and the bytes of each."""
 PROPERTIES = {"fill": "later", "cutoff": "off"}
 """Of Headwater's views: every one is refreshed, also when what it reads turned out as it was."""
 
@@ -207,6 +209,21 @@ class Refreshing:
         return Task(view.name, size, run, tuple(Read(name, saved[name]) for name in view.reads), write, copy=write)
 
 
+def speed(spark: SparkSession, place: str) -> dict[str, float]:
+    """Bytes a second that Parquet files are written and read with, by two tasks side by side. Their rows cost next to
+    no computing, and cannot be compressed."""
+    for rows in (1, SPEED_ROWS):  # the first time classes are loaded
+        frame = spark.range(0, rows, 1, 2).selectExpr(f"randstr({SPEED_BYTES}) AS noise").persist()
+        frame.count()
+        write = _timed(lambda frame=frame: frame.write.mode("overwrite").parquet(place))
+        frame.unpersist()
+        read = _timed(lambda: _consume(spark.read.parquet(place)))
+    path = Path(place.partition(":")[2])
+    size = sum(file.stat().st_size for file in path.glob("*.parquet"))
+    shutil.rmtree(path)
+    return {"write": 1e6 * size / write, "read": 1e6 * size / read}
+
+
 def _database(method: str) -> str:
     return f"by_{method.replace(' ', '_')}"
 
@@ -234,6 +251,7 @@ def main() -> None:
     prepared: list[Refreshing] = []
     serve(
         {
+            "speed": speed,
             "prepare": lambda spark, *arguments: prepared.append(Refreshing(spark, *arguments)),
             "change": lambda spark: prepared[0].change(),
             "refresh": lambda spark, method: prepared[0].refresh(method),

@@ -43,6 +43,7 @@ def _session(conf: dict[str, str]):
     defaults = {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": f"{home}/warehouse",

@@ -5,7 +5,6 @@ import java.io.{InputStream, OutputStream}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs._
 import org.apache.hadoop.fs.permission.FsPermission
-import org.apache.hadoop.util.Progressable
 
 /**
  * The local file system under the scheme `slow:`, at the speed of a remote one: all streams of a process
@@ -32,12 +31,11 @@ class SlowFileSystem extends RawLocalFileSystem {
     new FSDataInputStream(new Paced(super.open(path, buffer), new Pace(Link.in, read)))
   }
 
-  override def create(
-      path: Path, permission: FsPermission, overwrite: Boolean, buffer: Int, replication: Short, block: Long,
-      progress: Progressable): FSDataOutputStream = {
+  /** All ways to create a file lead here, and not all of them through one of the others. */
+  override protected def createOutputStreamWithMode(
+      path: Path, append: Boolean, permission: FsPermission): OutputStream = {
     Thread.sleep(open)
-    val out = super.create(path, permission, overwrite, buffer, replication, block, progress)
-    new FSDataOutputStream(new PacedOutput(out, new Pace(Link.out, write)), null)
+    new PacedOutput(super.createOutputStreamWithMode(path, append, permission), new Pace(Link.out, write))
   }
 }
 
@@ -45,32 +43,42 @@ class SlowFileSystem extends RawLocalFileSystem {
 private class Link {
   private var free = 0L
 
-  /** Nanoseconds until so many bytes are through, if they set out now. */
+  /** Nanoseconds until so many bytes are through, if they set out now; what was overslept just before counts. */
   def through(nanos: Long): Long = synchronized {
     val now = System.nanoTime
-    free = math.max(free, now) + nanos
-    free - now
+    free = math.max(free, now - Link.Overslept) + nanos
+    math.max(0, free - now)
   }
 }
 
 private object Link {
+  private val Overslept = 5000000L
   val (in, out) = (new Link, new Link)
 }
 
-/** Sends a stream's bytes through a link, some milliseconds' worth at a time, and sleeps until they are through. */
+/**
+ * Sends a stream's bytes through a link, some milliseconds' worth at a time, and sleeps until they are through. However many
+ * are sent at once, other streams get through between: a large read holds up a small one no longer than a network would.
+ */
 private class Pace(link: Link, rate: Double) {
   private var owed = 0.0
 
-  def pay(bytes: Int): Unit = if (rate > 0 && bytes > 0) {
+  def pay(bytes: Int): Unit = if (rate > 0) {
     owed += bytes / rate * 1e9
-    if (owed > 2e6) settle()
+    while (owed > Pace.Nanos) settle(Pace.Nanos)
   }
 
-  def settle(): Unit = if (owed > 0) {
-    val nanos = link.through(owed.toLong)
-    owed = 0
-    Thread.sleep(nanos / 1000000, (nanos % 1000000).toInt)
+  def settle(): Unit = if (owed > 0) settle(owed.toLong)
+
+  private def settle(nanos: Long): Unit = {
+    owed -= nanos
+    val through = link.through(nanos)
+    Thread.sleep(through / 1000000, (through % 1000000).toInt)
   }
+}
+
+private object Pace {
+  val Nanos = 5000000L
 }
 
 private class Paced(in: FSDataInputStream, pace: Pace) extends InputStream with Seekable with PositionedReadable {
@@ -90,7 +98,7 @@ private class Paced(in: FSDataInputStream, pace: Pace) extends InputStream with 
   override def close(): Unit = { pace.settle(); in.close() }
 }
 
-private class PacedOutput(out: FSDataOutputStream, pace: Pace) extends OutputStream {
+private class PacedOutput(out: OutputStream, pace: Pace) extends OutputStream {
   override def write(byte: Int): Unit = { out.write(byte); pace.pay(1) }
   override def write(bytes: Array[Byte], offset: Int, length: Int): Unit = {
     out.write(bytes, offset, length)

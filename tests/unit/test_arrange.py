@@ -122,4 +122,10 @@ def test_the_size_of_a_view_is_learned_and_forgotten():
 )
 def test_keeping_pays_only_where_the_warehouse_is_slower_than_memory(warehouse, pays):
     found = costs(warehouse, Rates(0.001, 0.0005, 0.002))
-    assert (found.written + found.read > 0) == pays
+    assert Means(found, 10_000_000, 2).pays == pays
+
+
+def test_a_copy_that_may_take_less_than_there_is_takes_longer():
+    remote, memory = Rates(0.066, 0.046, 0.066), Rates(0.001, 0.0005, 0.002)
+    assert costs(remote, memory, bandwidth=5_000_000).copied == 0.2
+    assert costs(remote, memory, bandwidth=500_000_000).copied == costs(remote, memory).copied < 0.1

@@ -24,6 +24,7 @@ from headwater.spark.counted import counts, moved
 from headwater.spark.define import Analyst
 from headwater.spark.engine import Engine
 from headwater.spark.observer import Hint, Observer
+from headwater.spark.progress import progress
 from headwater.spark.shim import Shim
 from headwater.spark.statements import Statements
 from headwater.spark.warehouse import Files, SparkWarehouse, _part
@@ -52,7 +53,9 @@ class Jvm:
         self._answers, self.calls = answers, []
 
     def session(self):
-        package = Recorder(**{name: self._object(name) for name in ("Bridge", "Tables", "Publication", "Files")})
+        package = Recorder(
+            **{name: self._object(name) for name in ("Bridge", "Tables", "Publication", "Files", "Copies", "Progress")}
+        )
         jvm = Recorder(io=Recorder(headwater=Recorder(spark=package)))
         return Recorder(_jvm=jvm, _jsparkSession="session")
 
@@ -104,6 +107,26 @@ def test_requests_and_answers_are_json():
     assert json.loads(jvm.calls[0][2]) == golden("observe_request")
     assert json.loads(jvm.calls[2][2]) == golden("publish_request_whole")
     assert jvm.calls[3] == ("Files.written", "session", "root", 2)
+
+
+def test_progress_is_read():
+    [found] = progress(Jvm({"Progress.of": text("progress")}).session())
+    assert (found.view, found.done, found.tasks) == ("shop.monthly_revenue", 7, 12)
+
+
+def test_a_cancelled_run_is_copied_no_further():
+    """Its jobs are cancelled, and its copy is stopped by the name that it goes by."""
+    jvm = Jvm({})
+    cancelled = []
+    base = Recorder(sparkContext=Recorder(_jsc=Recorder(sc=lambda: Recorder(cancelJobGroup=cancelled.append))))
+    warehouse = SparkWarehouse(base, Shim(jvm.session()), Recorder(of=None), bandwidth=5_000_000)
+    made = Written((), (), Files({}, {}, "file:/memory"), 0)
+    warehouse._written = lambda *_: made
+    warehouse.bring(launch(True), made)
+    warehouse.cancel("shop.monthly_revenue", 1762000000123)
+    [(_, _, name, source, _, rate), stopped] = jvm.calls
+    assert (source, rate) == ("file:/memory", 5_000_000)
+    assert stopped == ("Copies.stop", name) and cancelled == [name]
 
 
 # --- messages from the shim

@@ -169,3 +169,14 @@ def test_memory_is_spelled_as_spark_does(text, memory):
 def test_no_such_memory(text):
     with pytest.raises(StatementError, match=r"spark.headwater.memory is .*such as 512m or 2g"):
         Settings.of({"spark.headwater.memory": text})
+
+
+@pytest.mark.parametrize(("text", "bandwidth"), [("0", 0), ("50m", 50 << 20), ("1g/s", 1 << 30), ("800", 800)])
+def test_bandwidth_is_spelled_as_memory_is(text, bandwidth):
+    assert Settings.of({"spark.headwater.memory.bandwidth": text}).bandwidth == bandwidth
+
+
+@pytest.mark.parametrize("text", ["-1", "20%", "fast", ""])
+def test_no_such_bandwidth(text):
+    with pytest.raises(StatementError, match=r"spark.headwater.memory.bandwidth is .*such as 50m"):
+        Settings.of({"spark.headwater.memory.bandwidth": text})

@@ -10,6 +10,7 @@ import threading
 
 import click
 
+from headwater.cli.progress import shown
 from headwater.model.error import HeadwaterError
 from headwater.spark.jar import build_jar
 
@@ -38,7 +39,8 @@ def run(once: bool, confs: tuple[str, ...], as_json: bool) -> None:
     session = _session(confs)
     try:
         if once:
-            rows = _ask(session, "REFRESH MATERIALIZED VIEWS")
+            with _progress(session):
+                rows = _ask(session, "REFRESH MATERIALIZED VIEWS")
             _report(rows, as_json)
             sys.exit(1 if any(row["status"] == "failed" for row in rows) else 0)
         _serve(session)
@@ -53,12 +55,19 @@ def _serve(session) -> None:
         signal.signal(each, lambda *_: stopped.set())
     _ask(session, "SHOW MATERIALIZED VIEWS")
     click.echo("headwater: keeping views fresh; Ctrl-C ends it")
-    while not stopped.wait(LOOK):
-        try:
-            # Nobody writes in this application, so nothing else would start the engine again.
-            _ask(session, "SHOW MATERIALIZED VIEWS")
-        except EngineError as error:
-            click.echo(f"headwater: {error}", err=True)
+    with _progress(session):
+        while not stopped.wait(LOOK):
+            try:
+                # Nobody writes in this application, so nothing else would start the engine again.
+                _ask(session, "SHOW MATERIALIZED VIEWS")
+            except EngineError as error:
+                click.echo(f"headwater: {error}", err=True)
+
+
+def _progress(session):
+    from headwater.spark.progress import progress
+
+    return shown(lambda: progress(session))
 
 
 def _ask(session, statement: str):
@@ -79,6 +88,8 @@ def _session(confs: tuple[str, ...]):
         .config("spark.jars", str(build_jar()))
         .config("spark.sql.extensions", EXTENSION)
         .config("spark.headwater.python", sys.executable)
+        # Refreshes run the same queries again and again; Spark keeps the code that it generated of 100 stages.
+        .config("spark.sql.codegen.cache.maxEntries", "2000")
         .config("spark.sql.catalogImplementation", "hive")
     )
     for conf in confs:

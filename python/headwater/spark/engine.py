@@ -70,9 +70,9 @@ class Engine:
         place.claim(self._path, place.catalog_identity(session))
         self.store = SqlStore(self._path)
         self.volume = keeping.volume(session, settings)
-        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.volume)
+        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.volume, settings.bandwidth)
         self.runtime = self._runtime(session, settings)
-        means = keeping.measured_means(session, self.shim, self.volume, settings.tracks)
+        means = keeping.measured_means(session, self.shim, self.volume, settings)
         if self.runtime.acts:
             self.store.note("means", encode_means(means))
         arranged, planned = keeping.arranged(means)

@@ -44,7 +44,7 @@ def arranged(means: Means | None) -> tuple[Arrange | None, Callable[[State, str]
     return Arranger(means), lambda state, view: said(state, view, means)
 
 
-def measured_means(session: SparkSession, shim: Shim, kept: Volume | None, tracks: int) -> Means | None:
+def measured_means(session: SparkSession, shim: Shim, kept: Volume | None, settings: Settings) -> Means | None:
     """What runs may keep, and what that saves here; ``None`` if nothing can be kept."""
     if kept is None:
         return None
@@ -58,7 +58,8 @@ def measured_means(session: SparkSession, shim: Shim, kept: Volume | None, track
         return None
     finally:
         kept.remove(0)
-    return Means(costs(warehouse, memory, streams / session.sparkContext.defaultParallelism), kept.free, tracks)
+    share = streams / session.sparkContext.defaultParallelism
+    return Means(costs(warehouse, memory, share, settings.bandwidth), kept.free, settings.tracks)
 
 
 def _is_local(session: SparkSession) -> bool:

@@ -64,6 +64,7 @@ SETTINGS = (
     "internal",
     "memory",
     "memory.path",
+    "memory.bandwidth",
 )
 """The session settings ``spark.headwater.<name>``."""
 

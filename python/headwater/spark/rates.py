@@ -41,16 +41,17 @@ def measured(shim: Shim, directory: str, streams: int) -> Rates:
     return Rates(write, read, alone)
 
 
-def costs(warehouse: Rates, memory: Rates, share: float = 1) -> Costs:
+def costs(warehouse: Rates, memory: Rates, share: float = 1, bandwidth: int = 0) -> Costs:
     """What keeping a byte in memory saves a run, and what its copy takes.
 
     The copy waits for the warehouse, which costs the run nothing, and moves the byte, which costs as much as in memory.
 
     Args:
         share: of the streams of a run, those that were measured; all run at the same rate.
+        bandwidth: bytes a second that a copy may take; 0: all that go through.
     """
     write = warehouse.write if warehouse.write > CLEAR * memory.write else memory.write
     read = warehouse.read if warehouse.read > CLEAR * memory.read else memory.read
     moved = memory.write + memory.read
-    copied = warehouse.alone + memory.read
+    copied = max(warehouse.alone + memory.read, 1e6 / bandwidth if bandwidth else 0)
     return Costs((write - memory.write) * share, (read - memory.read) * share, copied, moved * share)

@@ -13,6 +13,7 @@ from headwater.spark.options import check_settings
 
 ROLES = ("auto", "report", "off")
 PREFIX = "spark.headwater."
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt%]?)b?")
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -38,6 +39,7 @@ class Settings:
         jobs: the modules whose jobs are declared at start.
         memory: how much of outputs may be kept for their readers.
         memory_path: where; ``None``: where there is memory, if there is such a place.
+        bandwidth: with how many bytes a second that is brought to the warehouse, at most; 0: no limit.
     """
 
     role: str
@@ -47,6 +49,7 @@ class Settings:
     jobs: tuple[str, ...] = ()
     memory: Memory = Memory()
     memory_path: str | None = None
+    bandwidth: int = 0
 
     @classmethod
     def of(cls, conf: Mapping[str, str]) -> Settings:
@@ -65,7 +68,8 @@ class Settings:
         check = _seconds(given.get("check.interval", "1 minute"))
         modules = tuple(each.strip() for each in given.get("jobs", "").split(",") if each.strip())
         tracks, budget = _number(given.get("tracks", "2")), _budget(given.get("budget"))
-        return cls(role, tracks, check, budget, modules, _memory(given.get("memory", "0")), given.get("memory.path"))
+        memory, bandwidth = _memory(given.get("memory", "0")), _bandwidth(given.get("memory.bandwidth", "0"))
+        return cls(role, tracks, check, budget, modules, memory, given.get("memory.path"), bandwidth)
 
 
 def _number(text: str) -> int:
@@ -82,9 +86,19 @@ def _budget(text: str | None) -> float | None:
     return float(text)
 
 
+def _bandwidth(text: str) -> int:
+    """Bytes a second."""
+    match = SIZE.fullmatch(text.lower().removesuffix("/s"))
+    if match is None or match[2] == "%":
+        raise StatementError(
+            f"{PREFIX}memory.bandwidth is '{text}'; it is a number of bytes a second, such as 50m, or 0 for no limit"
+        )
+    return round(float(match[1]) * UNITS[match[2]])
+
+
 def _memory(text: str) -> Memory:
     """Bytes, as Spark spells them, or a share."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt%]?)b?", text.lower())
+    match = SIZE.fullmatch(text.lower())
     if match is None or (match[2] == "%" and float(match[1]) > 100):
         raise StatementError(
             f"{PREFIX}memory is '{text}'; it is a number of bytes, such as 512m or 2g, a share of what the volume has, "

@@ -68,9 +68,13 @@ class Shim:
         """Makes a directory, and those above it."""
         self._package.Files.make(self._session._jsparkSession, path)
 
-    def copy(self, source: str, target: str) -> None:
-        """Copies the files below a directory to below another one."""
-        self._package.Files.copy(self._session._jsparkSession, source, target)
+    def copy(self, name: str, source: str, target: str, rate: int) -> None:
+        """Copies the files below a directory to below another one, ``rate`` bytes a second at most; 0: no limit."""
+        self._package.Copies.copy(self._session._jsparkSession, name, source, target, rate)
+
+    def stop_copy(self, name: str) -> None:
+        """Lets the copy of that name fail, if there is one."""
+        self._package.Copies.stop(name)
 
     def probe(self, directory: str, size: int, streams: int) -> dict[str, float]:
         """µs that so many bytes take to be written and read there, by so many streams side by side."""

@@ -68,14 +68,20 @@ class SparkWarehouse:
     """The views of one Spark application. Every version of a view lies in a hidden directory
     ``.v<version>`` of the view's root; publishing moves the catalog's pointers to it.
 
+    Args:
+        bandwidth: with how many bytes a second what is kept is brought to the warehouse, at most; 0: no limit.
+
     Attributes:
         reading: called with a run and its definition before the sources are read (``True``), and after; few files
             can be read as they once were, so what a run may have seen of them is compared with the record.
         reshaped: called when a view was published with other columns, before its readers can run.
     """
 
-    def __init__(self, base: SparkSession, shim: Shim, sessions: Sessions, volume: Volume | None = None) -> None:
-        self._base, self._shim, self._sessions, self._volume = base, shim, sessions, volume
+    def __init__(
+        self, base: SparkSession, shim: Shim, sessions: Sessions, volume: Volume | None = None, bandwidth: int = 0
+    ) -> None:
+        self._base, self._shim, self._sessions = base, shim, sessions
+        self._volume, self._bandwidth = volume, bandwidth
         self._overlays, self._track = Overlays(), Track(itertools.count())
         self.reading: Callable[[Run, Definition, bool], None] = lambda run, definition, before: None
         self.reshaped: Callable[[str], None] = lambda view: None
@@ -106,7 +112,7 @@ class SparkWarehouse:
             return written
         with self._translating(launch.run):
             place = _place(launch)
-            self._shim.copy(files.kept, place)
+            self._shim.copy(group(launch.run.view, launch.run.version), files.kept, place, self._bandwidth)
             brought = self._written(launch, place, {each.slice: each for each in written.made})
         if (brought.size, len(brought.made)) != (written.size, len(written.made)):
             raise RefreshFailed(f"what was kept of {launch.run.view} in {files.kept} is not all there any more")
@@ -130,6 +136,7 @@ class SparkWarehouse:
 
     def cancel(self, view: str, version: Version) -> None:
         self._base.sparkContext._jsc.sc().cancelJobGroup(group(view, version))
+        self._shim.stop_copy(group(view, version))
 
     def remove(self, definition: Definition) -> None:
         self._shim.delete(_parent(definition.root), [definition.root])

@@ -8,7 +8,7 @@ import scala.collection.parallel.CollectionConverters._
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileStatus, FileUtil, Path}
+import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathName
 import org.apache.spark.sql.headwater.Access
@@ -41,7 +41,7 @@ object Files {
   }
 
   /** The files Spark would read below a directory (or at a glob or file), with their relative names. */
-  private def data(conf: Configuration, directory: Path): Seq[(String, FileStatus)] = {
+  private[spark] def data(conf: Configuration, directory: Path): Seq[(String, FileStatus)] = {
     val fs = directory.getFileSystem(conf)
     def below(path: Path, prefix: String): Seq[(String, FileStatus)] =
       fs.listStatus(path).toSeq.filterNot(status => hidden(status.getPath.getName)).flatMap { status =>
@@ -108,17 +108,6 @@ object Files {
     }
   }
 
-  /** Copies the files below a directory, as bytes, to where another one of the same shape is made of them. */
-  def copy(session: SparkSession, from: String, to: String): Unit = {
-    val conf = Access.classic(session).sessionState.newHadoopConf()
-    val (source, target) = (new Path(from), new Path(to))
-    val fs = target.getFileSystem(conf)
-    data(conf, source).foreach { case (name, file) =>
-      val place = new Path(target, name)
-      fs.mkdirs(place.getParent)
-      FileUtil.copy(source.getFileSystem(conf), file.getPath, fs, place, false, true, conf)
-    }
-  }
 
   /**
    * How long it takes to write and to read so many bytes in a directory, which is made if it is not there, shared by files

@@ -89,12 +89,8 @@ class OverlaySuite extends AnyFunSuite {
     assert(overlaid(session, overlay)(session.table("revenue").collect().map(_.getLong(0)).toSeq) == Seq(10))
   }
 
-  test("bytes are copied below a directory, and a place can be measured") {
+  test("a place can be measured") {
     val session = LocalSpark.emptyShop()
-    val memory = s"${LocalSpark.warehouse}/shop.db/memory/v7/data"
-    Seq("a=1", "a=2").foreach(each => write(session, s"$memory/$each", 5))
-    Files.copy(session, memory, s"${LocalSpark.warehouse}/shop.db/v/.v7/data")
-    assert(session.read.parquet(s"${LocalSpark.warehouse}/shop.db/v/.v7/data").count() == 2)
     assert(Files.probe(session, s"${LocalSpark.warehouse}/shop.db/probed", 3 << 20, 2).contains("\"write\""))
     assert(Files.names(session, s"${LocalSpark.warehouse}/shop.db/probed") == "[]")
   }

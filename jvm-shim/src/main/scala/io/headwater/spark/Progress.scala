@@ -1,0 +1,28 @@
+package io.headwater.spark
+
+import org.apache.spark.headwater.{Group, Groups}
+import org.apache.spark.sql.SparkSession
+import org.json4s._
+import org.json4s.jackson.JsonMethods.{compact, render}
+
+/** How far the refreshes of an application have come. */
+object Progress {
+  private val Prefix = "headwater "
+
+  /** @return a JSON list of {"view", "version", "tasks", "done", "rows_read", "bytes_read", "rows", "bytes", "copied", "size"} */
+  def of(session: SparkSession): String = {
+    val groups = Groups.running(session.sparkContext, Prefix).map(each => each.name -> each).toMap
+    val copies = Copies.all
+    compact(render(JArray((groups.keySet ++ copies.keySet).toList.sorted.map { name =>
+      val Array(view, version) = name.stripPrefix(Prefix).reverse.split(" ", 2).map(_.reverse).reverse
+      val group = groups.getOrElse(name, Group(name, 0, 0, 0, 0, 0, 0))
+      val copy = copies.get(name)
+      JObject(
+        "view" -> JString(view), "version" -> JLong(version.toLong),
+        "tasks" -> JInt(group.tasks), "done" -> JInt(group.done),
+        "rows_read" -> JLong(group.rowsRead), "bytes_read" -> JLong(group.bytesRead),
+        "rows" -> JLong(group.rowsWritten), "bytes" -> JLong(group.bytesWritten),
+        "copied" -> JLong(copy.fold(0L)(_.copied)), "size" -> JLong(copy.fold(0L)(_.size)))
+    })))
+  }
+}
