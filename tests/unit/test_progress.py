@@ -21,8 +21,9 @@ COPYING = evolve(READING, copied=20_000_000, size=80_000_000)
 @pytest.mark.parametrize(
     ("refresh", "words"),
     [
-        (READING, "read 120,400 rows, 5.2 MB"),
-        (WRITING, "read 120,400 rows, 5.2 MB; wrote 1,204 rows, 2.0 MB"),
+        (evolve(READING, done=0, rows_read=0, bytes_read=0), "0 of 12 tasks"),
+        (READING, "6 of 12 tasks; read 120,400 rows, 5.2 MB"),
+        (WRITING, "11 of 12 tasks; read 120,400 rows, 5.2 MB; wrote 1,204 rows, 2.0 MB"),
         (COPYING, "20.0 MB of 80.0 MB copied to the warehouse"),
     ],
 )

@@ -57,8 +57,12 @@ def said(each: Refresh) -> str:
     """What a refresh has read and written, in words."""
     if each.size:
         return f"{_bytes(each.copied)} of {_bytes(each.size)} copied to the warehouse"
-    read = f"read {each.rows_read:,} rows, {_bytes(each.bytes_read)}"
-    return f"{read}; wrote {each.rows:,} rows, {_bytes(each.bytes)}" if each.bytes else read
+    words = [f"{each.done} of {each.tasks} tasks"]
+    if each.bytes_read:  # Spark tells of a task when it is done, and every ten seconds
+        words.append(f"read {each.rows_read:,} rows, {_bytes(each.bytes_read)}")
+    if each.bytes:
+        words.append(f"wrote {each.rows:,} rows, {_bytes(each.bytes)}")
+    return "; ".join(words)
 
 
 def _bytes(count: int) -> str:

@@ -90,6 +90,8 @@ def _session(confs: tuple[str, ...]):
         .config("spark.headwater.python", sys.executable)
         # Refreshes run the same queries again and again; Spark keeps the code that it generated of 100 stages.
         .config("spark.sql.codegen.cache.maxEntries", "2000")
+        # Spark's bar would be drawn over those of the refreshes.
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.catalogImplementation", "hive")
     )
     for conf in confs:
