@@ -34,7 +34,7 @@ from headwater.plan.plan import Plan
 from headwater.plan.problem import Problem, Read, Task
 
 METHODS = ("sequential", "2 threads", "4 threads", "cache", "greedy", "li23", "headwater")
-SPEED_ROWS, SPEED_BYTES = 1000, 100_000
+SPEED_ROWS, SPEED_BYTES = 400, 100_000
 """The rows by which storage is measured, and the bytes of each."""
 PROPERTIES = {"fill": "later", "cutoff": "off"}
 """Of Headwater's views: every one is refreshed, also when what it reads turned out as it was."""
