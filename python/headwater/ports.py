@@ -56,6 +56,7 @@ class Written:
         handle: the warehouse's own.
         size: bytes; 0 where nobody knows.
         moved: what reading and writing took, as far as it was measured.
+        held: bytes that it takes in blocks of Spark's memory; 0 if it lies in none.
     """
 
     made: tuple[Made, ...]
@@ -63,6 +64,7 @@ class Written:
     handle: Any = None
     size: int = 0
     moved: tuple[Moved, ...] = ()
+    held: int = 0
 
 
 @frozen

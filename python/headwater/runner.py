@@ -172,7 +172,7 @@ class Runner:
             while self._runtime.leads_as(epoch) and _awaited(self._runtime.state, launch.run):
                 self._runtime.changed.wait(PATIENCE)
                 self._step(launch.run)
-        return evolve(self._publish(launch, written, epoch, seconds), copying=1000 * copying)
+        return evolve(self._publish(launch, written, epoch, seconds), copying=1000 * copying, held=written.held)
 
     def _publish(self, launch: Launch, written: Written, epoch: int, seconds: float) -> Published:
         run, began = launch.run, self._runtime.clock.now()

@@ -7,11 +7,12 @@ from cases import view
 from test_arrange import pending
 
 from headwater.engine.pace import FORGETTING, learn, saving
-from headwater.model.event import Moved, Published
+from headwater.model.event import Moved, Place, Published
 from headwater.model.state import Took, ViewState
 from headwater.plan.wave import SMALLEST, Costs, Means, problem
 
 FORESEEN = 0.1
+FAR, NEAR = Place.WAREHOUSE, Place.VOLUME
 
 
 def known(*runs: tuple[Moved, ...], seconds: float = 1.0, copying: int = 0) -> ViewState:
@@ -22,11 +23,11 @@ def known(*runs: tuple[Moved, ...], seconds: float = 1.0, copying: int = 0) -> V
 
 
 def far(micros: int) -> Moved:
-    return Moved("v", False, 1000, micros)
+    return Moved("v", FAR, 1000, micros)
 
 
 def near(micros: int) -> Moved:
-    return Moved("v", True, 1000, micros)
+    return Moved("v", NEAR, 1000, micros)
 
 
 @pytest.mark.parametrize(
@@ -41,12 +42,12 @@ def near(micros: int) -> Moved:
     ],
 )
 def test_what_is_measured_counts_and_the_rest_is_foreseen(runs: list, expected: float):
-    assert saving(known(*runs), "v", FORESEEN) == pytest.approx(expected)
+    assert saving(known(*runs), "v", NEAR, FORESEEN) == pytest.approx(expected)
 
 
 def test_a_warehouse_that_changed_is_noticed():
     state = known((far(200),), *[(far(1),)] * 20)
-    assert saving(state, "v", FORESEEN) == pytest.approx(0.001 + 0.199 * (1 - FORGETTING) ** 20)
+    assert saving(state, "v", NEAR, FORESEEN) == pytest.approx(0.001 + 0.199 * (1 - FORGETTING) ** 20)
 
 
 def test_a_first_run_takes_longer_than_others_and_is_left_out():
@@ -56,7 +57,7 @@ def test_a_first_run_takes_longer_than_others_and_is_left_out():
 
 
 def test_what_moved_no_bytes_measured_nothing():
-    assert known((Moved("v", False, 0, 7),)).pace == {}
+    assert known((Moved("v", FAR, 0, 7),)).pace == {}
 
 
 def test_how_long_a_run_would_take_that_nothing_helps():
@@ -67,7 +68,7 @@ def test_how_long_a_run_would_take_that_nothing_helps():
 def test_a_plan_counts_what_was_measured():
     made = pending()
     w = made.state.views["w"]
-    w.pace = {("v", False): 0.2, ("v", True): 0.05, ("w", False): 0.4, ("w", True): 0.1}
+    w.pace = {("v", FAR): 0.2, ("v", NEAR): 0.05, ("w", FAR): 0.4, ("w", NEAR): 0.1}
     w.copying, w.unaided = 0.7, 5e6
     run = problem(made.state, ("v", "w", "x"), Means(Costs(0.1, 0.1, 0.2, moved=0.05), 10_000_000, 2))
     v, w, x = run.tasks
@@ -79,6 +80,22 @@ def test_a_plan_counts_what_was_measured():
 def test_what_measurement_shows_to_cost_time_is_not_kept():
     made = pending()
     for name, read in (("v", "v"), ("w", "v"), ("x", "v")):
-        made.state.views[name].pace = {(read, False): 0.01, (read, True): 0.02}
+        made.state.views[name].pace = {(read, FAR): 0.01, (read, NEAR): 0.02}
     run = problem(made.state, ("v", "w", "x"), Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2))
     assert 0 not in run.worthwhile
+
+
+def test_what_was_measured_in_one_kind_of_room_says_nothing_of_the_other():
+    state = known((far(200),), (near(20),))
+    assert saving(state, "v", Place.BLOCKS, FORESEEN) == FORESEEN
+
+
+def test_what_lies_in_blocks_has_a_size_of_its_own_there():
+    made = pending()
+    made.state.views["v"].held = 3_000_000
+    names = ("v", "w", "x")
+    in_files = problem(made.state, names, Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2))
+    in_blocks = problem(made.state, names, Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2, Place.BLOCKS))
+    assert [task.size for task in in_files.tasks] == [1_000_000] * 3
+    assert [task.size for task in in_blocks.tasks] == [3_000_000, 1_000_000, 1_000_000]
+    assert in_blocks.scores == in_files.scores, "what is saved is counted by the bytes of files"

@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from headwater.engine.history import refreshes
 from headwater.model.action import Launch
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled, RefreshFailed
-from headwater.model.event import Made, Published, Started
+from headwater.model.event import Made, Place, Published, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
@@ -53,9 +53,8 @@ class Jvm:
         self._answers, self.calls = answers, []
 
     def session(self):
-        package = Recorder(
-            **{name: self._object(name) for name in ("Bridge", "Tables", "Publication", "Files", "Copies", "Progress")}
-        )
+        names = ("Bridge", "Tables", "Publication", "Files", "Copies", "Progress", "Blocks")
+        package = Recorder(**{name: self._object(name) for name in names})
         jvm = Recorder(io=Recorder(headwater=Recorder(spark=package)))
         return Recorder(_jvm=jvm, _jsparkSession="session")
 
@@ -120,7 +119,7 @@ def test_a_cancelled_run_is_copied_no_further():
     cancelled = []
     base = Recorder(sparkContext=Recorder(_jsc=Recorder(sc=lambda: Recorder(cancelJobGroup=cancelled.append))))
     warehouse = SparkWarehouse(base, Shim(jvm.session()), Recorder(of=None), bandwidth=5_000_000)
-    made = Written((), (), Files({}, {}, "file:/memory"), 0)
+    made = Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 0)
     warehouse._written = lambda *_: made
     warehouse.bring(launch(True), made)
     warehouse.cancel("shop.monthly_revenue", 1762000000123)
@@ -477,16 +476,16 @@ def test_the_warehouse_asks_to_publish_the_golden_request_whole():
 @pytest.mark.parametrize(
     "near, expected",
     [
-        ({}, [("shop.lines", False), ("shop.revenue", True)]),
-        ({"shop.lines": True}, [("shop.lines", True), ("shop.revenue", True)]),
-        ({"shop.lines": None}, [("shop.revenue", True)]),
+        ({}, [("shop.lines", Place.WAREHOUSE), ("shop.revenue", Place.VOLUME)]),
+        ({"shop.lines": Place.VOLUME}, [("shop.lines", Place.VOLUME), ("shop.revenue", Place.VOLUME)]),
+        ({"shop.lines": None}, [("shop.revenue", Place.VOLUME)]),
     ],
 )
 def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expected: list):
     """What lay in two places is left out."""
     spent = golden("spent")
-    found = moved(spent, launch(False).run, Written((), (), Files({}, {}, "file:/memory"), 1815), near)
-    assert [(each.table, each.near) for each in found] == expected
+    found = moved(spent, launch(False).run, Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 1815), near)
+    assert [(each.table, each.place) for each in found] == expected
     assert (found[-1].size, found[-1].micros) == (1815, spent["writing"])
     for each in found[:-1]:
         assert [(each.size, each.micros)] == [(read["bytes"], read["micros"]) for read in spent["reads"]]

@@ -14,8 +14,9 @@ import pytest
 
 from headwater.model.error import StatementError
 from headwater.spark import volume as volumes
+from headwater.spark.room import HEADROOM, OutOfRoom
 from headwater.spark.settings import Memory, Settings
-from headwater.spark.volume import HEADROOM, OutOfRoom, Volume, opened
+from headwater.spark.volume import Volume, opened
 
 LIMIT = 1_000_000
 
@@ -148,7 +149,7 @@ def test_a_share_is_of_the_volume(tmp_path, caplog):
 def test_why_there_can_be_none_is_said_once(tmp_path, caplog, case, sentence):
     found, said = asked(tmp_path, caplog, **case)
     assert found is None
-    assert said.count("nothing is kept in memory") == 1 and sentence in said
+    assert said.count("outputs cannot be kept in a fast volume") == 1 and sentence in said
 
 
 def test_a_volume_that_cannot_be_written_to_is_none(tmp_path, caplog, monkeypatch):

@@ -7,7 +7,7 @@ left out, for it takes longer than others will.
 
 from __future__ import annotations
 
-from headwater.model.event import Moved, Published
+from headwater.model.event import Moved, Place, Published
 from headwater.model.state import ViewState
 
 FORGETTING = 0.25
@@ -20,29 +20,29 @@ def learn(view: ViewState, event: Published) -> None:
         return
     for each in event.moved:
         if each.size:
-            key = each.table, each.near
+            key = each.table, each.place
             view.pace[key] = _mean(view.pace.get(key), each.micros / each.size)
     if event.copying and event.size:
         view.copying = _mean(view.copying, event.copying / event.size)
-    saved = sum(_saved(view, each) for each in event.moved if each.near)
+    saved = sum(_saved(view, each) for each in event.moved if each.place is not Place.WAREHOUSE)
     view.unaided = _mean(view.unaided, 1e6 * event.seconds - event.copying + saved)
 
 
-def saving(view: ViewState, table: str, foreseen: float) -> float:
-    """µs for each byte of a table that a view's runs read, or of itself that they write, that are saved close at
-    hand. It is never more than the byte took in the warehouse.
+def saving(view: ViewState, table: str, place: Place, foreseen: float) -> float:
+    """µs for each byte of a table that a view's runs read, or of itself that they write, that are saved if that lies
+    at a place close at hand. It is never more than the byte took in the warehouse.
 
     Args:
         foreseen: the same, from the speed of both places.
     """
-    far, near = view.pace.get((table, False)), view.pace.get((table, True))
+    far, near = view.pace.get((table, Place.WAREHOUSE)), view.pace.get((table, place))
     if far is None:
         return foreseen
     return min(foreseen, far) if near is None else far - near
 
 
 def _saved(view: ViewState, moved: Moved) -> float:
-    return max(0.0, saving(view, moved.table, 0.0)) * moved.size
+    return max(0.0, saving(view, moved.table, moved.place, 0.0)) * moved.size
 
 
 def _mean(before: float | None, newest: float) -> float:

@@ -54,10 +54,12 @@ def started(state: State, event: Started) -> Action:
     return Launch(run, view.definition, existing, round(view.size * max(len(existing), len(event.slices))))
 
 
-def expected_size(state: State, name: str, slices: Iterable[Slice]) -> int:
-    """How many bytes a run of a view writes for these slices, by what its partitions took lately; 0 if nobody knows."""
-    slices = tuple(slices)
-    return round(state.views[name].size * max(len(_existing(state, name, slices)), len(slices)))
+def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:
+    """How many bytes a run of a view writes for these slices, and how many they take in blocks of Spark's memory, by
+    what its partitions took lately; 0 if nobody knows."""
+    slices, view = tuple(slices), state.views[name]
+    count = max(len(_existing(state, name, slices)), len(slices))
+    return round(view.size * count), round((view.held or view.size) * count)
 
 
 def _existing(state: State, name: str, slices: Iterable[Slice]) -> dict[Slice, PartitionRecord]:
@@ -109,8 +111,9 @@ def published(state: State, view: ViewState, event: Published) -> None:
     learn(view, event)
     view.refreshed_at, view.took = event.at, learned(view.took, event.seconds)
     if event.made and event.size:
-        size = event.size / len(event.made)
-        view.size = view.size + FORGETTING * (size - view.size) if view.size else size
+        view.size = _newer(view.size, event.size / len(event.made))
+    if event.made and event.held:
+        view.held = _newer(view.held, event.held / len(event.made))
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, ""
     if view.released:
@@ -125,6 +128,10 @@ def published(state: State, view: ViewState, event: Published) -> None:
         _tell(state, reader, event.view, changed)
     if view.definition.earlier:
         _tell_following(state, view, changed)
+
+
+def _newer(mean: float, size: float) -> float:
+    return mean + FORGETTING * (size - mean) if mean else size
 
 
 def _differing(state: State, run: Run, event: Prepared | Published) -> list[tuple[Slice, frozenset[Version]]]:

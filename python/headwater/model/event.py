@@ -6,6 +6,8 @@ given before, and travel in the event, so that replay gives the same state.
 
 from __future__ import annotations
 
+from enum import Enum
+
 from attrs import frozen
 
 from headwater.model.partition import Slice, Value, simplified
@@ -157,17 +159,26 @@ class Prepared:
     removed: tuple[Slice, ...]
 
 
+class Place(Enum):
+    """Where bytes lie: in the warehouse, or close at hand in a fast volume or in blocks of Spark's memory."""
+
+    WAREHOUSE = "warehouse"
+    VOLUME = "volume"
+    BLOCKS = "blocks"
+
+
 @frozen
 class Moved:
     """Bytes that a run read of a table, or wrote of its own view, and how long it was busy with that.
 
     Attributes:
-        near: they lay, or were left, close at hand.
+        place: where they lay, or were left.
+        size: bytes; of blocks, those that they have in files.
         micros: µs, of its own time.
     """
 
     table: str
-    near: bool
+    place: Place
     size: int
     micros: int
 
@@ -181,6 +192,7 @@ class Published:
         seconds: what it took in all.
         moved: what of that went into reading and writing, as far as it was measured.
         copying: µs in which what was kept close at hand was brought to the warehouse.
+        held: bytes that it took in blocks of Spark's memory; 0 if it lay in none.
     """
 
     at: int
@@ -192,6 +204,7 @@ class Published:
     size: int = 0
     moved: tuple[Moved, ...] = ()
     copying: int = 0
+    held: int = 0
 
 
 @frozen

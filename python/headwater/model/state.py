@@ -9,6 +9,7 @@ from enum import Enum
 from attrs import Factory, define, field, frozen
 
 from headwater.model.dependency import Dependency
+from headwater.model.event import Place
 from headwater.model.partition import Slice, Value
 from headwater.model.view import Definition
 
@@ -123,7 +124,8 @@ class ViewState:
         retry_at: no run before this time.
         took: how long its runs take; ``None`` before the first.
         size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
-        pace: µs for each byte that its runs read of a table, or write of itself, and whether that is close at hand.
+        held: the same in blocks of Spark's memory; 0 if they never lay there.
+        pace: µs for each byte that its runs read of a table, or write of itself, by the place where that lies.
         copying: µs for each byte that is brought to the warehouse; 0 where nobody knows.
         unaided: what a run would take that has nothing close at hand (µs); 0 where nobody knows.
         preempted: how many runs in a row were preempted.
@@ -142,7 +144,8 @@ class ViewState:
     refreshed_at: int | None = None
     took: Took | None = None
     size: float = 0
-    pace: dict[tuple[str, bool], float] = Factory(dict)
+    held: float = 0
+    pace: dict[tuple[str, Place], float] = Factory(dict)
     copying: float = 0
     unaided: float = 0
     preempted: int = 0

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from attrs import asdict, frozen
 
 from headwater.engine.pace import saving
-from headwater.engine.runs import expected_size
+from headwater.engine.runs import expected_sizes
+from headwater.model.event import Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, Status, ViewState
 from headwater.plan.problem import Problem, Read, Task
@@ -42,11 +43,13 @@ class Means:
         costs: what a byte takes.
         memory: bytes that may be kept.
         tracks: how many runs go on side by side.
+        place: where they are kept.
     """
 
     costs: Costs
     memory: int
     tracks: int
+    place: Place = Place.VOLUME
 
     @property
     def pays(self) -> bool:
@@ -56,12 +59,15 @@ class Means:
 
 def encode_means(means: Means | None) -> str:
     """As what an engine leaves in its store for those who ask what it would do."""
-    return json.dumps(asdict(means) if means is not None else None)
+    told = None if means is None else {**asdict(means), "place": means.place.value}
+    return json.dumps(told)
 
 
 def decode_means(text: str) -> Means | None:
     told = json.loads(text)
-    return None if told is None else Means(Costs(**told["costs"]), told["memory"], told["tracks"])
+    if told is None:
+        return None
+    return Means(Costs(**told["costs"]), told["memory"], told["tracks"], Place(told["place"]))
 
 
 def wave(state: State) -> tuple[str, ...]:
@@ -73,28 +79,35 @@ def wave(state: State) -> tuple[str, ...]:
 def problem(state: State, names: tuple[str, ...], means: Means) -> Problem:
     """The refresh of these views. One whose size nobody knows, or that is redefined, takes more memory than there is,
     so that it is not kept; one of which nobody knows how long it takes takes no time."""
-    sizes = {name: _size(state, name) for name in names}
+    sizes = {name: _sizes(state, name) for name in names}
     tasks = (_task(state.views[name], sizes, means) for name in names)
     return Problem(tuple(tasks), means.memory, means.tracks)
 
 
-def _task(view: ViewState, sizes: Mapping[str, int | None], means: Means) -> Task:
+def _task(view: ViewState, sizes: Mapping[str, tuple[int, int]], means: Means) -> Task:
     """The refresh of a view: what it saves is what its own runs measured, as far as they did."""
     name, costs = view.definition.view, means.costs
-    size = sizes[name]
+    size, held = sizes[name]
+
+    def saved(table: str, foreseen: float) -> float:
+        return saving(view, table, means.place, foreseen)
+
     near = [each for each in view.definition.sources if each in sizes]
     took = 1e6 * view.took.mean if view.took is not None else 0
+    kept = held if means.place is Place.BLOCKS else size
     return Task(
         name,
-        means.memory + 1 if size is None else size,
+        kept or means.memory + 1,
         run=round(view.unaided or took),
-        reads=tuple(Read(each, round((sizes[each] or 0) * max(0.0, saving(view, each, costs.read)))) for each in near),
-        spared=round((size or 0) * (saving(view, name, costs.written) - costs.moved)) - SMALLEST,
-        copy=round((size or 0) * (view.copying or costs.copied)),
+        reads=tuple(Read(each, round(sizes[each][0] * max(0.0, saved(each, costs.read)))) for each in near),
+        spared=round(size * (saved(name, costs.written) - costs.moved)) - SMALLEST,
+        copy=round(size * (view.copying or costs.copied)),
     )
 
 
-def _size(state: State, name: str) -> int | None:
+def _sizes(state: State, name: str) -> tuple[int, int]:
+    """Bytes that a view's run writes, and that they take in blocks; 0 where nobody knows, or what it makes is not
+    kept."""
     pending = state.views[name].pending
     redefined = any(state.origins[origin].definition for origins in pending.values() for origin in origins)
-    return None if redefined else expected_size(state, name, pending or (WHOLE,)) or None
+    return (0, 0) if redefined else expected_sizes(state, name, pending or (WHOLE,))

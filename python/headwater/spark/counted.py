@@ -8,7 +8,7 @@ from typing import Any
 from attrs import frozen
 from pyspark.sql import DataFrame
 
-from headwater.model.event import Made, Moved
+from headwater.model.event import Made, Moved, Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.ports import Written
@@ -36,11 +36,14 @@ def counts(sums: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[Sl
     return found
 
 
-def moved(spent: Mapping[str, Any], run: Run, written: Written, near: Mapping[str, bool | None]) -> tuple[Moved, ...]:
-    """What moving bytes took a run, of those tables that lay in one place; ``near`` says which lay close at hand."""
-    read = ((each, near.get(each["table"], False)) for each in spent["reads"])
-    reads = (Moved(each["table"], there, each["bytes"], each["micros"]) for each, there in read if there is not None)
-    return *reads, Moved(run.view, bool(written.handle.kept), written.size, spent["writing"])
+def moved(
+    spent: Mapping[str, Any], run: Run, written: Written, places: Mapping[str, Place | None]
+) -> tuple[Moved, ...]:
+    """What moving bytes took a run, of those tables that lay in one place; ``places`` says where, if it was not the
+    warehouse."""
+    read = ((each, places.get(each["table"], Place.WAREHOUSE)) for each in spent["reads"])
+    reads = (Moved(each["table"], place, each["bytes"], each["micros"]) for each, place in read if place is not None)
+    return *reads, Moved(run.view, written.handle.place, written.size, spent["writing"])
 
 
 def slice_of(entry: Mapping[str, Any], columns: Sequence[str]) -> Slice:

@@ -69,10 +69,10 @@ class Engine:
         self._said_in_memory = False
         place.claim(self._path, place.catalog_identity(session))
         self.store = SqlStore(self._path)
-        self.volume = keeping.volume(session, settings)
-        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.volume, settings.bandwidth)
+        self.room = keeping.room(session, self.shim, settings)
+        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.room, settings.bandwidth)
         self.runtime = self._runtime(session, settings)
-        means = keeping.measured_means(session, self.shim, self.volume, settings)
+        means = keeping.measured_means(session, self.shim, self.room, settings)
         if self.runtime.acts:
             self.store.note("means", encode_means(means))
         arranged, planned = keeping.arranged(means)
@@ -109,8 +109,8 @@ class Engine:
     def leave(self) -> None:
         """Gives the lease back, as far as that is still possible."""
         self.store.release(self.runtime.holder)
-        if self.volume is not None:
-            self.volume.close()
+        if self.room is not None:
+            self.room.close()
         if self._temporary:
             place.remove(self._path)
 

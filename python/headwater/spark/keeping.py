@@ -12,25 +12,35 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headwater.model.event import Place
 from headwater.model.state import State
-from headwater.plan.wave import Means
+from headwater.plan.wave import Costs, Means
 from headwater.runtime import Arrange
+from headwater.spark import blocks, rates, volume
+from headwater.spark.blocks import Blocks
 from headwater.spark.define import first_line
-from headwater.spark.rates import costs, measured
+from headwater.spark.room import Room
 from headwater.spark.settings import Settings
 from headwater.spark.shim import Shim
-from headwater.spark.volume import Volume, opened
+from headwater.spark.volume import Volume
 
 log = logging.getLogger("headwater")
 
+SPARK = "spark"
+"""The path that means Spark's own memory."""
 
-def volume(session: SparkSession, settings: Settings) -> Volume | None:
-    """The volume that an application is to keep outputs in; ``None`` if there is to be none, or can be none, or if it
-    refreshes nothing."""
-    if settings.role != "auto":
+
+def room(session: SparkSession, shim: Shim, settings: Settings) -> Room | None:
+    """Where an application is to keep outputs: in a fast volume or, where there can be none, in Spark's own memory;
+    ``None`` if nothing is to be kept, or if it refreshes nothing."""
+    if settings.role != "auto" or not settings.memory.of(1 << 40):
         return None
-    local = _is_local(session)
-    return opened(settings.memory, settings.memory_path, local, lambda root: _is_shared(session, root))
+    if (settings.memory_path or "").lower() != SPARK:
+        local = _is_local(session)
+        found = volume.opened(settings.memory, settings.memory_path, local, lambda root: _is_shared(session, root))
+        if found is not None:
+            return found
+    return blocks.opened(shim, settings.memory)
 
 
 def arranged(means: Means | None) -> tuple[Arrange | None, Callable[[State, str], list[str]]]:
@@ -44,22 +54,38 @@ def arranged(means: Means | None) -> tuple[Arrange | None, Callable[[State, str]
     return Arranger(means), lambda state, view: said(state, view, means)
 
 
-def measured_means(session: SparkSession, shim: Shim, kept: Volume | None, settings: Settings) -> Means | None:
+def measured_means(session: SparkSession, shim: Shim, kept: Room | None, settings: Settings) -> Means | None:
     """What runs may keep, and what that saves here; ``None`` if nothing can be kept."""
     if kept is None:
         return None
-    # Where tasks run on this machine they share its way to the warehouse; others have theirs.
-    streams = session.sparkContext.defaultParallelism if _is_local(session) else 1
     try:
-        warehouse = measured(shim, session.conf.get("spark.sql.warehouse.dir"), streams)
-        memory = measured(shim, kept.place(0), streams)
+        match kept:
+            case Volume():
+                costs, place = _of_volume(session, shim, kept, settings), Place.VOLUME
+            case Blocks():
+                costs, place = blocks.measured(session, kept, shim, _warehouse(session)), Place.BLOCKS
+            case _:
+                raise TypeError(f"nothing is known of the room {kept}")
     except (Py4JError, PySparkException) as error:
         log.warning("nothing is kept in memory: the warehouse's speed cannot be measured (%s)", first_line(error))
         return None
+    return Means(costs, kept.free, settings.tracks, place)
+
+
+def _of_volume(session: SparkSession, shim: Shim, kept: Volume, settings: Settings) -> Costs:
+    # Where tasks run on this machine they share its way to the warehouse; others have theirs.
+    streams = session.sparkContext.defaultParallelism if _is_local(session) else 1
+    try:
+        warehouse = rates.measured(shim, _warehouse(session), streams)
+        memory = rates.measured(shim, kept.place(0), streams)
     finally:
         kept.remove(0)
     share = streams / session.sparkContext.defaultParallelism
-    return Means(costs(warehouse, memory, share, settings.bandwidth), kept.free, settings.tracks)
+    return rates.costs(warehouse, memory, share, settings.bandwidth)
+
+
+def _warehouse(session: SparkSession) -> str:
+    return session.conf.get("spark.sql.warehouse.dir")
 
 
 def _is_local(session: SparkSession) -> bool:

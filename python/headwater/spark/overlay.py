@@ -9,8 +9,10 @@ from typing import Any
 
 from attrs import frozen
 
+from headwater.model.event import Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run, Version
+from headwater.ports import Written
 from headwater.spark import sql
 
 PROPERTY = "spark.headwater.overlay"
@@ -26,28 +28,37 @@ class Output:
         without: the partitions that it takes the place of.
         places: where each of those that it made lies.
         size: how many bytes lie there.
-        near: whether that is close at hand.
+        place: where that is.
+        held: the version whose rows Spark's memory holds in place of files, if any.
     """
 
     whole: bool
     without: Collection[Slice]
     places: Mapping[Slice, str]
     size: int
-    near: bool = False
+    place: Place = Place.WAREHOUSE
+    held: Version | None = None
 
     @classmethod
-    def of(cls, run: Run, existing: Iterable[Slice], places: Mapping[Slice, str], size: int, near: bool) -> Output:
-        return cls(WHOLE in run.slices, frozenset((*existing, *places)), places, size, near)
+    def of(cls, run: Run, existing: Iterable[Slice], written: Written) -> Output:
+        """What a run wrote in place of partitions that exist."""
+        files, made = written.handle, (each.slice for each in written.made)
+        whole, without = WHOLE in run.slices, frozenset((*existing, *made))
+        if files.place is Place.BLOCKS:
+            return cls(whole, without, {}, 0, files.place, run.version)
+        places = {each: location for location, each in files.places.items()}
+        return cls(whole, without, places, written.size, files.place)
 
     @property
     def told(self) -> dict[str, Any]:
         """What the shim is told."""
-        return {
+        told = {
             "whole": self.whole,
             "without": [sql.spec(each) for each in self.without],
             "with": [{"spec": sql.spec(each), "location": place} for each, place in self.places.items()],
             "bytes": self.size,
         }
+        return told if self.held is None else {**told, "held": self.held}
 
 
 class Overlays:
@@ -84,9 +95,12 @@ class Overlays:
         found = self._read(run)
         return json.dumps({view: output.told for view, output in found.items()}) if found else None
 
-    def near(self, run: Run) -> dict[str, bool | None]:
-        """Whether a run reads what other runs made close at hand, by their views; ``None``: in part."""
-        return {view: output.near and (output.whole or None) for view, output in self._read(run).items()}
+    def lying(self, run: Run) -> dict[str, Place | None]:
+        """Where lies what a run reads of what other runs made, by their views; ``None``: in several places."""
+        return {
+            view: output.place if output.whole or output.place is Place.WAREHOUSE else None
+            for view, output in self._read(run).items()
+        }
 
     def _read(self, run: Run) -> dict[str, Output]:
         with self._lock:

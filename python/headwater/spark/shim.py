@@ -76,6 +76,28 @@ class Shim:
         """Lets the copy of that name fail, if there is one."""
         self._package.Copies.stop(name)
 
+    def hold(self, frame: DataFrame, version: int, level: str) -> None:
+        """Computes rows and holds them in Spark's memory, at a storage level."""
+        self._package.Blocks.hold(frame._jdf, version, level)
+
+    def held(self, session: SparkSession, version: int) -> DataFrame:
+        """The rows that are held of a version."""
+        return DataFrame(self._package.Blocks.frame(session._jsparkSession, version), session)
+
+    def held_size(self, version: int) -> int:
+        """The bytes that are held of a version so far."""
+        return self._package.Blocks.size(version)
+
+    def held_room(self) -> int:
+        """The bytes that Spark can hold in memory."""
+        return self._package.Blocks.room(self._session._jsparkSession)
+
+    def release_held(self, version: int) -> None:
+        self._package.Blocks.release(version)
+
+    def release_all_held(self) -> None:
+        self._package.Blocks.releaseAll()
+
     def probe(self, directory: str, size: int, streams: int) -> dict[str, float]:
         """µs that so many bytes take to be written and read there, by so many streams side by side."""
         return json.loads(self._package.Files.probe(self._session._jsparkSession, directory, size, streams))

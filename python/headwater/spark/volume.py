@@ -1,9 +1,7 @@
 """The fast volume: where outputs of a run lie for their readers before they are in the warehouse.
 
 A directory of this engine on a memory-backed file system that driver and executors share. An output is written there
-once, in its final format; its bytes are copied to the warehouse later. What may lie there at any moment is bounded:
-room is set aside before a run starts, and a run that needs more than was foreseen, and more than is left, is stopped
-and written to the warehouse instead.
+once, in its final format; its bytes are copied to the warehouse later.
 """
 
 from __future__ import annotations
@@ -14,21 +12,16 @@ import fcntl
 import logging
 import os
 import shutil
-import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from headwater.model.error import RefreshFailed
 from headwater.model.state import Version
+from headwater.spark.room import Room
 from headwater.spark.settings import Memory
 
 log = logging.getLogger("headwater")
 
-HEADROOM = 0.1
-"""The share of the limit that is left free: what a run writes between two looks, and while it is being stopped."""
-LOOK = 0.02
-"""Seconds between two looks at how much a run has written."""
 LOCK = ".lock"
 """The suffix of the file whose lock says that an engine lives."""
 IN_MEMORY = Path("/dev/shm")
@@ -48,7 +41,7 @@ def opened(memory: Memory, named: str | None, local: bool, is_shared: Callable[[
     root = Path(named.removeprefix("file:")) if named else IN_MEMORY
     problem = _problem(root, bool(named), local, is_shared)
     if problem:
-        log.warning("nothing is kept in memory: %s", problem)
+        log.warning("outputs cannot be kept in a fast volume: %s", problem)
         return None
     usage = shutil.disk_usage(root)
     limit = memory.of(usage.total)
@@ -57,7 +50,7 @@ def opened(memory: Memory, named: str | None, local: bool, is_shared: Callable[[
     try:
         return Volume(root, min(limit, usage.free))
     except OSError as error:
-        log.warning("nothing is kept in memory: %s: %s", error.filename, error.strerror)
+        log.warning("outputs cannot be kept in a fast volume: %s: %s", error.filename, error.strerror)
         return None
 
 
@@ -74,24 +67,15 @@ def _problem(root: Path, named: bool, local: bool, is_shared: Callable[[Path], b
     return ""
 
 
-class OutOfRoom(RefreshFailed):
-    """What a run makes needs more room than there is."""
-
-
-class Volume:
-    """What one engine may keep, and does.
-
-    Attributes:
-        limit: bytes that may lie there at any moment.
+class Volume(Room):
+    """A directory of one engine.
 
     Raises:
         OSError: nothing can be written there, or somebody else owns the directory that is this user's by its name.
     """
 
     def __init__(self, root: Path, limit: int) -> None:
-        self.limit = limit
-        self._lock = threading.Lock()
-        self._reserved: dict[Version, int] = {}
+        super().__init__(limit)
         ours = root / f"headwater-{os.getuid()}"
         ours.mkdir(mode=0o700, exist_ok=True)
         if ours.is_symlink() or ours.stat().st_uid != os.getuid() or ours.stat().st_mode & 0o077:
@@ -101,62 +85,16 @@ class Volume:
         self._held = _locked(self._lock_file)
         self._directory.mkdir(mode=0o700)
 
-    @property
-    def free(self) -> int:
-        """Bytes that no run has set aside."""
-        with self._lock:
-            return int(self.limit * (1 - HEADROOM)) - sum(self._reserved.values())
-
-    def reserve(self, version: Version, size: int) -> bool:
-        """Sets so much room aside for a run, instead of what it had; whether there is as much."""
-        with self._lock:
-            others = sum(held for each, held in self._reserved.items() if each != version)
-            fits = others + size <= self.limit * (1 - HEADROOM)
-            if fits:
-                self._reserved[version] = size
-            return fits
-
     def place(self, version: Version) -> str:
         """Where a run's output is written."""
-        return f"file:{self._directory}/v{version}/data"
+        return f"file:{self._folder(version)}/data"
 
-    @contextlib.contextmanager
-    def watched(self, version: Version, stop: Callable[[], object]) -> Iterator[None]:
-        """Looks at what a run writes: sets more room aside when that is more than was foreseen, and calls ``stop``
-        when there is no more.
-
-        Raises:
-            OutOfRoom: it was stopped.
-        """
-        ended, full = threading.Event(), threading.Event()
-        folder = self._directory / f"v{version}"
-
-        def look() -> None:
-            while not ended.wait(LOOK):
-                written = size(folder)
-                if written > self._reserved.get(version, 0) and not self.reserve(version, written):
-                    full.set()
-                    stop()
-
-        watching = threading.Thread(target=look, daemon=True, name="headwater-volume")
-        watching.start()
-        try:
-            yield
-        except Exception as error:
-            if full.is_set():
-                raise OutOfRoom(f"its {size(folder) >> 20} MB and more do not fit") from error
-            raise
-        finally:
-            ended.set()
-            watching.join()
-        if not self.reserve(version, size(folder)):
-            raise OutOfRoom(f"its {size(folder) >> 20} MB do not fit")
+    def size(self, version: Version) -> int:
+        return size(self._folder(version))
 
     def remove(self, version: Version) -> None:
-        """Removes a run's output."""
-        shutil.rmtree(self._directory / f"v{version}", ignore_errors=True)
-        with self._lock:
-            self._reserved.pop(version, None)
+        shutil.rmtree(self._folder(version), ignore_errors=True)
+        super().remove(version)
 
     def close(self) -> None:
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -164,6 +102,9 @@ class Volume:
         if self._held is not None:
             os.close(self._held)
             self._held = None
+
+    def _folder(self, version: Version) -> Path:
+        return self._directory / f"v{version}"
 
     @property
     def _lock_file(self) -> Path:

@@ -21,17 +21,19 @@ from pyspark.sql import functions as F
 from headwater.engine.policy import cuts_off
 from headwater.model.action import Launch
 from headwater.model.error import DriverGone, LeaseLost, RefreshCancelled, RefreshFailed
-from headwater.model.event import Made
+from headwater.model.event import Made, Place
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import PartitionRecord, Run, Version
 from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
+from headwater.spark.blocks import Blocks
 from headwater.spark.counted import counts, moved, slice_of
 from headwater.spark.overlay import PROPERTY, Output, Overlays
+from headwater.spark.room import OutOfRoom, Room
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim, is_gone
-from headwater.spark.volume import OutOfRoom, Volume
+from headwater.spark.volume import Volume
 
 log = logging.getLogger("headwater")
 
@@ -49,11 +51,12 @@ UNREAD = re.compile(r"FAILED_READ_FILE\..*?reading file (?P<file>\S+?)\.?\s", re
 
 @frozen
 class Files:
-    """What a run wrote: a publication request for the shim, which partition lies where, and the place where it is
-    ``kept`` as long as it is not in the warehouse."""
+    """What a run wrote: a publication request for the shim, which partition lies where, and of what is not in the
+    warehouse yet in what kind of ``place`` it is, and there, if that is a volume, in which directory it is ``kept``."""
 
     request: dict
     places: Mapping[str, Slice]
+    place: Place = Place.WAREHOUSE
     kept: str = ""
 
 
@@ -78,10 +81,10 @@ class SparkWarehouse:
     """
 
     def __init__(
-        self, base: SparkSession, shim: Shim, sessions: Sessions, volume: Volume | None = None, bandwidth: int = 0
+        self, base: SparkSession, shim: Shim, sessions: Sessions, room: Room | None = None, bandwidth: int = 0
     ) -> None:
         self._base, self._shim, self._sessions = base, shim, sessions
-        self._volume, self._bandwidth = volume, bandwidth
+        self._room, self._bandwidth = room, bandwidth
         self._overlays, self._track = Overlays(), Track(itertools.count())
         self.reading: Callable[[Run, Definition, bool], None] = lambda run, definition, before: None
         self.reshaped: Callable[[str], None] = lambda view: None
@@ -91,9 +94,7 @@ class SparkWarehouse:
         with self._translating(run):
             session = self._sessions.of(definition)
             context = session.sparkContext
-            said = f"refresh {run.view}: {run.reason}"
-            context.setJobGroup(group(run.view, run.version), said, interruptOnCancel=True)
-            context.setLocalProperty("spark.scheduler.pool", self._track.pool)
+            self._take_up(context, run, "refresh")
             if not self._shim.exists(definition.view):
                 catalog.create(session, definition)
             self.reading(run, definition, True)
@@ -101,27 +102,29 @@ class SparkWarehouse:
                 written = self._made(launch, session)
             self.reading(run, definition, False)
         if run.kept or run.on:
-            places = {each: place for place, each in written.handle.places.items()}
-            near = bool(written.handle.kept)
-            self._overlays.add(run, Output.of(run, launch.existing, places, written.size, near))
+            self._overlays.add(run, Output.of(run, launch.existing, written))
         return written
 
     def bring(self, launch: Launch, written: Written) -> Written:
-        files = written.handle
-        if not files.kept:
-            return written
         with self._translating(launch.run):
-            place = _place(launch)
-            self._shim.copy(group(launch.run.view, launch.run.version), files.kept, place, self._bandwidth)
-            brought = self._written(launch, place, {each.slice: each for each in written.made})
-        if (brought.size, len(brought.made)) != (written.size, len(written.made)):
-            raise RefreshFailed(f"what was kept of {launch.run.view} in {files.kept} is not all there any more")
-        return evolve(brought, moved=written.moved)
+            match written.handle.place:
+                case Place.WAREHOUSE:
+                    return written
+                case Place.VOLUME:
+                    brought = self._copied(launch, written)
+                case Place.BLOCKS:
+                    brought = self._unloaded(launch)
+        # Sums are of the rows as they were made: a row that was held may have other bytes and mean the same.
+        known = {each.slice: each for each in written.made}
+        if {each.slice: each.rows for each in brought.made} != {each.slice: each.rows for each in written.made}:
+            raise RefreshFailed(f"what was kept of {launch.run.view} is not all there any more")
+        made = tuple(evolve(known[each.slice], fingerprint=each.fingerprint) for each in brought.made)
+        return evolve(brought, made=made, moved=written.moved, held=written.held)
 
     def release(self, version: Version) -> None:
         self._overlays.remove(version)
-        if self._volume is not None:
-            self._volume.remove(version)
+        if self._room is not None:
+            self._room.remove(version)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         with self._translating(launch.run):
@@ -222,19 +225,60 @@ class SparkWarehouse:
             context.setLocalProperty(PROPERTY, "")
 
     def _made(self, launch: Launch, session: SparkSession) -> Written:
-        """What a run makes, in the volume if it is to be kept and fits there."""
-        run, definition = launch.run, launch.definition
-        if run.kept and self._volume is not None and self._volume.reserve(run.version, launch.size):
-            place = self._volume.place(run.version)
+        """What a run makes, close at hand if it is to be kept and fits there."""
+        run, definition, room = launch.run, launch.definition, self._room
+        if run.kept and room is not None and room.reserve(run.version, launch.size):
             try:
-                with self._volume.watched(run.version, lambda: self.cancel(run.view, run.version)):
-                    return self._write(launch, self._frame(session, definition, run), place)
+                with room.watched(run.version, lambda: self.cancel(run.view, run.version)):
+                    return self._kept(launch, self._frame(session, definition, run), room)
             except (OutOfRoom, PySparkException, Py4JError) as error:
                 if not (isinstance(error, OutOfRoom) or any(mark in str(error) for mark in UNWRITABLE)):
                     raise
-                self._volume.remove(run.version)
+                room.remove(run.version)
                 log.warning("%s cannot be kept in memory (%s); it is written to the warehouse", run.view, _words(error))
         return self._write(launch, self._frame(session, definition, run), _place(launch))
+
+    def _kept(self, launch: Launch, frame: DataFrame, room: Room) -> Written:
+        match room:
+            case Volume():
+                return self._write(launch, frame, room.place(launch.run.version))
+            case Blocks():
+                return self._held(launch, frame, room)
+            case _:
+                raise TypeError(f"nothing is known of the room {room}")
+
+    def _held(self, launch: Launch, frame: DataFrame, room: Blocks) -> Written:
+        """What a run makes, in Spark's memory. How long writing takes is part of how long batches take to be made."""
+        run, columns = launch.run, launch.definition.partitioned_by
+        counted = self._shim.counted(frame, columns, cuts_off(launch.definition))
+        room.hold(counted.frame, run.version)
+        made = tuple(counts(counted.sums(), columns).values())
+        slices = {each.slice for each in made}
+        removed = tuple(each for each in launch.existing if each not in slices)
+        held = Written(made, removed, Files({}, {}, Place.BLOCKS), held=room.size(run.version))
+        return evolve(held, moved=moved(counted.spent(), run, held, self._overlays.lying(run)))
+
+    def _copied(self, launch: Launch, written: Written) -> Written:
+        """What lies in the volume, as bytes in the warehouse."""
+        place = _place(launch)
+        self._shim.copy(group(launch.run.view, launch.run.version), written.handle.kept, place, self._bandwidth)
+        brought = self._written(launch, place, {each.slice: each for each in written.made})
+        if brought.size != written.size:
+            raise RefreshFailed(
+                f"what was kept of {launch.run.view} in {written.handle.kept} is not all there any more"
+            )
+        return brought
+
+    def _unloaded(self, launch: Launch) -> Written:
+        """What Spark's memory holds, written to the warehouse."""
+        run, session = launch.run, self._sessions.of(launch.definition)
+        self._take_up(session.sparkContext, run, "bring")
+        return self._write(launch, self._shim.held(session, run.version), _place(launch))
+
+    def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:
+        """Lets jobs of this thread be known as a run's."""
+        context.setJobGroup(group(run.view, run.version), f"{verb} {run.view}: {run.reason}", interruptOnCancel=True)
+        context.setLocalProperty("spark.scheduler.pool", self._track.pool)
 
     def _write(self, launch: Launch, frame: DataFrame, place: str) -> Written:
         definition, columns = launch.definition, launch.definition.partitioned_by
@@ -244,7 +288,7 @@ class SparkWarehouse:
         writer = counted.frame.write.format(definition.format).mode("overwrite")
         (writer.partitionBy(*columns) if columns else writer).save(place)
         written = self._written(launch, place, counts(counted.sums(), columns))
-        return evolve(written, moved=moved(counted.spent(), launch.run, written, self._overlays.near(launch.run)))
+        return evolve(written, moved=moved(counted.spent(), launch.run, written, self._overlays.lying(launch.run)))
 
     def _written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         """What lies at a place, of which rows and sums are known."""
@@ -260,9 +304,11 @@ class SparkWarehouse:
             request |= {"partitions": specs, "removed": [sql.spec(each) for each in removed]}
         else:
             request |= parts[0]
-        kept = "" if place == _place(launch) else place
         places = {file["location"]: each for each, file in files.items()}
-        return Written(made, removed, Files(request, places, kept), sum(file["bytes"] for file in files.values()))
+        found = Files(request, places)
+        if place != _place(launch):
+            found = evolve(found, place=Place.VOLUME, kept=place)
+        return Written(made, removed, found, sum(file["bytes"] for file in files.values()))
 
 
 def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:

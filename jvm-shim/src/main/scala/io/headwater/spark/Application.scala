@@ -35,7 +35,8 @@ final class Application(val context: SparkContext) {
     override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = close()
   }
   context.addSparkListener(listener)
-  if (role != "off") BackgroundPool.addTo(context, Try(context.getConf.getInt("spark.headwater.tracks", 2)).getOrElse(0))
+  // Beside the tracks, what is brought from memory to the warehouse has a pool.
+  if (role != "off") BackgroundPool.addTo(context, Try(context.getConf.getInt("spark.headwater.tracks", 4)).getOrElse(0) + 1)
 
   /** The engine of this application, started when it is not running. */
   def startEngine(): EngineProcess = synchronized {

@@ -3,10 +3,11 @@ package io.headwater.spark
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, ExprId, NamedExpression}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Union}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.headwater.Access
+import org.apache.spark.sql.headwater.{Access, Held}
 import org.json4s._
 import org.json4s.jackson.JsonMethods.parse
 
@@ -16,7 +17,8 @@ import org.json4s.jackson.JsonMethods.parse
  *
  * The engine says so in a local property of the thread that analyses the query, [[Overlay.Property]]:
  * `{"database.view": {"whole": bool, "without": [spec], "with": [{"spec", "location"}]}}`. A view's relation then
- * lists what is published, but for the partitions `without` (all, if `whole`), and those `with` others.
+ * lists what is published, but for the partitions `without` (all, if `whole`), and those `with` others. If rows are `held`
+ * in Spark's memory, by the version that made them, these come in place of the latter.
  */
 case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
   import Overlay._
@@ -30,15 +32,35 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
           case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(view), false, _)
               if Views.is(view) && !files.location.isInstanceOf[OverlaidFiles] =>
             overlays \ view.identifier.unquotedString.stripPrefix("spark_catalog.") match {
+              case overlay: JObject if overlay \ "held" != JNothing => held(relation, files, view, overlay)
               case overlay: JObject =>
-                // What is published says nothing of how large this is.
-                relation.copy(
-                  relation = files.copy(location = listing(view, overlay))(files.sparkSession),
-                  catalogTable = Some(view.copy(stats = None)))
+                listed(relation, files, view, overlay)
               case _ => relation
             }
         }
     }
+
+  private def listed(
+      relation: LogicalRelation, files: HadoopFsRelation, view: CatalogTable, overlay: JObject): LogicalRelation =
+    // What is published says nothing of how large this is.
+    relation.copy(
+      relation = files.copy(location = listing(view, overlay))(files.sparkSession),
+      catalogTable = Some(view.copy(stats = None)))
+
+  /** What is held, beside what stays of what is published. */
+  private def held(
+      relation: LogicalRelation, files: HadoopFsRelation, view: CatalogTable, overlay: JObject): LogicalPlan = {
+    val version = integer(overlay \ "held").num
+    val rows = Held.plan(version).getOrElse(throw new java.io.FileNotFoundException(
+      s"FILE_NOT_EXIST: what was made of ${view.qualifiedName} is not held any more"))
+    def as(column: Attribute, id: ExprId): NamedExpression =
+      Alias(rows.output.find(_.name.equalsIgnoreCase(column.name)).get, column.name)(id)
+    if (overlay \ "whole" == JBool(true)) Project(relation.output.map(column => as(column, column.exprId)), rows)
+    else {
+      val mine = Project(relation.output.map(column => as(column, NamedExpression.newExprId)), rows)
+      Union(Seq(listed(relation, files, view, overlay), mine))
+    }
+  }
 
   /** @throws java.io.FileNotFoundException when not all is there of what the other run made */
   private def listing(view: CatalogTable, overlay: JObject): FileIndex = {

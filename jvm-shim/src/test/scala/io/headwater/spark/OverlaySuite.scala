@@ -89,6 +89,29 @@ class OverlaySuite extends AnyFunSuite {
     assert(overlaid(session, overlay)(session.table("revenue").collect().map(_.getLong(0)).toSeq) == Seq(10))
   }
 
+  test("rows that are held come in place of files, and stay what they are when their source is written to") {
+    val session = partitioned()
+    session.sql("CREATE TABLE source USING parquet AS SELECT DATE '1996-03-01' AS month, 20L AS revenue")
+    Blocks.hold(session.table("source"), 7, "MEMORY_AND_DISK")
+    assert(Blocks.size(7) > 0)
+    session.sql("INSERT INTO source VALUES (DATE '1996-05-01', 99L)")
+    val part = """{"shop.monthly_revenue": {"whole": false, "held": 7, "bytes": 0, "with": [],
+      "without": [{"month": "1996-03-01"}]}}"""
+    def seen(json: String) = rows(overlaid(session, json)(session.table("monthly_revenue")))
+    assert(seen(part) == Set(("1996-01-01", 1L), ("1996-03-01", 20L), ("null", 3L)))
+    assert(seen(part.replace("false", "true")) == Set(("1996-03-01", 20L)))
+    val joined = overlaid(session, part)(session.sql(
+      "SELECT l.month, l.revenue + r.revenue AS revenue FROM monthly_revenue l JOIN monthly_revenue r ON l.month <=> r.month"))
+    assert(rows(joined) == Set(("1996-01-01", 2L), ("1996-03-01", 40L), ("null", 6L)))
+    assert(rows(Blocks.frame(session, 7).select("month", "revenue")) == Set(("1996-03-01", 20L)))
+    Blocks.release(7)
+    val error = intercept[Exception](seen(part))
+    assert(error.toString.contains("is not held any more") && Blocks.size(7) == 0 && Blocks.room(session) > 0)
+    Blocks.hold(session.table("source"), 8, "MEMORY_AND_DISK")
+    Blocks.releaseAll()
+    assert(Blocks.size(8) == 0)
+  }
+
   test("a place can be measured") {
     val session = LocalSpark.emptyShop()
     assert(Files.probe(session, s"${LocalSpark.warehouse}/shop.db/probed", 3 << 20, 2).contains("\"write\""))
