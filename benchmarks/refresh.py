@@ -78,7 +78,7 @@ def measured(name: str, storage: str, share: float, scale: float, rounds: int, m
             found = _rounds(worker, f"{name} on {storage}, {share} %", rounds, methods)
         finally:
             worker.close()
-    peak = max(each["volume"] for each in found["runs"].get("headwater", [{"volume": 0}]))
+    peak = max((each["volume"] + each["stored"] for each in found["runs"].get("headwater", [])), default=0)
     return found | {"limit": memory, "peak": peak, "speed": speed}
 
 

@@ -99,6 +99,16 @@ def test_a_search_is_made_where_it_can_save_more_than_it_takes():
     assert method(dear, 0) == "longest first"
 
 
+def test_without_history_the_order_is_topological_and_it_is_said():
+    made = pending(size=0)
+    for state in made.state.views.values():
+        state.took = None
+        state.unaided = 0
+    plan = planned(problem(made.state, wave(made.state), Means(PAYS, 10_000_000, 2)))
+    assert [plan.problem.tasks[task].name for task in plan.order] == ["v", "w", "x", "y"] and not plan.flagged
+    assert plan.method == "topological order, for no refresh was measured yet"
+
+
 def test_the_size_of_a_view_is_learned_and_forgotten():
     made = machine({"t": "a"}, DIAMOND[0])
 

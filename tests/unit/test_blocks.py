@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from headwater.spark import keeping
 from headwater.spark.blocks import LEVEL, Blocks, opened
@@ -70,6 +71,17 @@ def test_what_needs_more_than_there_is_leaves():
         blocks.hold("frame", 1)
     blocks.remove(1)
     assert blocks.free == 900
+
+
+def test_an_engine_that_leaves_after_its_driver_has_nothing_to_release():
+    def gone(version: int) -> None:
+        raise Py4JNetworkError("Answer is empty")
+
+    shim = Shim()
+    blocks = Blocks(shim, 1000)
+    blocks.hold("frame", 1)
+    shim.release_held = gone
+    blocks.close()
 
 
 def session(master: str) -> SimpleNamespace:

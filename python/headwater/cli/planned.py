@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headwater.cli.shared import table
+from headwater.engine.policy import TRACKS
 from headwater.model.state import State, Status
 from headwater.plan.wave import Costs, Means, decode_means, problem, wave
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from headwater.plan.plan import Plan
 
 COLUMNS = ("view", "track", "starts_s", "ends_s", "published_s", "output", "kept_until_s")
-NOTHING = Means(Costs(0.0, 0.0, 0.0), 0, 2)
-"""Of an engine that keeps nothing; two tracks are the default."""
+NOTHING = Means(Costs(0.0, 0.0, 0.0), 0, TRACKS)
+"""Of an engine that keeps nothing."""
 
 
 def say(state: State, noted: str | None, plot: Path | None, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from headwater.cli.journal import readable
 from headwater.cli.shared import json_option, open_store, store_option, wide_console
+from headwater.engine.policy import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.history import History, recorded
@@ -64,7 +65,7 @@ def policy_options(command: Callable) -> Callable:
             help="Also with these properties on every view, such as 'late:headwater.freshness=1 hour'. Repeatable. "
             f"Without any: {' and '.join(each.name for each in USUAL)} of promised freshness.",
         ),
-        click.option("--tracks", type=click.IntRange(1), default=2, show_default=True, help="Runs side by side."),
+        click.option("--tracks", type=click.IntRange(1), default=TRACKS, show_default=True, help="Runs side by side."),
         click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw it into this PNG."),
         json_option,
     )

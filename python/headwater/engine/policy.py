@@ -20,6 +20,10 @@ PATIENCE = 60_000
 """A request waits for changes to its inputs that come at most this long after its own, unless its view
 promises a freshness that says more."""
 
+TRACKS = 4
+"""Views that are refreshed at a time, unless told otherwise. Much of a refresh is waiting, for storage and for the
+driver, so that two cores are not busy with two."""
+
 ATTEMPTS = 5
 """Failed runs in a row after which a view no longer holds its readers back."""
 

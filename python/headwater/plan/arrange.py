@@ -52,13 +52,20 @@ class Arranger:
 
 def planned(run: Problem) -> Plan:
     """A plan that is found in little time beside what it can save."""
-    plain = Plan(run, longest_first(run), frozenset(), "longest first")
+    plain = Plan(run, longest_first(run), frozenset(), _plainly(run))
     if not run.worthwhile:
         return plain
     found = best(plain, quick(run))
     if sum(run.scores[task] for task in set(run.worthwhile) - found.flagged) < WORTH:
         return found
     return unproven(run) if run.tracks == 1 else beside(run)
+
+
+def _plainly(run: Problem) -> str:
+    """How tasks are ordered that keep nothing. Without times every one takes none, and they stay as they come."""
+    if any(task.run for task in run.tasks):
+        return "longest first"
+    return "topological order, for no refresh was measured yet"
 
 
 def quick(run: Problem) -> Plan:

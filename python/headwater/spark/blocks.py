@@ -7,10 +7,12 @@ measured.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.state import Version
@@ -49,8 +51,9 @@ class Blocks(Room):
         super().remove(version)
 
     def close(self) -> None:
-        for version in sorted(self._held):
-            self.remove(version)
+        with contextlib.suppress(Py4JError, ConnectionError):  # where Spark is gone, it holds nothing either
+            for version in sorted(self._held):
+                self.remove(version)
 
 
 def opened(shim: Shim, memory: Memory) -> Blocks | None:

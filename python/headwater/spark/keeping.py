@@ -19,7 +19,6 @@ from headwater.runtime import Arrange
 from headwater.spark import blocks, rates, volume
 from headwater.spark.blocks import Blocks
 from headwater.spark.define import first_line
-from headwater.spark.room import Room
 from headwater.spark.settings import Settings
 from headwater.spark.shim import Shim
 from headwater.spark.volume import Volume
@@ -30,7 +29,7 @@ SPARK = "spark"
 """The path that means Spark's own memory."""
 
 
-def room(session: SparkSession, shim: Shim, settings: Settings) -> Room | None:
+def room(session: SparkSession, shim: Shim, settings: Settings) -> Volume | Blocks | None:
     """Where an application is to keep outputs: in a fast volume or, where there can be none, in Spark's own memory;
     ``None`` if nothing is to be kept, or if it refreshes nothing."""
     if settings.role != "auto" or not settings.memory.of(1 << 40):
@@ -54,7 +53,7 @@ def arranged(means: Means | None) -> tuple[Arrange | None, Callable[[State, str]
     return Arranger(means), lambda state, view: said(state, view, means)
 
 
-def measured_means(session: SparkSession, shim: Shim, kept: Room | None, settings: Settings) -> Means | None:
+def measured_means(session: SparkSession, shim: Shim, kept: Volume | Blocks | None, settings: Settings) -> Means | None:
     """What runs may keep, and what that saves here; ``None`` if nothing can be kept."""
     if kept is None:
         return None
@@ -64,8 +63,6 @@ def measured_means(session: SparkSession, shim: Shim, kept: Room | None, setting
                 costs, place = _of_volume(session, shim, kept, settings), Place.VOLUME
             case Blocks():
                 costs, place = blocks.measured(session, kept, shim, _warehouse(session)), Place.BLOCKS
-            case _:
-                raise TypeError(f"nothing is known of the room {kept}")
     except (Py4JError, PySparkException) as error:
         log.warning("nothing is kept in memory: the warehouse's speed cannot be measured (%s)", first_line(error))
         return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from headwater.engine.policy import duration
+from headwater.engine.policy import TRACKS, duration
 from headwater.model.error import StatementError
 from headwater.spark.options import check_settings
 
@@ -67,7 +67,7 @@ class Settings:
             raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
         check = _seconds(given.get("check.interval", "1 minute"))
         modules = tuple(each.strip() for each in given.get("jobs", "").split(",") if each.strip())
-        tracks, budget = _number(given.get("tracks", "4")), _budget(given.get("budget"))
+        tracks, budget = _number(given.get("tracks", str(TRACKS))), _budget(given.get("budget"))
         memory, bandwidth = _memory(given.get("memory", "0")), _bandwidth(given.get("memory.bandwidth", "0"))
         return cls(role, tracks, check, budget, modules, memory, given.get("memory.path"), bandwidth)
 

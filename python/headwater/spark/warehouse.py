@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote
 
 from attrs import evolve, frozen
 from py4j.protocol import Py4JError
@@ -20,7 +18,7 @@ from pyspark.sql import functions as F
 
 from headwater.engine.policy import cuts_off
 from headwater.model.action import Launch
-from headwater.model.error import DriverGone, LeaseLost, RefreshCancelled, RefreshFailed
+from headwater.model.error import LeaseLost, RefreshFailed
 from headwater.model.event import Made, Place
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import PartitionRecord, Run, Version
@@ -29,24 +27,16 @@ from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
 from headwater.spark.blocks import Blocks
 from headwater.spark.counted import counts, moved, slice_of
+from headwater.spark.failures import is_unwritable, translating, words
 from headwater.spark.overlay import PROPERTY, Output, Overlays
-from headwater.spark.room import OutOfRoom, Room
+from headwater.spark.room import OutOfRoom
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 from headwater.spark.volume import Volume
 
 log = logging.getLogger("headwater")
 
 POOL = "headwater"
-UNWRITABLE = {
-    "No space left on device": "free space there",
-    "Disk quota exceeded": "free space there",
-    "Read-only file system": "make its directory writable",
-    "Permission denied": "make its directory writable",
-    "Mkdirs failed": "make its directory writable",
-}
-UNREAD = re.compile(r"FAILED_READ_FILE\..*?reading file (?P<file>\S+?)\.?\s", re.DOTALL)
-"""How Spark says that it could not read a file, whose path it encodes as in a URL."""
 
 
 @frozen
@@ -81,7 +71,12 @@ class SparkWarehouse:
     """
 
     def __init__(
-        self, base: SparkSession, shim: Shim, sessions: Sessions, room: Room | None = None, bandwidth: int = 0
+        self,
+        base: SparkSession,
+        shim: Shim,
+        sessions: Sessions,
+        room: Volume | Blocks | None = None,
+        bandwidth: int = 0,
     ) -> None:
         self._base, self._shim, self._sessions = base, shim, sessions
         self._room, self._bandwidth = room, bandwidth
@@ -91,7 +86,7 @@ class SparkWarehouse:
 
     def compute(self, launch: Launch) -> Written:
         run, definition = launch.run, launch.definition
-        with self._translating(run):
+        with translating(run, self._shim):
             session = self._sessions.of(definition)
             context = session.sparkContext
             self._take_up(context, run, "refresh")
@@ -106,7 +101,7 @@ class SparkWarehouse:
         return written
 
     def bring(self, launch: Launch, written: Written) -> Written:
-        with self._translating(launch.run):
+        with translating(launch.run, self._shim):
             match written.handle.place:
                 case Place.WAREHOUSE:
                     return written
@@ -127,7 +122,7 @@ class SparkWarehouse:
             self._room.remove(version)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
-        with self._translating(launch.run):
+        with translating(launch.run, self._shim):
             answer = self._publish(launch, written.handle.request)
         if "fenced" in answer:
             raise LeaseLost(f"version {answer['fenced']} of {launch.run.view} is already published")
@@ -157,36 +152,12 @@ class SparkWarehouse:
             session = self._sessions.of(definition)
             found = session.sql(f"SELECT `headwater row`, {expression} FROM VALUES {rows} AS t({columns})").collect()
         except (PySparkException, Py4JError) as error:
-            raise RefreshFailed(f"{expression} cannot be evaluated: {_words(error)}") from error
+            raise RefreshFailed(f"{expression} cannot be evaluated: {words(error)}") from error
         values = {row[0]: row[1] for row in found}
         # Spark writes the empty string as the null partition.
         return [values[n] or None for n in range(len(inputs))]
 
     # --- inside
-
-    @contextlib.contextmanager
-    def _translating(self, run: Run) -> Iterator[None]:
-        """Raises what Spark, or the way to it, raised in terms of the run."""
-        try:
-            yield
-        except (PySparkException, Py4JError, ConnectionError) as error:
-            if not is_gone(error) and self._is_overwritten(str(error)):
-                # No fault of the view's: the change is recorded, or will be, and the work is wanted all the more.
-                raise RefreshCancelled(
-                    f"a source of {run.view} was overwritten while it was read; it is computed again"
-                ) from error
-            raise _translated(run, error) from error
-
-    def _is_overwritten(self, text: str) -> bool:
-        """Whether Spark could not read a file that is not there any more. It says so, unless the file went between
-        two steps of opening it."""
-        if "FILE_NOT_EXIST" in text:
-            return True
-        unread = UNREAD.search(text)
-        if unread is None:
-            return False
-        folder, _, name = unquote(unread["file"]).rpartition("/")
-        return name not in self._shim.names(folder)
 
     def _publish(self, launch: Launch, request: dict) -> dict:
         definition = launch.definition
@@ -232,20 +203,18 @@ class SparkWarehouse:
                 with room.watched(run.version, lambda: self.cancel(run.view, run.version)):
                     return self._kept(launch, self._frame(session, definition, run), room)
             except (OutOfRoom, PySparkException, Py4JError) as error:
-                if not (isinstance(error, OutOfRoom) or any(mark in str(error) for mark in UNWRITABLE)):
+                if not (isinstance(error, OutOfRoom) or is_unwritable(error)):
                     raise
                 room.remove(run.version)
-                log.warning("%s cannot be kept in memory (%s); it is written to the warehouse", run.view, _words(error))
+                log.warning("%s cannot be kept in memory (%s); it is written to the warehouse", run.view, words(error))
         return self._write(launch, self._frame(session, definition, run), _place(launch))
 
-    def _kept(self, launch: Launch, frame: DataFrame, room: Room) -> Written:
+    def _kept(self, launch: Launch, frame: DataFrame, room: Volume | Blocks) -> Written:
         match room:
             case Volume():
                 return self._write(launch, frame, room.place(launch.run.version))
             case Blocks():
                 return self._held(launch, frame, room)
-            case _:
-                raise TypeError(f"nothing is known of the room {room}")
 
     def _held(self, launch: Launch, frame: DataFrame, room: Blocks) -> Written:
         """What a run makes, in Spark's memory. How long writing takes is part of how long batches take to be made."""
@@ -347,22 +316,3 @@ def _parent(path: str) -> str:
 
 def _same_path(left: str, right: str) -> bool:
     return left.split(":", 1)[-1].strip("/") == right.split(":", 1)[-1].strip("/")
-
-
-def _words(error: Exception) -> str:
-    """The first line of Spark's own message."""
-    java = getattr(error, "java_exception", None)
-    text = (java.toString() if java is not None else str(error)) or type(error).__name__
-    return text.strip().splitlines()[0][:500]
-
-
-def _translated(run: Run, error: Exception) -> RefreshFailed | RefreshCancelled | DriverGone:
-    text = str(error)
-    if is_gone(error) or any(mark in text for mark in ("SparkContext was shut down", "stopped SparkContext")):
-        return DriverGone("this application has ended")
-    if "cancelled" in text.lower() and "job" in text.lower():
-        return RefreshCancelled(f"the refresh of {run.view} was cancelled; what it was for stays pending")
-    for mark, remedy in UNWRITABLE.items():
-        if mark in text:
-            return RefreshFailed(f"{run.view} cannot be written: {mark.lower()}; {remedy}, the refresh is tried again")
-    return RefreshFailed(f"{run.view}: {_words(error)}")

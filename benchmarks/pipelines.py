@@ -1,0 +1,166 @@
+"""Headwater beside Spark's own Declarative Pipelines, on the five workloads over TPC-DS, on local disk.
+
+Pipelines run by their own command only, which computes every materialized view anew. So whole commands are
+compared, by turns: ``spark-pipelines run`` and ``headwater run --once``, each a Spark application of its own, first
+after all tables changed that a workload reads, and then after only its smallest one did. The first round does not
+count. Headwater goes on downstream also of what turns out unchanged.
+
+    python -m benchmarks.pipelines [--scale 1] [--rounds 5] [--workloads profit,...] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyspark
+
+from benchmarks import tpcds
+from benchmarks.harness import Worker, console, extension, machine, ratio, scratch, spread
+from benchmarks.workload import BASE, WORKLOADS, View, sources, workload
+
+SPEC = """
+name: {name}
+storage: file://{home}/storage
+libraries:
+  - glob:
+      include: transformations/**
+"""
+WHICH = ("all tables", "one table")
+
+
+def main() -> None:
+    told = _arguments()
+    found = {name: measured(name, told.scale, told.rounds) for name in told.workloads}
+    report = {"machine": machine(), "scale": told.scale, "workloads": found}
+    if told.json:
+        told.json.parent.mkdir(parents=True, exist_ok=True)
+        told.json.write_text(json.dumps(report, indent=2) + "\n")
+    for name, each in found.items():
+        for which in WHICH:
+            times = each[which]
+            gain = ratio(times["pipelines"], times["headwater"])
+            theirs, ours = spread(times["pipelines"])["median"], spread(times["headwater"])["median"]
+            print(
+                f"{name}, {which} changed: pipelines {theirs:.1f} s, Headwater {ours:.1f} s, "
+                f"{gain['median']:.2f}x ({gain['min']:.2f} to {gain['max']:.2f})"
+            )
+
+
+def measured(name: str, scale: float, rounds: int) -> dict[str, Any]:
+    """Seconds of both commands, round by round, for each way in which tables changed."""
+    views = workload(name)
+    with scratch() as home:
+        shutil.copytree(tpcds.tables(scale), home / "tables", copy_function=os.link)
+        tables = home / "tables"
+        for side in ("pipelines", "headwater"):
+            _prepare(home / side, tables, views, side == "headwater")
+        smallest = min(sources(views), key=lambda table: tpcds.size(tables / table))
+        found: dict[str, Any] = {"changed": smallest}
+        for which in WHICH:
+            times: dict[str, list[float]] = {"pipelines": [], "headwater": []}
+            for each in range(rounds + 1):
+                for table in sources(views) if which == "all tables" else (smallest,):
+                    _change(tables, table, f"{which}-{each}".replace(" ", "-"))
+                for side in ("pipelines", "headwater") if each % 2 else ("headwater", "pipelines"):
+                    seconds = _run(home / side, side)
+                    console.print(f"{name}, {which}: {side} {seconds:.1f} s{'' if each else ' (warming up)'}")
+                    if each:
+                        times[side].append(seconds)
+            found[which] = times
+    return found
+
+
+def _prepare(home: Path, tables: Path, views: Sequence[View], headwater: bool) -> None:
+    """Makes a metastore with the tables, and the views of Headwater, or a pipeline of them."""
+    worker = Worker(home, _settings(home) | (extension() | _store(home) if headwater else {}))
+    worker.run(f"CREATE DATABASE {BASE}")
+    for table in sources(views):
+        worker.run(f"CREATE TABLE {BASE}.{table} USING parquet LOCATION 'file:{tables}/{table}'")
+        types = worker.rows(f"DESCRIBE {BASE}.{table}")
+        row = ", ".join(f"CAST(NULL AS {kind}) AS {column}" for column, kind, _ in types)
+        if headwater:
+            worker.run(f"INSERT OVERWRITE DIRECTORY 'file:{tables}/{table}.nulls' USING parquet SELECT {row}")
+    if headwater:
+        worker.run(*(view.statement(cutoff="off") for view in views))
+    worker.close()
+    if not headwater:
+        (home / "transformations").mkdir()
+        text = ";\n".join(view.statement() for view in views)
+        (home / "transformations" / "views.sql").write_text(f"{text};\n")
+        (home / "spark-pipeline.yml").write_text(SPEC.format(name="benchmark", home=home))
+
+
+def _change(tables: Path, table: str, name: str) -> None:
+    """Adds a file with a row of nulls, which joins nothing."""
+    [nulls] = (tables / f"{table}.nulls").glob("*.parquet")
+    shutil.copyfile(nulls, tables / table / f"added-{name}.parquet")
+
+
+def _run(home: Path, side: str) -> float:
+    conf = _settings(home) | (_store(home) if side == "headwater" else {})
+    told = [each for key, value in conf.items() for each in ("--conf", f"{key}={value}")]
+    if side == "headwater":
+        command = [str(Path(sys.executable).parent / "headwater"), "run", "--once", *told]
+        env = dict(os.environ)
+    else:
+        python = _python()
+        spark = Path(pyspark.__file__).parent
+        command = [str(spark / "bin" / "spark-pipelines"), "run", "--spec", str(home / "spark-pipeline.yml"), *told]
+        env = {**os.environ, "PYSPARK_PYTHON": python, "SPARK_HOME": str(spark)}
+    began = time.perf_counter()
+    ended = subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - began
+    if ended.returncode:
+        raise RuntimeError(f"{' '.join(command[:3])} failed:\n{(ended.stdout + ended.stderr)[-3000:]}")
+    return seconds
+
+
+def _settings(home: Path) -> dict[str, str]:
+    return {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": f"file:{home}/warehouse",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
+    }
+
+
+def _store(home: Path) -> dict[str, str]:
+    return {"spark.headwater.store": f"{home}/store.db"}
+
+
+def _python() -> str:
+    """A Python that has what pipelines need beside Spark, made once."""
+    place = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "headwater-benchmarks" / "pipelines"
+    python = place / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+        needs = f"pyspark[pipelines]=={pyspark.__version__}"
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", needs], check=True)
+    return str(python)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--workloads", type=lambda text: text.split(","), default=list(WORKLOADS))
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
