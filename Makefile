@@ -5,7 +5,7 @@ SCALE ?= 0.1
 BENCHMARKS ?= overhead partitions cutoff engine planner
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-refresh bench-pipelines clean
+.PHONY: demo test test-long lint bench bench-refresh clean
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -35,10 +35,6 @@ bench: .venv/ready
 # Takes hours; what was measured before is not measured again. With ARGS: what they select.
 bench-refresh: .venv/ready
 	$(BIN)/python -m benchmarks.refresh --json benchmarks/results/refresh.json $(ARGS)
-
-# Beside Spark's Declarative Pipelines; an hour.
-bench-pipelines: .venv/ready
-	$(BIN)/python -m benchmarks.pipelines --json benchmarks/results/pipelines.json $(ARGS)
 
 # Made anew when the metadata changes.
 .venv/ready: pyproject.toml
