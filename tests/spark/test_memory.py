@@ -97,6 +97,7 @@ def _last(happened, wanted) -> int:
     return len(happened) - 1 - happened[::-1].index(wanted)
 
 
+@pytest.mark.timeout(900)  # six refreshes on storage of 2 MB/s, and as many starts
 def test_a_kill_at_any_time_leaves_every_view_old_or_new(home, volume):
     given = settings(home, str(volume))
     with home.session(given) as session:
@@ -119,6 +120,7 @@ def test_a_kill_at_any_time_leaves_every_view_old_or_new(home, volume):
         until(lambda: not files(volume), "removal of what was left", 10)
 
 
+@pytest.mark.timeout(900)  # six refreshes on storage of 2 MB/s, and as many starts
 def test_a_killed_engine_leaves_every_view_old_or_new(home, volume, room):
     """Of the engine alone, which another one takes the place of while the session goes on."""
     with home.session(settings(home, room)) as session:
