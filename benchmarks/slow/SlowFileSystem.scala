@@ -43,16 +43,18 @@ class SlowFileSystem extends RawLocalFileSystem {
 private class Link {
   private var free = 0L
 
-  /** Nanoseconds until so many bytes are through, if they set out now; what was overslept just before counts. */
-  def through(nanos: Long): Long = synchronized {
-    val now = System.nanoTime
-    free = math.max(free, now - Link.Overslept) + nanos
-    math.max(0, free - now)
+  /**
+   * When bytes are through that take so long.
+   *
+   * @param late nanoseconds by which who sends them was woken too late: if nobody else sent any meanwhile, they set out then
+   */
+  def through(nanos: Long, late: Long): Long = synchronized {
+    free = math.max(free, System.nanoTime - late) + nanos
+    free
   }
 }
 
 private object Link {
-  private val Overslept = 5000000L
   val (in, out) = (new Link, new Link)
 }
 
@@ -62,8 +64,9 @@ private object Link {
  */
 private class Pace(link: Link, rate: Double) {
   private var owed = 0.0
+  private var late = 0L
 
-  def pay(bytes: Int): Unit = if (rate > 0) {
+  def pay(bytes: Int): Unit = if (rate > 0 && bytes > 0) {
     owed += bytes / rate * 1e9
     while (owed > Pace.Nanos) settle(Pace.Nanos)
   }
@@ -72,8 +75,10 @@ private class Pace(link: Link, rate: Double) {
 
   private def settle(nanos: Long): Unit = {
     owed -= nanos
-    val through = link.through(nanos)
-    Thread.sleep(through / 1000000, (through % 1000000).toInt)
+    val through = link.through(nanos, late)
+    val wait = math.max(0, through - System.nanoTime)
+    Thread.sleep(wait / 1000000, (wait % 1000000).toInt)
+    late = math.max(0, System.nanoTime - through)
   }
 }
 

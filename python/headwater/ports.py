@@ -98,7 +98,7 @@ class Warehouse(Protocol):
 
     def bring(self, launch: Launch, written: Written) -> Written:
         """Copies what ``compute`` kept close at hand to where it will be published from. Called once for each run
-        that is prepared, kept or not.
+        that is prepared, kept or not; what lies there already is returned as it is.
 
         Raises:
             RefreshFailed: the work failed.

@@ -165,14 +165,14 @@ class Runner:
     def _bring(self, launch: Launch, written: Written, epoch: int, seconds: float) -> Published:
         self._confirm(launch, epoch)
         began = self._runtime.clock.now()
-        written = self._runtime.warehouse.bring(launch, written)
-        copying = self._runtime.clock.now() - began
+        brought = self._runtime.warehouse.bring(launch, written)
+        copying = 0 if brought is written else self._runtime.clock.now() - began
         seconds += copying / 1000
         with self._runtime.lock:
             while self._runtime.leads_as(epoch) and _awaited(self._runtime.state, launch.run):
                 self._runtime.changed.wait(PATIENCE)
                 self._step(launch.run)
-        return evolve(self._publish(launch, written, epoch, seconds), copying=1000 * copying, held=written.held)
+        return evolve(self._publish(launch, brought, epoch, seconds), copying=1000 * copying, held=brought.held)
 
     def _publish(self, launch: Launch, written: Written, epoch: int, seconds: float) -> Published:
         run, began = launch.run, self._runtime.clock.now()

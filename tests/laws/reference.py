@@ -223,7 +223,7 @@ class World:
 
     def bring(self, launch: Launch, written: Written) -> Written:
         self.pause("bring", launch)
-        return written
+        return evolve(written) if launch.run.kept else written
 
     def release(self, version: int) -> None:
         self.at_hand.pop(version, None)

@@ -88,7 +88,11 @@ def test_readers_run_on_what_is_kept_and_all_is_published_in_order(home, volume,
         assert kept(home) == ["default.wide"]
         happened = [(type(event), getattr(event, "view", "")) for event in home.events()]
         ready, done = happened.index((Prepared, "default.wide")), _last(happened, (Published, "default.wide"))
-        assert {view for kind, view in happened[ready:done] if kind is Started} >= {"default.by_k", "default.by_m"}
+        meanwhile = happened[ready:done]
+        started = {view for kind, view in meanwhile if kind is Started}
+        assert started - {"default.foot"} == {"default.by_k", "default.by_m"}
+        if "default.foot" in started:
+            assert meanwhile.index((Prepared, "default.by_k")) < meanwhile.index((Started, "default.foot"))
         assert done < _last(happened, (Published, "default.by_k")) < _last(happened, (Published, "default.foot"))
         until(lambda: not files(volume), "removal of what was kept", 10)
 
@@ -97,14 +101,14 @@ def _last(happened, wanted) -> int:
     return len(happened) - 1 - happened[::-1].index(wanted)
 
 
-@pytest.mark.timeout(900)  # six refreshes on storage of 2 MB/s, and as many starts
-def test_a_kill_at_any_time_leaves_every_view_old_or_new(home, volume):
+@pytest.mark.parametrize("delays", [(0.5, 1.5, 2.5), (3.5, 4.5, 6.0)])
+def test_a_kill_at_any_time_leaves_every_view_old_or_new(home, volume, delays):
     given = settings(home, str(volume))
     with home.session(given) as session:
-        session.run(FACTS.format(rows=300_000))
+        session.run(FACTS.format(rows=100_000))
         for view in VIEWS:
             session.run(view)
-    for delay in (0.5, 1.5, 2.5, 3.5, 4.5, 6.0):
+    for delay in delays:
         session = home.session(given).__enter__()
         session.run("REFRESH MATERIALIZED VIEWS")
         assert session.one(RIGHT) == "true"
@@ -120,11 +124,10 @@ def test_a_kill_at_any_time_leaves_every_view_old_or_new(home, volume):
         until(lambda: not files(volume), "removal of what was left", 10)
 
 
-@pytest.mark.timeout(900)  # six refreshes on storage of 2 MB/s, and as many starts
 def test_a_killed_engine_leaves_every_view_old_or_new(home, volume, room):
     """Of the engine alone, which another one takes the place of while the session goes on."""
     with home.session(settings(home, room)) as session:
-        session.run(FACTS.format(rows=300_000))
+        session.run(FACTS.format(rows=100_000))
         for view in VIEWS:
             session.run(view)
         for delay in (0.5, 1.5, 2.5, 3.5, 4.5, 6.0):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
 from py4j.protocol import Py4JNetworkError
+from pyspark.errors import PySparkException
 
 from headwater.spark import keeping
 from headwater.spark.blocks import LEVEL, Blocks, opened
@@ -30,7 +32,7 @@ class Shim:
         self.known[version] = level
 
     def release_held(self, version: int) -> None:
-        del self.known[version]
+        self.known.pop(version, None)
 
     def release_all_held(self) -> None:
         self.known.clear()
@@ -45,7 +47,6 @@ def test_never_more_than_spark_has(caplog):
     assert opened(Shim(), Memory(5000)).limit == 1000
     assert "that is what is kept there at most" in caplog.text
     assert opened(Shim(), Memory(share=0.2)).limit == 200
-    assert opened(Shim(), Memory()) is None
 
 
 def test_rows_are_held_until_they_are_removed():
@@ -73,15 +74,34 @@ def test_what_needs_more_than_there_is_leaves():
     assert blocks.free == 900
 
 
+def test_it_is_said_how_much_did_not_fit_though_spark_released_it():
+    """A run that is stopped takes with it what it has made so far."""
+    shim = Shim(there=8 << 20, each=9 << 20)
+    blocks, stopped = Blocks(shim, 8 << 20), Event()
+
+    def run() -> None:
+        blocks.hold("frame", 1)
+        assert stopped.wait(10)
+        shim.known.clear()
+        raise PySparkException("Job 1 cancelled")
+
+    assert blocks.reserve(1, 100)
+    with pytest.raises(OutOfRoom, match="its 9 MB and more do not fit"), blocks.watched(1, stopped.set):
+        run()
+
+
 def test_an_engine_that_leaves_after_its_driver_has_nothing_to_release():
-    def gone(version: int) -> None:
+    def gone(*_: int) -> None:
         raise Py4JNetworkError("Answer is empty")
 
     shim = Shim()
     blocks = Blocks(shim, 1000)
+    assert blocks.reserve(1, 100)
     blocks.hold("frame", 1)
-    shim.release_held = gone
+    shim.release_held = shim.release_all_held = gone
+    blocks.remove(1)
     blocks.close()
+    assert blocks.free == 900
 
 
 def session(master: str) -> SimpleNamespace:
@@ -89,20 +109,23 @@ def session(master: str) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize(
-    ("master", "settings", "kind"),
+    ("master", "settings", "kind", "why"),
     [
-        ("local[2]", {}, "NoneType"),
-        ("local[2]", {"memory": "500"}, "Volume"),
-        ("local[2]", {"memory": "500", "memory.path": "spark"}, "Blocks"),
-        ("local[2]", {"memory": "500", "memory.path": "/no/such/place"}, "Blocks"),
-        ("yarn", {"memory": "500"}, "Blocks"),
-        ("yarn", {"memory": "500", "role": "report"}, "NoneType"),
+        ("local[2]", {}, "NoneType", ""),
+        ("local[2]", {"memory": "0"}, "NoneType", ""),
+        ("local[2]", {"memory": "500"}, "Volume", ""),
+        ("local[2]", {"memory": "500", "memory.path": "spark"}, "Blocks", ""),
+        ("local[2]", {"memory": "500", "memory.path": "/no/such/place"}, "Blocks", "no directory /no/such/place"),
+        ("yarn", {"memory": "500"}, "Blocks", "the executors run on other machines"),
+        ("yarn", {"memory": "500", "role": "report"}, "NoneType", ""),
     ],
 )
-def test_spark_keeps_outputs_where_there_is_no_fast_volume(monkeypatch, tmp_path, master, settings, kind):
+def test_spark_keeps_outputs_where_there_is_no_fast_volume(monkeypatch, tmp_path, caplog, master, settings, kind, why):
+    """That is said once, where a volume was wanted."""
     monkeypatch.setattr("headwater.spark.volume.IN_MEMORY", tmp_path)
     told = Settings.of({f"spark.headwater.{key}": value for key, value in settings.items()})
     found = keeping.room(session(master), Shim(), told)
     assert type(found).__name__ == kind
+    assert caplog.text.count("kept in Spark's own memory") == bool(why) and why in caplog.text
     if found is not None:
         found.close()

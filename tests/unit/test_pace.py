@@ -50,6 +50,10 @@ def test_a_warehouse_that_changed_is_noticed():
     assert saving(state, "v", NEAR, FORESEEN) == pytest.approx(0.001 + 0.199 * (1 - FORGETTING) ** 20)
 
 
+def test_no_time_is_a_measurement_like_any_other():
+    assert saving(known((far(0),), (far(200),)), "v", NEAR, FORESEEN) == pytest.approx(FORGETTING * 0.2)
+
+
 def test_a_first_run_takes_longer_than_others_and_is_left_out():
     state = ViewState(view("w", "a", "v"))
     learn(state, Published(0, 1, "w", (), (), 9.0, 1000, (far(900),), 5))

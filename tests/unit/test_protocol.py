@@ -491,6 +491,12 @@ def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expe
         assert [(each.size, each.micros)] == [(read["bytes"], read["micros"]) for read in spent["reads"]]
 
 
+def test_what_a_view_reads_of_its_own_past_is_not_what_it_writes():
+    spent = {"reads": [{"table": "shop.revenue", "bytes": 100, "micros": 900}], "writing": 7}
+    found = moved(spent, launch(False).run, Written((), (), Files({}, {}), 1815), {})
+    assert [(each.table, each.micros) for each in found] == [("shop.revenue", 7)]
+
+
 def publish(answer):
     request = golden("publish_request_partitions")
     shaped = {**request, "shape": catalog.shape(launch(True).definition)}

@@ -53,6 +53,16 @@ def test_readers_run_while_what_they_read_is_brought_to_the_warehouse(bench, eng
     assert bench.world.at_hand == {}
 
 
+def test_only_what_was_kept_has_a_copy_that_took_time(bench, engine):
+    """What is made of it is prepared, too, but lies in the warehouse already."""
+    bench.world.pause = lambda step, launch: setattr(bench.clock, "at", bench.clock.at + 7) if step == "bring" else None
+    bench.write(engine, A1, 5)
+    bench.drain(engine)
+    copying = {event.view: event.copying for event in bench.of(Published)[3:]}
+    assert copying.keys() == {"v", "w", "x"} and copying["v"] >= 7000
+    assert copying["w"] == copying["x"] == 0
+
+
 def test_what_was_read_and_not_published_takes_its_readers_along(bench, engine):
     going = Event()
 

@@ -16,7 +16,7 @@ from headwater.model.error import StatementError
 from headwater.spark import volume as volumes
 from headwater.spark.room import HEADROOM, OutOfRoom
 from headwater.spark.settings import Memory, Settings
-from headwater.spark.volume import Volume, opened
+from headwater.spark.volume import NoVolume, Volume, opened
 
 LIMIT = 1_000_000
 
@@ -70,8 +70,8 @@ def test_a_run_that_grew_has_more_set_aside_while_there_is_some(tmp_path):
 def test_a_directory_that_somebody_else_could_write_to_is_not_used(tmp_path, caplog):
     (tmp_path / f"headwater-{os.getuid()}").mkdir(mode=0o777)
     (tmp_path / f"headwater-{os.getuid()}").chmod(0o777)
-    found, said = asked(tmp_path, caplog)
-    assert found is None and "somebody else could write there" in said
+    with pytest.raises(NoVolume, match="somebody else could write there"):
+        asked(tmp_path, caplog)
 
 
 def test_what_was_found_to_be_too_large_at_the_end_does_not_stay(tmp_path):
@@ -123,19 +123,15 @@ def asked(tmp_path, caplog, memory=SOME, named="here", local=True, shared=True):
     return found, caplog.text
 
 
-def test_none_is_asked_for(tmp_path, caplog):
-    assert asked(tmp_path, caplog, Memory()) == (None, "")
-
-
 def test_more_than_there_is_is_what_there_is(tmp_path, caplog):
     found, said = asked(tmp_path, caplog, Memory(1 << 60))
-    assert found is not None and found.limit <= shutil.disk_usage(tmp_path).total
+    assert found.limit <= shutil.disk_usage(tmp_path).total
     assert "free, so that is what is kept there at most" in said
 
 
 def test_a_share_is_of_the_volume(tmp_path, caplog):
     found, _ = asked(tmp_path, caplog, Memory(share=0.01))
-    assert found is not None and found.limit == round(0.01 * shutil.disk_usage(tmp_path).total)
+    assert found.limit == round(0.01 * shutil.disk_usage(tmp_path).total)
 
 
 @pytest.mark.parametrize(
@@ -146,16 +142,15 @@ def test_a_share_is_of_the_volume(tmp_path, caplog):
         ({"local": False, "shared": False}, "the executors do not see what is written to"),
     ],
 )
-def test_why_there_can_be_none_is_said_once(tmp_path, caplog, case, sentence):
-    found, said = asked(tmp_path, caplog, **case)
-    assert found is None
-    assert said.count("outputs cannot be kept in a fast volume") == 1 and sentence in said
+def test_why_there_can_be_none_is_said(tmp_path, caplog, case, sentence):
+    with pytest.raises(NoVolume, match=sentence):
+        asked(tmp_path, caplog, **case)
 
 
 def test_a_volume_that_cannot_be_written_to_is_none(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(volumes.os, "access", lambda path, mode: False)  # root may write everywhere
-    found, said = asked(tmp_path, caplog)
-    assert found is None and "cannot be written to" in said
+    with pytest.raises(NoVolume, match="cannot be written to"):
+        asked(tmp_path, caplog)
 
 
 @pytest.mark.parametrize(

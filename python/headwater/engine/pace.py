@@ -23,9 +23,9 @@ def learn(view: ViewState, event: Published) -> None:
             key = each.table, each.place
             view.pace[key] = _mean(view.pace.get(key), each.micros / each.size)
     if event.copying and event.size:
-        view.copying = _mean(view.copying, event.copying / event.size)
+        view.copying = _mean(view.copying or None, event.copying / event.size)
     saved = sum(_saved(view, each) for each in event.moved if each.place is not Place.WAREHOUSE)
-    view.unaided = _mean(view.unaided, 1e6 * event.seconds - event.copying + saved)
+    view.unaided = _mean(view.unaided or None, 1e6 * event.seconds - event.copying + saved)
 
 
 def saving(view: ViewState, table: str, place: Place, foreseen: float) -> float:
@@ -46,4 +46,4 @@ def _saved(view: ViewState, moved: Moved) -> float:
 
 
 def _mean(before: float | None, newest: float) -> float:
-    return before + FORGETTING * (newest - before) if before else newest
+    return newest if before is None else before + FORGETTING * (newest - before)

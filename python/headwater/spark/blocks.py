@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
@@ -34,35 +35,38 @@ class Blocks(Room):
     def __init__(self, shim: Shim, limit: int) -> None:
         super().__init__(limit)
         self._shim = shim
-        self._held: set[Version] = set()
 
     def hold(self, frame: DataFrame, version: Version) -> None:
         """Computes rows and holds them."""
-        self._held.add(version)
         self._shim.hold(frame, version, LEVEL)
 
     def size(self, version: Version) -> int:
         return self._shim.held_size(version)
 
     def remove(self, version: Version) -> None:
-        if version in self._held:
+        with _unless_gone():
             self._shim.release_held(version)
-            self._held.discard(version)
         super().remove(version)
 
     def close(self) -> None:
-        with contextlib.suppress(Py4JError, ConnectionError):  # where Spark is gone, it holds nothing either
-            for version in sorted(self._held):
-                self.remove(version)
+        with _unless_gone():
+            self._shim.release_all_held()
+        super().close()
 
 
-def opened(shim: Shim, memory: Memory) -> Blocks | None:
-    """Room in Spark's memory, if there is to be any; never more than Spark has. What an engine left that is gone is
-    released."""
+@contextlib.contextmanager
+def _unless_gone() -> Iterator[None]:
+    """Where Spark is gone, it holds nothing either."""
+    try:
+        yield
+    except (Py4JError, ConnectionError) as error:
+        log.info("Spark cannot be told to release what it holds: %s", error)
+
+
+def opened(shim: Shim, memory: Memory) -> Blocks:
+    """Room in Spark's memory; never more than Spark has. What an engine left that is gone is released."""
     there = shim.held_room()
     limit = memory.of(there)
-    if not limit:
-        return None
     if limit > there:
         log.warning("Spark has %d MB to hold outputs in, so that is what is kept there at most", there >> 20)
     shim.release_all_held()
@@ -75,7 +79,7 @@ def measured(session: SparkSession, blocks: Blocks, shim: Shim, directory: str) 
     Batches are made by the tasks that make the rows, and the warehouse's files by tasks beside those of other runs.
     """
     rows = session.range(0, PROBED, 1, session.sparkContext.defaultParallelism).selectExpr("id", "uuid() AS note")
-    noted = [_timed(rows, blocks, shim, session, f"{directory}/.headwater-probe") for _ in range(2)]
+    noted = [_timed(rows, blocks, shim, session, f"{directory}/.headwater-{uuid.uuid4().hex}/data") for _ in range(2)]
     made, written, held, far, near = (min(times) for times in zip(*(each for each, _ in noted), strict=True))
     size = max(1, noted[0][1])
     return Costs(
@@ -99,7 +103,8 @@ def _timed(
         return (made, written, held, far, near), sum(each["bytes"] for each in shim.written(place, 0))
     finally:
         blocks.remove(0)
-        shim.delete(place.rpartition("/")[0], [place])
+        probe = place.removesuffix("/data")
+        shim.delete(probe.rpartition("/")[0], [probe])
 
 
 def _consume(frame: DataFrame) -> None:

@@ -40,8 +40,9 @@ def moved(
     spent: Mapping[str, Any], run: Run, written: Written, places: Mapping[str, Place | None]
 ) -> tuple[Moved, ...]:
     """What moving bytes took a run, of those tables that lay in one place; ``places`` says where, if it was not the
-    warehouse."""
-    read = ((each, places.get(each["table"], Place.WAREHOUSE)) for each in spent["reads"])
+    warehouse. What a view reads of its own past is left out: it goes by the name of what it writes."""
+    others = (each for each in spent["reads"] if each["table"] != run.view)
+    read = ((each, places.get(each["table"], Place.WAREHOUSE)) for each in others)
     reads = (Moved(each["table"], place, each["bytes"], each["micros"]) for each, place in read if place is not None)
     return *reads, Moved(run.view, written.handle.place, written.size, spent["writing"])
 

@@ -21,7 +21,7 @@ from headwater.spark.blocks import Blocks
 from headwater.spark.define import first_line
 from headwater.spark.settings import Settings
 from headwater.spark.shim import Shim
-from headwater.spark.volume import Volume
+from headwater.spark.volume import NoVolume, Volume
 
 log = logging.getLogger("headwater")
 
@@ -36,9 +36,10 @@ def room(session: SparkSession, shim: Shim, settings: Settings) -> Volume | Bloc
         return None
     if (settings.memory_path or "").lower() != SPARK:
         local = _is_local(session)
-        found = volume.opened(settings.memory, settings.memory_path, local, lambda root: _is_shared(session, root))
-        if found is not None:
-            return found
+        try:
+            return volume.opened(settings.memory, settings.memory_path, local, lambda root: _is_shared(session, root))
+        except NoVolume as error:
+            log.warning("outputs are kept in Spark's own memory, for they cannot be in a fast volume: %s", error)
     return blocks.opened(shim, settings.memory)
 
 

@@ -40,9 +40,10 @@ class Room(ABC):
     def size(self, version: Version) -> int:
         """Bytes that a run's output takes now."""
 
-    @abstractmethod
     def close(self) -> None:
         """Removes everything."""
+        with self._lock:
+            self._reserved.clear()
 
     def remove(self, version: Version) -> None:
         """Removes a run's output."""
@@ -72,13 +73,14 @@ class Room(ABC):
         Raises:
             OutOfRoom: it was stopped.
         """
-        ended, full = threading.Event(), threading.Event()
+        ended, most = threading.Event(), 0
 
         def look() -> None:
+            nonlocal most
             while not ended.wait(LOOK):
                 written = self.size(version)
                 if written > self._reserved.get(version, 0) and not self.reserve(version, written):
-                    full.set()
+                    most = max(most, written)
                     stop()
 
         watching = threading.Thread(target=look, daemon=True, name="headwater-room")
@@ -86,8 +88,8 @@ class Room(ABC):
         try:
             yield
         except Exception as error:
-            if full.is_set():
-                raise OutOfRoom(f"its {self.size(version) >> 20} MB and more do not fit") from error
+            if most:  # what is there now is less: a run that is stopped may take along what it has made
+                raise OutOfRoom(f"its {most >> 20} MB and more do not fit") from error
             raise
         finally:
             ended.set()

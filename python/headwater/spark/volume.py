@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from headwater.model.error import HeadwaterError
 from headwater.model.state import Version
 from headwater.spark.room import Room
 from headwater.spark.settings import Memory
@@ -28,21 +29,25 @@ IN_MEMORY = Path("/dev/shm")
 """Where Linux has a file system in memory."""
 
 
-def opened(memory: Memory, named: str | None, local: bool, is_shared: Callable[[Path], bool]) -> Volume | None:
-    """The volume of an application, if it is to have one and can; if it cannot, that is said once.
+class NoVolume(HeadwaterError):
+    """Outputs cannot be kept in a fast volume."""
+
+
+def opened(memory: Memory, named: str | None, local: bool, is_shared: Callable[[Path], bool]) -> Volume:
+    """The volume of an application.
 
     Args:
         named: where it is to be; ``None``: in this machine's memory, if driver and executors run there.
         local: whether they do.
         is_shared: whether the executors see what the driver writes in a directory.
+
+    Raises:
+        NoVolume: it can have none.
     """
-    if not memory.of(1 << 40):
-        return None
     root = Path(named.removeprefix("file:")) if named else IN_MEMORY
     problem = _problem(root, bool(named), local, is_shared)
     if problem:
-        log.warning("outputs cannot be kept in a fast volume: %s", problem)
-        return None
+        raise NoVolume(problem)
     usage = shutil.disk_usage(root)
     limit = memory.of(usage.total)
     if limit > usage.free:
@@ -50,8 +55,9 @@ def opened(memory: Memory, named: str | None, local: bool, is_shared: Callable[[
     try:
         return Volume(root, min(limit, usage.free))
     except OSError as error:
-        log.warning("outputs cannot be kept in a fast volume: %s: %s", error.filename, error.strerror)
-        return None
+        raise NoVolume(
+            f"{error.filename}: {error.strerror}; set spark.headwater.memory.path to another directory"
+        ) from error
 
 
 def _problem(root: Path, named: bool, local: bool, is_shared: Callable[[Path], bool]) -> str:
@@ -102,6 +108,7 @@ class Volume(Room):
         if self._held is not None:
             os.close(self._held)
             self._held = None
+        super().close()
 
     def _folder(self, version: Version) -> Path:
         return self._directory / f"v{version}"

@@ -26,7 +26,7 @@ from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
 from headwater.spark.blocks import Blocks
-from headwater.spark.counted import counts, moved, slice_of
+from headwater.spark.counted import Counted, counts, moved, slice_of
 from headwater.spark.failures import is_unwritable, translating, words
 from headwater.spark.overlay import PROPERTY, Output, Overlays
 from headwater.spark.room import OutOfRoom
@@ -108,13 +108,8 @@ class SparkWarehouse:
                 case Place.VOLUME:
                     brought = self._copied(launch, written)
                 case Place.BLOCKS:
-                    brought = self._unloaded(launch)
-        # Sums are of the rows as they were made: a row that was held may have other bytes and mean the same.
-        known = {each.slice: each for each in written.made}
-        if {each.slice: each.rows for each in brought.made} != {each.slice: each.rows for each in written.made}:
-            raise RefreshFailed(f"what was kept of {launch.run.view} is not all there any more")
-        made = tuple(evolve(known[each.slice], fingerprint=each.fingerprint) for each in brought.made)
-        return evolve(brought, made=made, moved=written.moved, held=written.held)
+                    brought = self._unloaded(launch, written)
+        return evolve(brought, moved=written.moved, held=written.held)
 
     def release(self, version: Version) -> None:
         self._overlays.remove(version)
@@ -233,16 +228,20 @@ class SparkWarehouse:
         self._shim.copy(group(launch.run.view, launch.run.version), written.handle.kept, place, self._bandwidth)
         brought = self._written(launch, place, {each.slice: each for each in written.made})
         if brought.size != written.size:
-            raise RefreshFailed(
-                f"what was kept of {launch.run.view} in {written.handle.kept} is not all there any more"
-            )
+            raise RefreshFailed(f"what {written.handle.kept} kept of {launch.run.view} is not all there any more")
         return brought
 
-    def _unloaded(self, launch: Launch) -> Written:
-        """What Spark's memory holds, written to the warehouse."""
+    def _unloaded(self, launch: Launch, written: Written) -> Written:
+        """What Spark's memory holds, written to the warehouse. Sums are of the rows as they were made: one that was
+        held may have other bytes and mean the same."""
         run, session = launch.run, self._sessions.of(launch.definition)
         self._take_up(session.sparkContext, run, "bring")
-        return self._write(launch, self._shim.held(session, run.version), _place(launch))
+        place, known = _place(launch), {each.slice: each for each in written.made}
+        counted = self._saved(launch, self._shim.held(session, run.version), place, hashed=False)
+        found = counts(counted.sums(), launch.definition.partitioned_by)
+        if {each: made.rows for each, made in found.items()} != {each: made.rows for each, made in known.items()}:
+            raise RefreshFailed(f"what Spark's memory held of {run.view} is not all there any more")
+        return self._written(launch, place, known)
 
     def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:
         """Lets jobs of this thread be known as a run's."""
@@ -250,14 +249,19 @@ class SparkWarehouse:
         context.setLocalProperty("spark.scheduler.pool", self._track.pool)
 
     def _write(self, launch: Launch, frame: DataFrame, place: str) -> Written:
+        counted = self._saved(launch, frame, place, cuts_off(launch.definition))
+        written = self._written(launch, place, counts(counted.sums(), launch.definition.partitioned_by))
+        return evolve(written, moved=moved(counted.spent(), launch.run, written, self._overlays.lying(launch.run)))
+
+    def _saved(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
+        """A view's rows, as files below a place."""
         definition, columns = launch.definition, launch.definition.partitioned_by
         if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
-        counted = self._shim.counted(frame, columns, cuts_off(definition))
+        counted = self._shim.counted(frame, columns, hashed)
         writer = counted.frame.write.format(definition.format).mode("overwrite")
         (writer.partitionBy(*columns) if columns else writer).save(place)
-        written = self._written(launch, place, counts(counted.sums(), columns))
-        return evolve(written, moved=moved(counted.spent(), launch.run, written, self._overlays.lying(launch.run)))
+        return counted
 
     def _written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         """What lies at a place, of which rows and sums are known."""

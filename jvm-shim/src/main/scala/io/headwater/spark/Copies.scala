@@ -9,7 +9,10 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.Access
 
-/** Files that are brought from one place to another, as bytes, no faster than was said. Each copy has a name, by which it can be watched and stopped. */
+/**
+ * Files that are brought from one place to another, as bytes, no faster than was said. Each copy has a name, by which it
+ * can be watched and stopped.
+ */
 object Copies {
   private val Chunk = 1 << 18
   private val underWay = new ConcurrentHashMap[String, Copy]

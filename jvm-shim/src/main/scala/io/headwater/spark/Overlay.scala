@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, ExprId, Name
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Union}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.headwater.{Access, Held}
+import org.apache.spark.sql.headwater.Access
 import org.json4s._
 import org.json4s.jackson.JsonMethods.parse
 
@@ -51,7 +51,7 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
   private def held(
       relation: LogicalRelation, files: HadoopFsRelation, view: CatalogTable, overlay: JObject): LogicalPlan = {
     val version = integer(overlay \ "held").num
-    val rows = Held.plan(version).getOrElse(throw new java.io.FileNotFoundException(
+    val rows = Blocks.plan(version).getOrElse(throw new java.io.FileNotFoundException(
       s"FILE_NOT_EXIST: what was made of ${view.qualifiedName} is not held any more"))
     def as(column: Attribute, id: ExprId): NamedExpression =
       Alias(rows.output.find(_.name.equalsIgnoreCase(column.name)).get, column.name)(id)

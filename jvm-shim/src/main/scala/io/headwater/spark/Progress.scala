@@ -7,14 +7,14 @@ import org.json4s.jackson.JsonMethods.{compact, render}
 
 /** How far the refreshes of an application have come. */
 object Progress {
-  private val Prefix = "headwater "
+  /** A job group of a refresh. Programs may have groups of their own that begin alike. */
+  private val Refresh = """headwater (.+) (\d{1,18})""".r
 
   /** @return a JSON list of {"view", "version", "tasks", "done", "rows_read", "bytes_read", "rows", "bytes", "copied", "size"} */
   def of(session: SparkSession): String = {
-    val groups = Groups.running(session.sparkContext, Prefix).map(each => each.name -> each).toMap
+    val groups = Groups.running(session.sparkContext, Refresh.matches(_)).map(each => each.name -> each).toMap
     val copies = Copies.all
-    compact(render(JArray((groups.keySet ++ copies.keySet).toList.sorted.map { name =>
-      val Array(view, version) = name.stripPrefix(Prefix).reverse.split(" ", 2).map(_.reverse).reverse
+    compact(render(JArray((groups.keySet ++ copies.keySet).toList.sorted.collect { case name @ Refresh(view, version) =>
       val group = groups.getOrElse(name, Group(name, 0, 0, 0, 0, 0, 0))
       val copy = copies.get(name)
       JObject(

@@ -51,6 +51,10 @@ class CopiesSuite extends AnyFunSuite {
   test("progress of a refresh is that of its group's jobs") {
     val session = LocalSpark.emptyShop()
     session.sparkContext.setJobGroup(name, "refresh", interruptOnCancel = true)
+    val foreign = Future {
+      session.sparkContext.setJobGroup("headwater of mine", "a program's own", interruptOnCancel = true)
+      session.sparkContext.range(0, 1, 1, 1).map { each => Thread.sleep(60000); each }.count()
+    }
     val slow = Future {
       session.sparkContext.setJobGroup(name, "refresh", interruptOnCancel = true)
       session.sparkContext.range(0, 4, 1, 4).map { each => Thread.sleep(if (each == 0) 0 else 60000); each }.count()
@@ -60,8 +64,8 @@ class CopiesSuite extends AnyFunSuite {
     while (found.forall(each => (each \ "done") == JInt(0)) && System.nanoTime < until) Thread.sleep(50)
     val List(progress) = found
     assert(progress \ "tasks" == JInt(4) && progress \ "done" == JInt(1) && progress \ "size" == JInt(0))
-    session.sparkContext.cancelJobGroup(name)
+    Seq(name, "headwater of mine").foreach(session.sparkContext.cancelJobGroup(_))
     session.sparkContext.clearJobGroup()
-    Await.ready(slow, 20.seconds)
+    Seq(slow, foreign).foreach(Await.ready(_, 20.seconds))
   }
 }

@@ -8,9 +8,9 @@ case class Group(name: String, tasks: Int, done: Int, rowsRead: Long, bytesRead:
 
 object Groups {
 
-  /** The groups of a name that begins so of which a job runs, with all jobs of theirs that Spark remembers. */
-  def running(context: SparkContext, prefix: String): Seq[Group] = {
-    val jobs = context.statusStore.jobsList(null).filter(_.jobGroup.exists(_.startsWith(prefix)))
+  /** The groups that are `wanted` by their names and of which a job runs, with all jobs of theirs that Spark remembers. */
+  def running(context: SparkContext, wanted: String => Boolean): Seq[Group] = {
+    val jobs = context.statusStore.jobsList(null).filter(_.jobGroup.exists(wanted))
     jobs.groupBy(_.jobGroup.get).toSeq.sortBy(_._1).collect {
       case (name, all) if all.exists(_.status == JobExecutionStatus.RUNNING) => group(context, name, all)
     }

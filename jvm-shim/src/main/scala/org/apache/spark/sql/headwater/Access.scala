@@ -2,9 +2,9 @@ package org.apache.spark.sql.headwater
 
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.SparkListenerEvent
-import org.apache.spark.sql.AnalysisException
+import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
@@ -30,8 +30,11 @@ object Access {
   def classic(session: org.apache.spark.sql.SparkSession): SparkSession =
     session.asInstanceOf[SparkSession]
 
+  /** The rows of a plan. */
+  def frame(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): DataFrame =
+    Dataset.ofRows(classic(session), plan)
+
   /** Rewrites a plan that may hold nodes which are already analysed (a cached relation is). */
   def rewrite(plan: LogicalPlan)(rule: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer(plan.transform(rule))
-
 }

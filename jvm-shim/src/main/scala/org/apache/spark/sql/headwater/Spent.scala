@@ -12,11 +12,12 @@ object Spent {
   /**
    * What was read of tables that lie in files. One that is read twice is there once, with the sum of both times and
    * the bytes of the larger one. Formats that Spark does not read in batches are missing, for it does not say how long
-   * that took.
+   * that took; so is a scan that did not run.
    */
   def reads(tally: Tally): Seq[ReadOf] = {
     val scans = tally.ran.toSeq.flatMap(below).collect {
-      case scan: FileSourceScanExec if scan.tableIdentifier.nonEmpty && scan.metrics.contains("scanTime") => scan
+      case scan: FileSourceScanExec if scan.tableIdentifier.nonEmpty && scan.metrics.get("scanTime").exists(_.value > 0) =>
+        scan
     }
     scans.distinctBy(System.identityHashCode).groupBy(_.tableIdentifier.get.unquotedString).toSeq.map { case (table, all) =>
       val micros = all.map(scan => scan.metrics("scanTime").value * 1000 / atOnce(scan, scan.inputRDD.getNumPartitions))

@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.types.StringType
@@ -58,7 +57,7 @@ object Tallied {
     val plan = frame.queryExecution.analyzed
     val by = columns.map(name => plan.output.find(_.name == name).getOrElse(
       throw new IllegalArgumentException(s"no column $name")))
-    (Dataset.ofRows(session, Tallied(tally, by, hashed, session.sessionState.conf.sessionLocalTimeZone, plan)), tally)
+    (Access.frame(session, Tallied(tally, by, hashed, session.sessionState.conf.sessionLocalTimeZone, plan)), tally)
   }
 }
 
