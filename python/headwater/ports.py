@@ -9,7 +9,7 @@ from attrs import frozen
 
 from headwater.engine.status import Summary
 from headwater.model.action import Launch
-from headwater.model.event import Event, Made, Moved
+from headwater.model.event import Event, Made, Moved, Scanned
 from headwater.model.partition import Slice, Value
 from headwater.model.state import Version
 from headwater.model.view import Definition
@@ -57,6 +57,7 @@ class Written:
         size: bytes; 0 where nobody knows.
         moved: what reading and writing took, as far as it was measured.
         held: bytes that it takes in blocks of Spark's memory; 0 if it lies in none.
+        scanned: the scans that were made for this run and others.
     """
 
     made: tuple[Made, ...]
@@ -65,6 +66,7 @@ class Written:
     size: int = 0
     moved: tuple[Moved, ...] = ()
     held: int = 0
+    scanned: tuple[Scanned, ...] = ()
 
 
 @frozen
@@ -84,12 +86,12 @@ class Replaced:
 class Warehouse(Protocol):
     """Where the tables are. Methods are called from worker threads, several at once.
 
-    ``bring`` and ``release`` are called only if an engine keeps outputs close at hand (``Runtime.arrange``).
+    ``bring`` and ``release`` are called only if an engine keeps something close at hand (``Runtime.arrange``).
     """
 
     def compute(self, launch: Launch) -> Written:
         """Computes a run's slices into a place that no reader sees; close at hand, if the run is ``kept``. What it
-        reads of the runs that it is ``on`` is what those computed.
+        reads of the runs that it is ``on`` is what those computed. The first of those that share a scan makes it.
 
         Raises:
             RefreshFailed: the work failed.
@@ -105,7 +107,8 @@ class Warehouse(Protocol):
         """
 
     def release(self, version: Version) -> None:
-        """Forgets what was computed by a run that is over, and that no other run reads or will read."""
+        """Forgets what was computed by a run that is over, and that no other run reads or will read, and the scans
+        that it shared with others that are forgotten, too."""
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         """Makes readers see what was written, whole or not at all.

@@ -139,7 +139,7 @@ class Runner:
 
     def _compute(self, launch: Launch, epoch: int) -> Published | None:
         run, began = launch.run, self._runtime.clock.now()
-        if run.kept or run.on:
+        if run.kept or run.on or run.shared:
             with self._runtime.lock:
                 self._readable.add(run.version)
         written = self._runtime.warehouse.compute(launch)
@@ -187,7 +187,17 @@ class Runner:
             log.warning("the superseded files of %s are removed later, as orphans: %s", run.view, error)
         made = tuple(evolve(each, unchanged=each.slice in replaced.unchanged) for each in written.made)
         seconds += (now - began) / 1000
-        return Published(now, run.version, run.view, made, written.removed, seconds, written.size, written.moved)
+        return Published(
+            now,
+            run.version,
+            run.view,
+            made,
+            written.removed,
+            seconds,
+            written.size,
+            written.moved,
+            scanned=written.scanned,
+        )
 
     def _record(self, run: Run, event: Prepared | Published | Failed) -> None:
         """Journals what became of a run. Its readers are told of the partitions that it made as they see them, by

@@ -12,7 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from headwater.engine.choose import Ready, ready, skipped, started, unneeded, unspread_images, wake_at
+from attrs import evolve
+
+from headwater.engine.choose import Choice, Ready, ready, skipped, started, unneeded, unspread_images, wake_at
 from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
 from headwater.images import Wanted, evaluated
@@ -29,7 +31,7 @@ from headwater.summaries import Summaries
 
 log = logging.getLogger("headwater")
 
-Arrange = Callable[[State, Sequence[Ready]], Iterable["tuple[Ready, bool]"]]
+Arrange = Callable[[State, Sequence[Ready]], Iterable[Choice]]
 
 Change = tuple[str, Iterable[Slice], Callable[[State, int], "Event | None"]]
 """A table, the slices of it that a change starts at, and what makes the event (see ``Runtime.change``)."""
@@ -51,7 +53,7 @@ class Runtime:
     Attributes:
         state: everything known; read it only while holding ``lock``.
         lock: orders all access; ``changed`` is notified after every event.
-        arrange: in which order what is ready starts, and whether what it makes is kept close at hand for its readers.
+        arrange: in which order what is ready starts, and what is close at hand then.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Runtime:
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self._epoch: int | None = None
-        self.arrange: Arrange = lambda state, found: [(each, False) for each in found]
+        self.arrange: Arrange = lambda state, found: map(Choice, found)
         self._runner = Runner(self, tracks)
         self._closed = False
         self._summaries = Summaries(store, clock)
@@ -210,14 +212,14 @@ class Runtime:
     def _start(self, epoch: int) -> list[Launch]:
         self._skip(epoch)
         launches: list[Launch] = []
-        for chosen, kept in self.arrange(self.state, ready(self.state, self.clock.now())):
+        for choice in self.arrange(self.state, ready(self.state, self.clock.now())):
             if self._runner.free < 1:
                 break
 
-            def build(state: State, version: int, chosen=chosen, kept=kept) -> Started | None:
+            def build(state: State, version: int, choice=choice) -> Started | None:
                 now = self.clock.now()
-                still = [each for each in ready(state, now) if each.view == chosen.view]
-                return started(state, still[0], version, now, kept) if still else None
+                still = [each for each in ready(state, now) if each.view == choice.ready.view]
+                return started(state, evolve(choice, ready=still[0]), version, now) if still else None
 
             try:
                 event, actions = self._append(build, epoch)

@@ -21,7 +21,7 @@ from copy import deepcopy
 
 from attrs import Factory, define, evolve, field, frozen
 
-from headwater.engine.choose import ready, skipped, started, unneeded, unspread_images, wake_at
+from headwater.engine.choose import Choice, ready, skipped, started, unneeded, unspread_images, wake_at
 from headwater.engine.coverage import images_of_readers, unknown_images
 from headwater.engine.transition import transition
 from headwater.ledger.compare import differences, revisited
@@ -289,9 +289,11 @@ COPY = 1
 
 @define
 class Flight:
-    """A run under way: what it has read so far, what it wrote, and whether other runs or readers see it."""
+    """A run under way: what it has read so far, what it wrote, and whether other runs or readers see it; and which
+    versions of its sources it is to see, as was found before it read any."""
 
     launch: Launch
+    sees: dict[str, int] = Factory(dict)
     read: dict[str, Content] = Factory(dict)
     written: Written | None = None
     told: bool = False
@@ -313,7 +315,11 @@ class Recorded:
 
 @define
 class Machine:
-    """The engine's core on a world, with a clock of its own."""
+    """The engine's core on a world, with a clock of its own.
+
+    Attributes:
+        scans: what runs read of a version of a table, for others that are to see the same: all share that can.
+    """
 
     world: World
     now: int = 1_000_000
@@ -322,6 +328,7 @@ class Machine:
     flights: dict[str, Flight] = Factory(dict)
     given: int = 0
     looks: bool = True
+    scans: dict[tuple[str, int], Content] = Factory(dict)
     record_book: list[Recorded] = Factory(list)
     watch: Callable[[Machine, str], None] = lambda machine, step: None
 
@@ -416,7 +423,7 @@ class Machine:
         if not choice:
             return False
         chosen, kept = choice[which % len(choice)], (which + len(self.journal)) % 2 > 0
-        self.record(lambda version: started(self.state, chosen, version, self.now, kept))
+        self.record(lambda version: started(self.state, Choice(chosen, kept), version, self.now))
         return True
 
     def skip(self) -> None:
@@ -446,6 +453,15 @@ class Machine:
         assert made.written is not None, "a run is on one that made nothing"
         return self.world.with_written(made.launch, made.written, content)
 
+    def scanned(self, flight: Flight, source: str) -> Content:
+        """What a run reads of a source, or what another one read of it that was to see the same version."""
+        version = flight.sees.get(source)
+        if version is None or not flight.launch.definition.reads_ahead:
+            return self.seen(flight, source)
+        if (source, version) not in self.scans:
+            self.scans[source, version] = dict(self.seen(flight, source))
+        return self.scans[source, version]
+
     def unpublished(self, flight: Flight) -> bool:
         """Whether a run is on one that is not on record as published."""
         return any(run.version in flight.launch.run.on for run in self.state.running.values())
@@ -462,8 +478,10 @@ class Machine:
             for each in launch.definition.sources:
                 if each not in self.state.views:
                     self.look(each, before=launch.run.version)
+            bases = [each for each in launch.definition.sources if each not in self.state.views]
+            flight.sees = dict(launch.run.inputs) | {each: self.state.tables[each].highest for each in bases}
         if unread:
-            flight.read[unread[0]] = self.seen(flight, unread[0])
+            flight.read[unread[0]] = self.scanned(flight, unread[0])
         elif flight.written is None:
             flight.written = self.world.written(launch, flight.read)
             self.watch(self, "wrote")
@@ -505,6 +523,7 @@ class Machine:
     def crash(self) -> None:
         """Everything but the world and the journal is lost; another engine takes over."""
         self.flights.clear()
+        self.scans.clear()
         self.state = replayed(self.journal)
         self.record(lambda _: Restarted(self.now))
 

@@ -29,7 +29,7 @@ def pending(size: float = 1_000_000, seconds: float = 1.0):
 
 def arranged(made, memory: int, costs: Costs = PAYS) -> list[tuple[str, bool]]:
     found = Arranger(Means(costs, memory, 2))(made.state, ready(made.state, made.now))
-    return [(each.view, kept) for each, kept in found]
+    return [(each.ready.view, each.kept) for each in found]
 
 
 def test_the_problem_is_what_is_pending():
@@ -75,13 +75,13 @@ def test_a_plan_serves_until_something_new_is_pending():
 def test_the_same_views_are_planned_anew_for_a_larger_change():
     made = pending(size=1000)
     arranger = Arranger(Means(PAYS, 10_000_000, 2))
-    assert arranger(made.state, ready(made.state, made.now))[0][1] is False
+    assert arranger(made.state, ready(made.state, made.now))[0].kept is False
     made.drain()
     for state in made.state.views.values():
         state.size = 1_000_000
     change(made, "t", A1)
     made.now += SETTLE
-    assert arranger(made.state, ready(made.state, made.now))[0][1] is True
+    assert arranger(made.state, ready(made.state, made.now))[0].kept is True
 
 
 def test_a_search_is_made_where_it_can_save_more_than_it_takes():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.engine import report
-from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.choose import Choice, ready, started, wake_at
 from headwater.engine.policy import SETTLE
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency
@@ -34,7 +34,7 @@ def change(state: State, table: str, at: int) -> State:
 
 def run(state: State, at: int) -> State:
     while found := ready(state, at + DAY):
-        event = started(state, found[0], state.highest + 1, at)
+        event = started(state, Choice(found[0]), state.highest + 1, at)
         state, _ = transition(state, event)
         made = (Made(WHOLE, 1, str(event.version)),)
         state, _ = transition(state, Published(at, event.version, "v", made, (), 1.0))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, slices
 
-from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.choose import Choice, ready, started, wake_at
 from headwater.engine.policy import PATIENCE, SETTLE
 from headwater.engine.reached import Reached
 from headwater.model.event import Broken, Declared, Hurried, Requested, Resumed, Suspended
@@ -153,7 +153,7 @@ def test_a_run_records_the_versions_it_may_count_on():
     made = machine(BASES, *CHAIN)
     change(made, "t", A1)
     made.now += SETTLE
-    event = started(made.state, ready(made.state, made.now)[0], 99, made.now)
+    event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
     assert event.inputs == (("v", made.state.tables["v"].highest), ("t", made.state.tables["t"].highest))
     assert (event.mode, event.slices, event.reason) == ("partition", (A1,), "t[a=1] was written")
 
@@ -162,7 +162,7 @@ def test_a_run_of_everything_is_full_and_computes_each_partition_once():
     made = machine({"t": "a"}, view("v", "a", "t"))
     change(made, "t", A1)
     made.declare(view("v", "a", "t", fingerprint="2"))
-    event = started(made.state, ready(made.state, made.now)[0], 99, made.now)
+    event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
     assert event.mode == "full" and event.slices == (WHOLE,)
 
 

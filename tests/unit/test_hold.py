@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 from headwater.engine import report
-from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.choose import Choice, ready, started, wake_at
 from headwater.engine.hold import QUANTILE, hold, learned, needed, waits_for
 from headwater.engine.policy import PATIENCE, SETTLE
 from headwater.engine.transition import transition
@@ -36,7 +36,7 @@ def change(state: State, at: int = 0, table: str = "t") -> State:
 
 def run(state: State, at: int, view: str) -> State:
     [chosen] = [each for each in ready(state, at) if each.view == view]
-    return transition(state, started(state, chosen, state.highest + 1, at))[0]
+    return transition(state, started(state, Choice(chosen), state.highest + 1, at))[0]
 
 
 def published(state: State, at: int, view: str) -> State:

@@ -15,6 +15,7 @@ from headwater.engine.history import refreshes
 from headwater.model.action import Launch
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled, RefreshFailed
 from headwater.model.event import Made, Place, Published, Started
+from headwater.model.extract import Extract
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
@@ -25,6 +26,7 @@ from headwater.spark.define import Analyst
 from headwater.spark.engine import Engine
 from headwater.spark.observer import Hint, Observer
 from headwater.spark.progress import progress
+from headwater.spark.scans import Lying, Part
 from headwater.spark.shim import Shim
 from headwater.spark.statements import Statements
 from headwater.spark.warehouse import Files, SparkWarehouse, _part
@@ -484,7 +486,9 @@ def test_the_warehouse_asks_to_publish_the_golden_request_whole():
 def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expected: list):
     """What lay in two places is left out."""
     spent = golden("spent")
-    found = moved(spent, launch(False).run, Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 1815), near)
+    found = moved(
+        spent, launch(False).run, Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 1815), near, {}
+    )
     assert [(each.table, each.place) for each in found] == expected
     assert (found[-1].size, found[-1].micros) == (1815, spent["writing"])
     for each in found[:-1]:
@@ -492,9 +496,27 @@ def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expe
 
 
 def test_what_a_view_reads_of_its_own_past_is_not_what_it_writes():
-    spent = {"reads": [{"table": "shop.revenue", "bytes": 100, "micros": 900}], "writing": 7}
-    found = moved(spent, launch(False).run, Written((), (), Files({}, {}), 1815), {})
+    [read] = golden("spent")["reads"]
+    spent = {"reads": [{**read, "table": "shop.revenue"}], "writing": 7}
+    found = moved(spent, launch(False).run, Written((), (), Files({}, {}), 1815), {}, {})
     assert [(each.table, each.micros) for each in found] == [("shop.revenue", 7)]
+
+
+def test_what_a_query_needs_of_a_table_is_told_with_what_reading_it_took():
+    [read] = golden("spent")["reads"]
+    found, _ = moved(golden("spent"), launch(False).run, Written((), (), Files({}, {}), 1815), {}, {})
+    assert found.extract == Extract(read["needs"]["columns"], read["needs"]["rows"])
+    assert found.extract.condition == "(`day` >= DATE '1996-03-01' AND `day` IS NOT NULL)" and found.share == 0.25
+
+
+def test_what_was_read_of_a_scan_is_told_apart_from_the_table():
+    """What lies beside it is left out, and so are files that are no table's."""
+    [read] = golden("spent")["reads"]
+    place = {**read, "table": None, "place": "file:/memory/v-1/data", "needs": None}
+    spent = {"reads": [read, place, {**place, "place": "file:/elsewhere"}], "writing": 7}
+    lying = Lying(-1, Part(True, ()), ("day",), "file:/memory/v-1/data", 100)
+    found = moved(spent, launch(False).run, Written((), (), Files({}, {}), 1815), {}, {"shop.lines": lying})
+    assert [(each.table, each.place) for each in found[:-1]] == [("shop.lines", Place.SCAN)]
 
 
 def publish(answer):

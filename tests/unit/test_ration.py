@@ -8,7 +8,7 @@ import pytest
 from test_hold import build, change
 
 from headwater.engine import report
-from headwater.engine.choose import ready, started, wake_at
+from headwater.engine.choose import Choice, ready, started, wake_at
 from headwater.engine.due import Due
 from headwater.engine.policy import SETTLE
 from headwater.engine.ration import LONGEST, MADE_ANEW, ration
@@ -31,7 +31,7 @@ def changing(views) -> State:
     state = change(build(views), at=0)
     state, _ = transition(state, Hurried(0, state.highest + 1))
     while found := ready(state, 0):
-        state, _ = transition(state, started(state, found[0], state.highest + 1, 0))
+        state, _ = transition(state, started(state, Choice(found[0]), state.highest + 1, 0))
         state = end(state, found[0].view, 0)
     return change(state, at=NOW)
 
@@ -153,7 +153,7 @@ def test_ten_days_of_random_changes_cost_what_may_be_spent(core_seconds: int):
     now, spent = 0, 0.0
     while arrivals:
         for chosen in ready(state, now):
-            state, _ = transition(state, started(state, chosen, state.highest + 1, now))
+            state, _ = transition(state, started(state, Choice(chosen), state.highest + 1, now))
             spent += state.views[chosen.view].took.mean
             state = end(state, chosen.view, now)
         if ready(state, now):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cases import A1, A2, change, end, machine, start, view
 
 from headwater.engine import report
-from headwater.engine.choose import ready, started
+from headwater.engine.choose import Choice, ready, started
 from headwater.engine.history import REFRESHES, refreshes
 from headwater.engine.policy import SETTLE
 from headwater.model.dependency import Dependency, Occurrence
@@ -180,7 +180,7 @@ def test_what_is_computed_and_not_published_says_what_it_waits_for():
     made = machine({"t": "a"}, view("v", "a", "t"))
     change(made, "t", A1)
     made.now += SETTLE
-    made.record(lambda version: started(made.state, ready(made.state, made.now)[0], version, made.now, kept=True))
+    made.record(lambda version: started(made.state, Choice(ready(made.state, made.now)[0], True), version, made.now))
     version = made.state.running["v"].version
     assert report.explain(made.state, "v", made.now)[0].endswith(f"running since version {version}")
     while not made.state.running["v"].prepared:

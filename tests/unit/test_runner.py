@@ -10,6 +10,7 @@ from cases import A1, A2, view
 from reference import recomputed
 from test_runtime import Bench, until
 
+from headwater.engine.choose import Choice
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Dropped, Failed, Prepared, Published, Resumed, Started, Suspended
 
@@ -30,7 +31,7 @@ def engine(bench):
     made = bench.engine("one", tracks=2)
     bench.declare(made, V, W, X)
     bench.drain(made)
-    made.arrange = lambda state, found: [(each, each.view == "v") for each in found]
+    made.arrange = lambda state, found: [Choice(each, each.view == "v") for each in found]
     return made
 
 
@@ -135,7 +136,7 @@ def test_a_job_waits_for_what_it_reads_to_be_published(bench):
     engine = bench.engine("one", tracks=2)
     bench.declare(engine, V, evolve(W, query="python module.w"))
     bench.drain(engine)
-    engine.arrange = lambda state, found: [(each, each.view == "v") for each in found]
+    engine.arrange = lambda state, found: [Choice(each, each.view == "v") for each in found]
     arrived, going = bench.hold("bring")
     bench.write(engine, A1, 5)
     engine.step()

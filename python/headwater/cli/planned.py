@@ -11,7 +11,7 @@ import click
 from headwater.cli.shared import table
 from headwater.engine.policy import TRACKS
 from headwater.model.state import State, Status
-from headwater.plan.wave import Costs, Means, decode_means, problem, wave
+from headwater.plan.wave import Costs, Means, decode_means, wave
 
 if TYPE_CHECKING:
     from headwater.plan.plan import Plan
@@ -23,14 +23,14 @@ NOTHING = Means(Costs(0.0, 0.0, 0.0), 0, TRACKS)
 
 def say(state: State, noted: str | None, plot: Path | None, as_json: bool) -> None:
     """Prints the plan of all that is pending or, if nothing is, of a refresh of every view; draws it if asked to."""
-    from headwater.plan.arrange import planned  # not at the top: the solver in it takes a second to import
+    from headwater.plan.arrange import pending_plan  # not at the top: the solver in it takes a second to import
 
     means = decode_means(noted) if noted else None
     pending = wave(state)
     names = pending or tuple(name for name in state.order if _is_active(state, name))
     if not names:
         raise click.ClickException("there is no view that could be refreshed")
-    plan = planned(problem(state, names, means or NOTHING))
+    plan, _ = pending_plan(state, names, means or NOTHING)
     if plot is not None:
         _draw(plan, plot)
     if as_json:

@@ -29,6 +29,7 @@ from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
 from headwater.engine.succession import awaited, is_dated, spread, unspread
 from headwater.model.event import Skipped, Started
+from headwater.model.extract import Shared
 from headwater.model.partition import WHOLE, Slice, Value, overlapping, sort_key
 from headwater.model.state import Needs, State, Status, Version, ViewState
 
@@ -68,19 +69,35 @@ def ready(state: State, now: int) -> list[Ready]:
     return sorted(found, key=lambda each: (min(each.origins), state.order[each.view]))
 
 
-def started(state: State, chosen: Ready, version: Version, now: int, kept: bool = False) -> Started:
-    """The event that begins a run of what was chosen; ``kept`` if its output is to be kept for its readers."""
+def started(state: State, choice: Choice, version: Version, now: int) -> Started:
+    """The event that begins a run of what was chosen."""
+    chosen = choice.ready
     definition = state.views[chosen.view].definition
-    inputs = tuple((source, _highest(state, source)) for source in definition.sources)
-    mode = "full" if WHOLE in chosen.slices else "partition"
-    return Started(now, version, chosen.view, chosen.needs, inputs, mode, reason(state, chosen.origins), kept)
+    inputs = tuple((source, seen_of(state, source)) for source in definition.sources)
+    mode, why = "full" if WHOLE in chosen.slices else "partition", reason(state, chosen.origins)
+    return Started(now, version, chosen.view, chosen.needs, inputs, mode, why, choice.kept, choice.shared)
 
 
-def _highest(state: State, source: str) -> Version:
+def seen_of(state: State, source: str) -> Version:
+    """The newest version of a table that a run sees which starts now."""
     run = prepared_by(state, source)
     if run is not None:
         return run.version
     return state.tables[source].highest if source in state.tables else 0
+
+
+@frozen
+class Choice:
+    """What is to start.
+
+    Attributes:
+        kept: whether its output is to be kept for its readers.
+        shared: the scans that it is to read in place of tables.
+    """
+
+    ready: Ready
+    kept: bool = False
+    shared: tuple[Shared, ...] = ()
 
 
 @frozen

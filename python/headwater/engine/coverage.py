@@ -151,16 +151,21 @@ def prepared_by(state: State, view: str) -> Run | None:
 
 
 def wanted_of(state: State) -> frozenset[Version]:
-    """The runs whose output some run reads, or will read: a reader of the view that can run is pending for what they
-    were for."""
+    """The runs whose output, or whose shared scans, some run reads, or will read: a reader of either that can run is
+    pending for what they were for."""
     found = {version for run in state.running.values() for version in (run.version, *run.on)}
-    for view, run in state.kept.items():
-        origins = frozenset().union(*(some for _, some in run.needs))
-        readers = [state.views[each] for each in state.readers.get(view, ())]
-        pending = [some for each in readers if each.status is Status.ACTIVE for some in each.pending.values()]
-        if any(not origins.isdisjoint(some) for some in pending):
+    found |= {run.version for view, run in state.kept.items() if _is_read(state, run, state.readers.get(view, ()))}
+    for run in state.sharing.values():
+        if _is_read(state, run, {reader for each in run.shared for reader in each.readers}):
             found.add(run.version)
     return frozenset(found)
+
+
+def _is_read(state: State, run: Run, readers: Iterable[str]) -> bool:
+    origins = frozenset().union(*(some for _, some in run.needs))
+    found = [state.views[each] for each in readers if each in state.views]
+    pending = [some for each in found if each.status is Status.ACTIVE for some in each.pending.values()]
+    return any(not origins.isdisjoint(some) for some in pending)
 
 
 def plan(state: State, table: str, marked: bool = False) -> tuple[Step, ...]:

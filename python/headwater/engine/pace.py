@@ -3,12 +3,17 @@
 Of each view is known how long a byte takes to be written, and of each of its sources to be read: in the warehouse,
 close at hand, or both. What nobody measured yet is foreseen from the speed of both places. Times of a first run are
 left out, for it takes longer than others will.
+
+Of what its runs read of a table is known, too, what they needed of it and how long that took them: in the warehouse,
+and in scans that they shared with others.
 """
 
 from __future__ import annotations
 
-from headwater.model.event import Moved, Place, Published
-from headwater.model.state import ViewState
+from attrs import evolve
+
+from headwater.model.event import Moved, Place, Published, Scanned
+from headwater.model.state import Scan, TableRecord, ViewState
 
 FORGETTING = 0.25
 """The weight of the newest run in a mean, so that a warehouse that changed is noticed."""
@@ -19,13 +24,43 @@ def learn(view: ViewState, event: Published) -> None:
     if view.took is None:
         return
     for each in event.moved:
-        if each.size:
+        if each.place is Place.SCAN:
+            _learn_shared(view, each)
+        elif each.size:
             key = each.table, each.place
             view.pace[key] = _mean(view.pace.get(key), each.micros / each.size)
+            _learn_scan(view, each)
     if event.copying and event.size:
         view.copying = _mean(view.copying or None, event.copying / event.size)
     saved = sum(_saved(view, each) for each in event.moved if each.place is not Place.WAREHOUSE)
-    view.unaided = _mean(view.unaided or None, 1e6 * event.seconds - event.copying + saved)
+    saved -= sum(each.micros for each in event.scanned)
+    view.unaided = _mean(view.unaided or None, max(0.0, 1e6 * event.seconds - event.copying + saved))
+
+
+def learn_scanned(record: TableRecord, scanned: Scanned) -> None:
+    """Adds what a shared scan of a table took to what is known of it."""
+    known = record.scanned
+    micros = round(_mean(known.micros if known else None, scanned.micros))
+    record.scanned = evolve(scanned, micros=micros)
+
+
+def _learn_scan(view: ViewState, moved: Moved) -> None:
+    if moved.extract is None or moved.place is not Place.WAREHOUSE:
+        return
+    known = view.scans.get(moved.table)
+    view.scans[moved.table] = Scan(
+        moved.extract,
+        _mean(known and known.size, moved.size),
+        _mean(known and known.share, moved.share),
+        _mean(known and known.micros, moved.micros),
+        known and known.near,
+    )
+
+
+def _learn_shared(view: ViewState, moved: Moved) -> None:
+    known = view.scans.get(moved.table)
+    if known is not None:
+        view.scans[moved.table] = evolve(known, near=_mean(known.near, moved.micros))
 
 
 def saving(view: ViewState, table: str, place: Place, foreseen: float) -> float:
@@ -42,6 +77,9 @@ def saving(view: ViewState, table: str, place: Place, foreseen: float) -> float:
 
 
 def _saved(view: ViewState, moved: Moved) -> float:
+    if moved.place is Place.SCAN:
+        known = view.scans.get(moved.table)
+        return max(0.0, known.micros - moved.micros) if known else 0.0
     return max(0.0, saving(view, moved.table, moved.place, 0.0)) * moved.size
 
 

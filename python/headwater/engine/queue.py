@@ -159,6 +159,7 @@ def start(state: State, event: Started) -> Run:
         event.reason,
         kept=event.kept,
         on=on,
+        shared=event.shared,
     )
     state.running[event.view] = run
     state.views[event.view].overran = None
@@ -171,8 +172,10 @@ def _at_hand(state: State, name: str) -> frozenset[Version]:
     definition = state.views[name].definition
     if not definition.reads_ahead:
         return NONE
-    wanted = wanted_of(state) if state.kept else NONE
-    state.kept = {view: run for view, run in state.kept.items() if run.version in wanted}
+    wanted = wanted_of(state) if state.kept or state.sharing else NONE
+    for runs in (state.kept, state.sharing):
+        for view in [view for view, run in runs.items() if run.version not in wanted]:
+            del runs[view]
     found = (prepared_by(state, each) or state.kept.get(each) for each in definition.sources)
     return frozenset(run.version for run in found if run is not None)
 
@@ -201,8 +204,11 @@ def end(state: State, run: Run) -> None:
     """A run is over and what it was for is done."""
     del state.running[run.view]
     state.kept.pop(run.view, None)
+    state.sharing.pop(run.view, None)
     if run.kept:
         state.kept[run.view] = run
+    if run.shared:
+        state.sharing[run.view] = run
     for _, origins in run.needs:
         _drop(state, origins)
     _forget_news(state.views[run.view])
@@ -263,6 +269,7 @@ def forget(state: State, name: str) -> None:
         end(state, run)
         _put_back_readers(state, run)
     state.kept.pop(name, None)
+    state.sharing.pop(name, None)
     pending = state.views[name].pending
     while pending:
         _drop(state, pending.popitem()[1])

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from headwater.engine import queue
 from headwater.engine.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.hold import learned
-from headwater.engine.pace import learn
+from headwater.engine.pace import learn, learn_scanned
 from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
 from headwater.engine.succession import inherited, preceded
@@ -109,6 +109,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
     view.failures, view.retry_at, view.preempted = 0, 0, 0
     view.overran = (event.version, state.highest)
     learn(view, event)
+    for each in event.scanned:
+        learn_scanned(state.tables.setdefault(each.table, TableRecord()), each)
     view.refreshed_at, view.took = event.at, learned(view.took, event.seconds)
     if event.made and event.size:
         view.size = _newer(view.size, event.size / len(event.made))

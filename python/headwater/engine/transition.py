@@ -64,6 +64,7 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
             state.budget, state.rations = None if spent is None else Budget(spent, cores), None
         case Restarted():
             state.kept.clear()
+            state.sharing.clear()
             while state.running:
                 queue.put_back(state, next(iter(state.running.values())))
         case Dropped(view=view):
@@ -204,6 +205,7 @@ def _renamed(state: State, old: str, new: str, definition) -> None:
     if old in state.running:
         queue.put_back(state, state.running[old])  # it would be published under the old name
     state.kept.pop(old, None)
+    state.sharing.pop(old, None)
     view = state.views.pop(old)
     view.definition = definition
     state.views[new] = view

@@ -10,6 +10,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from headwater.model.extract import Extract, Shared
 from headwater.model.partition import Slice, Value, simplified
 from headwater.model.view import Definition, Pairs
 
@@ -114,7 +115,8 @@ class Started:
     """A run of one view began. ``inputs`` are the highest versions of each source that it may read.
 
     ``needs`` says for each pending slice on behalf of which of its origins it runs: not always all. ``kept``: what
-    it makes is kept close at hand for its readers, and brought to the warehouse in the background.
+    it makes is kept close at hand for its readers, and brought to the warehouse in the background. ``shared``: the
+    scans that it reads, if they can be made, in place of tables.
     """
 
     at: int
@@ -125,6 +127,7 @@ class Started:
     mode: str
     reason: str
     kept: bool = False
+    shared: tuple[Shared, ...] = ()
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -160,11 +163,13 @@ class Prepared:
 
 
 class Place(Enum):
-    """Where bytes lie: in the warehouse, or close at hand in a fast volume or in blocks of Spark's memory."""
+    """Where bytes lie: in the warehouse, or close at hand in a fast volume or in blocks of Spark's memory; there, too,
+    in a scan of a table that several runs share."""
 
     WAREHOUSE = "warehouse"
     VOLUME = "volume"
     BLOCKS = "blocks"
+    SCAN = "scan"
 
 
 @frozen
@@ -175,10 +180,23 @@ class Moved:
         place: where they lay, or were left.
         size: bytes; of blocks, those that they have in files.
         micros: µs, of its own time.
+        extract: what of the table it needed; ``None`` where nobody knows.
+        share: the part of the table's bytes that should be; an estimate.
     """
 
     table: str
     place: Place
+    size: int
+    micros: int
+    extract: Extract | None = None
+    share: float = 1.0
+
+
+@frozen
+class Scanned:
+    """A scan that a run made for itself and for others: how many bytes it takes, and what it took (µs)."""
+
+    table: str
     size: int
     micros: int
 
@@ -193,6 +211,7 @@ class Published:
         moved: what of that went into reading and writing, as far as it was measured.
         copying: µs in which what was kept close at hand was brought to the warehouse.
         held: bytes that it took in blocks of Spark's memory; 0 if it lay in none.
+        scanned: the scans that it made, for others too.
     """
 
     at: int
@@ -205,6 +224,7 @@ class Published:
     moved: tuple[Moved, ...] = ()
     copying: int = 0
     held: int = 0
+    scanned: tuple[Scanned, ...] = ()
 
 
 @frozen

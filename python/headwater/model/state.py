@@ -9,7 +9,8 @@ from enum import Enum
 from attrs import Factory, define, field, frozen
 
 from headwater.model.dependency import Dependency
-from headwater.model.event import Place
+from headwater.model.event import Place, Scanned
+from headwater.model.extract import Extract, Shared
 from headwater.model.partition import Slice, Value
 from headwater.model.view import Definition
 
@@ -67,6 +68,7 @@ class TableRecord:
         highest: the highest version of any partition.
         changed_at: when its last change was found (ms).
         gap: the mean time between its changes lately (s).
+        scanned: what a scan of it that runs shared took lately; ``None`` if there was none.
     """
 
     schema: str = ""
@@ -75,6 +77,26 @@ class TableRecord:
     partitions: dict[Slice, PartitionRecord] = Factory(dict)
     changed_at: int | None = None
     gap: float | None = None
+    scanned: Scanned | None = None
+
+
+@frozen
+class Scan:
+    """What runs of a view read of a table lately.
+
+    Attributes:
+        extract: what they needed of it, the last time.
+        size: bytes of the files.
+        share: the part of them that was needed; an estimate.
+        micros: µs that reading took them in the warehouse.
+        near: µs that reading a shared scan took them; ``None`` if they read none.
+    """
+
+    extract: Extract
+    size: float
+    share: float
+    micros: float
+    near: float | None = None
 
 
 @frozen
@@ -86,6 +108,7 @@ class Run:
         kept: what it makes is kept close at hand for its readers.
         prepared: all of it is computed, and other runs may read it before it is published.
         on: the runs of which it reads what they made, where they left it. It is published after them, or not at all.
+        shared: the scans that it reads in place of tables, and makes if it is the first.
     """
 
     version: Version
@@ -100,6 +123,7 @@ class Run:
     kept: bool = False
     prepared: bool = False
     on: frozenset[Version] = frozenset()
+    shared: tuple[Shared, ...] = ()
 
 
 @frozen
@@ -126,6 +150,7 @@ class ViewState:
         size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
         held: the same in blocks of Spark's memory; 0 if they never lay there.
         pace: µs for each byte that its runs read of a table, or write of itself, by the place where that lies.
+        scans: what they read of each table lately, where it is known what they need of it.
         copying: µs for each byte that is brought to the warehouse; 0 where nobody knows.
         unaided: what a run would take that has nothing close at hand (µs); 0 where nobody knows.
         preempted: how many runs in a row were preempted.
@@ -146,6 +171,7 @@ class ViewState:
     size: float = 0
     held: float = 0
     pace: dict[tuple[str, Place], float] = Factory(dict)
+    scans: dict[str, Scan] = Factory(dict)
     copying: float = 0
     unaided: float = 0
     preempted: int = 0
@@ -244,6 +270,7 @@ class State:
     Attributes:
         running: at most one run for each view, until it is published.
         kept: the last run of a view, if what it made was kept close at hand, once it is published.
+        sharing: the last run of a view, if it read scans that others read, too, once it is published.
         origins: the changes that some request is for; ``carried`` counts the slices that carry each.
         merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
@@ -265,6 +292,7 @@ class State:
     tables: dict[str, TableRecord] = Factory(dict)
     running: dict[str, Run] = Factory(dict)
     kept: dict[str, Run] = Factory(dict)
+    sharing: dict[str, Run] = Factory(dict)
     origins: dict[Version, Origin] = Factory(dict)
     images: dict[tuple[str, tuple[Value, ...]], Value] = Factory(dict)
     merged: Counter[str] = Factory(Counter)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.engine.choose import Ready
+from headwater.engine.choose import Choice, Ready
+from headwater.model.extract import Shared
 from headwater.model.state import State, Version
 from headwater.plan.joint import unproven
 from headwater.plan.plan import Plan, best
 from headwater.plan.problem import Problem
+from headwater.plan.scans import label, shared_scans, unmade_left_out, with_scans
 from headwater.plan.tracks import beside, longest_first
 from headwater.plan.wave import Means, problem, wave
 
@@ -32,22 +34,35 @@ class Arranger:
         self._means = means
         self._planned: dict[str, frozenset[Version]] = {}
         self._place: dict[str, int] = {}
+        self._shared: tuple[Shared, ...] = ()
         self.plan: Plan | None = None
 
-    def __call__(self, state: State, ready: Sequence[Ready]) -> list[tuple[Ready, bool]]:
-        """What could start, in the order in which it should, each with whether its output is to be kept."""
+    def __call__(self, state: State, ready: Sequence[Ready]) -> list[Choice]:
+        """What could start, in the order in which it should."""
         names = wave(state)
         wanted = {name: frozenset().union(*state.views[name].pending.values()) for name in names}
         if any(not origins <= self._planned.get(name, frozenset()) for name, origins in wanted.items()):
-            self.plan, self._planned = planned(problem(state, names, self._means)), wanted
+            (self.plan, scans), self._planned = pending_plan(state, names, self._means), wanted
             tasks = self.plan.problem.tasks
             self._place = {tasks[task].name: place for place, task in enumerate(self.plan.order)}
+            flagged = self._flagged()
+            self._shared = tuple(each for each in scans if label(each) in flagged)
         flagged = self._flagged()
         ordered = sorted(ready, key=lambda each: self._place.get(each.view, len(self._place)))
-        return [(each, each.view in flagged) for each in ordered]
+        return [Choice(each, each.view in flagged, self._shared_by(each.view)) for each in ordered]
 
     def _flagged(self) -> set[str]:
         return {self.plan.problem.tasks[task].name for task in self.plan.flagged} if self.plan is not None else set()
+
+    def _shared_by(self, view: str) -> tuple[Shared, ...]:
+        return tuple(each for each in self._shared if view in each.readers)
+
+
+def pending_plan(state: State, names: tuple[str, ...], means: Means) -> tuple[Plan, tuple[Shared, ...]]:
+    """A plan for the refresh of these views, and the scans that it could have made."""
+    run = problem(state, names, means)
+    scans = shared_scans(state, run, means)
+    return unmade_left_out(planned(with_scans(state, run, scans, means))), scans
 
 
 def planned(run: Problem) -> Plan:

@@ -38,6 +38,7 @@ class Task:
         spared: µs of its own time that are saved by leaving its output in memory, less what copying it in the
             background costs those that run beside; negative when that is more.
         copy: µs that the background copy of its output takes.
+        optional: it is done only if its output is kept; if it is, it takes what it spares less than nothing.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Task:
     reads: tuple[Read, ...] = ()
     spared: int = 0
     copy: int = 0
+    optional: bool = False
 
 
 def _in_order(_problem: Problem, _attribute: object, tasks: tuple[Task, ...]) -> None:

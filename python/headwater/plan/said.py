@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headwater.model.state import State
-from headwater.plan.arrange import planned
-from headwater.plan.wave import Means, problem, wave
+from headwater.plan.arrange import pending_plan
+from headwater.plan.wave import Means, wave
 
 
 def said(state: State, name: str, means: Means) -> list[str]:
@@ -12,12 +12,13 @@ def said(state: State, name: str, means: Means) -> list[str]:
     names = wave(state)
     if name not in names:
         return []
-    plan = planned(problem(state, names, means))
+    plan, _ = pending_plan(state, names, means)
     tasks, spans = plan.problem.tasks, plan.timeline.spans
     [task] = [n for n, each in enumerate(tasks) if each.name == name]
     span = spans[task]
-    starts = sorted(plan.order, key=lambda each: (spans[each].start, plan.order.index(each))).index(task) + 1
-    lines = [f"  planned as {starts} of {len(tasks)} refreshes, {_seconds(span.start)} after the first starts"]
+    views = [each for each in plan.order if not tasks[each].optional]
+    starts = sorted(views, key=lambda each: (spans[each].start, plan.order.index(each))).index(task) + 1
+    lines = [f"  planned as {starts} of {len(views)} refreshes, {_seconds(span.start)} after the first starts"]
     near = [tasks[source].name for source, _ in plan.problem.inputs[task] if source in plan.flagged]
     if near:
         lines.append(f"  reads from memory: {', '.join(near)}")

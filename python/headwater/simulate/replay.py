@@ -11,7 +11,7 @@ from random import Random
 
 from attrs import Factory, define, evolve, field
 
-from headwater.engine.choose import ready, skipped, started, unneeded, wake_at
+from headwater.engine.choose import Choice, ready, skipped, started, unneeded, wake_at
 from headwater.engine.transition import transition
 from headwater.model.action import Action, Launch
 from headwater.model.event import Changed, Declared, Event, Failed, Made, Published, Requested
@@ -80,7 +80,7 @@ class Replay:
         for chosen in ready(self.state, self.now):
             if self._busy == self.tracks:
                 return
-            [launch] = self._apply(started(self.state, chosen, self._version(), self.now))
+            [launch] = self._apply(started(self.state, Choice(chosen), self._version(), self.now))
             self._launch(launch)
         wake = wake_at(self.state, self.now)
         if wake is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from attrs import Factory, define, evolve
 
-from headwater.engine.choose import ready, started
+from headwater.engine.choose import Choice, ready, started
 from headwater.engine.naive import triggered
 from headwater.engine.transition import transition
 from headwater.model.action import Action
@@ -60,7 +60,7 @@ class Triggering:
     def _settle(self, now: int) -> None:
         while chosen := ready(self._state, LATER):
             for each in chosen:
-                [launch] = self._apply(started(self._state, each, self._version(), LATER))
+                [launch] = self._apply(started(self._state, Choice(each), self._version(), LATER))
                 made = tuple(Made(part, 1, "") for part in self.history.made(launch, now))
                 self._apply(Published(now, launch.run.version, launch.run.view, made, (), 0.0))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import Factory, define, field
 
-from headwater.engine.choose import ready, skipped, started, unneeded, wake_at
+from headwater.engine.choose import Choice, ready, skipped, started, unneeded, wake_at
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency
 from headwater.model.event import Declared, Event, Made, Published, Requested, Started
@@ -56,7 +56,9 @@ class World:
             while found := unneeded(self.state):
                 self._apply(lambda version, it=found[0], at=now: skipped(self.state, it, version, at))
             for chosen in ready(self.state, now):
-                self._start(self._apply(lambda version, it=chosen, at=now: started(self.state, it, version, at)))
+                self._start(
+                    self._apply(lambda version, it=chosen, at=now: started(self.state, Choice(it), version, at))
+                )
             wake = wake_at(self.state, now)
             if wake is not None:
                 self._agenda.at(wake, lambda: None)

@@ -9,9 +9,11 @@ from attrs import frozen
 from pyspark.sql import DataFrame
 
 from headwater.model.event import Made, Moved, Place
+from headwater.model.extract import Extract
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.ports import Written
+from headwater.spark.scans import Lying
 
 NOTHING = Made(WHOLE, 0, "", "0" * 32)
 """What is counted and summed up of no rows."""
@@ -37,14 +39,37 @@ def counts(sums: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> dict[Sl
 
 
 def moved(
-    spent: Mapping[str, Any], run: Run, written: Written, places: Mapping[str, Place | None]
+    spent: Mapping[str, Any], run: Run, written: Written, places: Mapping[str, Place | None], scans: Mapping[str, Lying]
 ) -> tuple[Moved, ...]:
     """What moving bytes took a run, of those tables that lay in one place; ``places`` says where, if it was not the
-    warehouse. What a view reads of its own past is left out: it goes by the name of what it writes."""
-    others = (each for each in spent["reads"] if each["table"] != run.view)
-    read = ((each, places.get(each["table"], Place.WAREHOUSE)) for each in others)
-    reads = (Moved(each["table"], place, each["bytes"], each["micros"]) for each, place in read if place is not None)
+    warehouse. What a view reads of its own past is left out: it goes by the name of what it writes. So is what it
+    reads of a table beside a scan of it."""
+    tables = {_plain(lying.place): table for table, lying in scans.items()}
+    reads = []
+    for each in spent["reads"]:
+        table = each["table"]
+        place = places.get(table, Place.WAREHOUSE)
+        if table is None and _plain(each["place"]) in tables:
+            reads.append(Moved(tables[_plain(each["place"])], Place.SCAN, each["bytes"], each["micros"]))
+        elif table is not None and place is not None and table != run.view and table not in scans:
+            reads.append(_read(each, place))
     return *reads, Moved(run.view, written.handle.place, written.size, spent["writing"])
+
+
+def extract_of(needs: Mapping[str, Any]) -> Extract:
+    """What a query needs of a table, as the shim tells it."""
+    return Extract(needs["columns"], needs["rows"])
+
+
+def _plain(place: str) -> str:
+    """A local directory as this process spells it; Spark writes one slash after the scheme, or three."""
+    return place.removeprefix("file:").replace("//", "/").rstrip("/")
+
+
+def _read(read: Mapping[str, Any], place: Place) -> Moved:
+    needs = read.get("needs")
+    extract = extract_of(needs) if needs else None
+    return Moved(read["table"], place, read["bytes"], read["micros"], extract, read["share"] if extract else 1.0)
 
 
 def slice_of(entry: Mapping[str, Any], columns: Sequence[str]) -> Slice:

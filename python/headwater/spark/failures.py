@@ -50,6 +50,12 @@ def is_unwritable(error: Exception) -> bool:
     return any(mark in str(error) for mark in UNWRITABLE)
 
 
+def is_cancelled(error: Exception) -> bool:
+    """Whether somebody cancelled the job that raised it."""
+    text = str(error).lower()
+    return "cancelled" in text and "job" in text
+
+
 def words(error: Exception) -> str:
     """The first line of Spark's own message."""
     java = getattr(error, "java_exception", None)
@@ -73,7 +79,7 @@ def _translated(run: Run, error: Exception) -> RefreshFailed | RefreshCancelled 
     text = str(error)
     if is_gone(error) or any(mark in text for mark in ("SparkContext was shut down", "stopped SparkContext")):
         return DriverGone("this application has ended")
-    if "cancelled" in text.lower() and "job" in text.lower():
+    if is_cancelled(error):
         return RefreshCancelled(f"the refresh of {run.view} was cancelled; what it was for stays pending")
     for mark, remedy in UNWRITABLE.items():
         if mark in text:

@@ -21,7 +21,7 @@ from headwater.ledger.compare import differences, revisited, summary
 from headwater.model.error import AnalysisFailed, DefinitionError
 from headwater.model.event import Broken, Changed, Declared, Dropped, Event, Observed
 from headwater.model.partition import WHOLE, Slice, simplified
-from headwater.model.state import Run, State, Status, TableRecord
+from headwater.model.state import Run, State, Status, TableRecord, Version
 from headwater.model.view import Definition
 from headwater.runtime import Change, Runtime
 from headwater.spark import catalog
@@ -122,10 +122,10 @@ class Observer:
         if unknown:
             self.look(Hint({table: None for table in unknown}))
 
-    def reading(self, run: Run, definition: Definition, before: bool) -> None:
+    def reading(self, run: Run, definition: Definition, before: bool) -> Mapping[str, Version]:
         """Looks at what a run reads of base tables. Done before it reads and after, so that what it may have
         seen is on record, and a request remains if that changed meanwhile or goes away again. What is found
-        before, the run reads."""
+        before, the run reads: that is the version of each of its sources that it is to see."""
         with self._runtime.lock:
             bases = [each for each in definition.dependencies if each.source not in self._runtime.state.views]
         hint = Hint(before=run.version if before else 0)
@@ -135,6 +135,9 @@ class Observer:
         with self._looking:
             self.hinted(hint.before)  # a change that a hint tells of is on record with the command that made it
             self.look(hint)
+        with self._runtime.lock:
+            tables = self._runtime.state.tables
+            return {**dict(run.inputs), **{each.source: tables[each.source].highest for each in bases}}
 
     # --- inside
 

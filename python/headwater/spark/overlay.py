@@ -10,10 +10,12 @@ from typing import Any
 from attrs import frozen
 
 from headwater.model.event import Place
+from headwater.model.extract import Shared
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run, Version
 from headwater.ports import Written
 from headwater.spark import sql
+from headwater.spark.scans import Lying, Part
 
 PROPERTY = "spark.headwater.overlay"
 """The local property of a thread that tells the shim, in which ``Overlay.scala`` says what it means."""
@@ -89,11 +91,17 @@ class Overlays:
             self._of.pop(version, None)
             self._published.discard(version)
 
-    def told(self, run: Run) -> str | None:
-        """What the shim is told of what a run reads; ``None`` when that is what readers see. So is what is not kept
-        any more, which only an output that was published can be."""
-        found = self._read(run)
-        return json.dumps({view: output.told for view, output in found.items()}) if found else None
+    def told(self, run: Run, scans: Mapping[str, Lying]) -> str | None:
+        """What the shim is told of what a run reads, of which some are ``scans``; ``None`` when all is what readers
+        see. So is what is not kept any more, which only an output that was published can be."""
+        found = {view: output.told for view, output in self._read(run).items()}
+        found |= {table: lying.told for table, lying in scans.items()}
+        return json.dumps(found) if found else None
+
+    def part(self, run: Run, shared: Shared) -> Part:
+        """The part of a table that a scan is of: what another run made of it, if this one is on that."""
+        output = self._read(run).get(shared.table)
+        return Part.of(shared.slices) if output is None else Part(output.whole, output.without)
 
     def lying(self, run: Run) -> dict[str, Place | None]:
         """Where lies what a run reads of what other runs made, by their views; ``None``: in several places."""

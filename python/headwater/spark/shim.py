@@ -98,6 +98,10 @@ class Shim:
     def release_all_held(self) -> None:
         self._package.Blocks.releaseAll()
 
+    def needs(self, frame: DataFrame) -> dict[str, dict[str, Any]]:
+        """What a query needs of the tables that it reads, by their names, as far as that is known."""
+        return json.loads(self._package.Scans.needs(frame._jdf))
+
     def probe(self, directory: str, size: int, streams: int) -> dict[str, float]:
         """µs that so many bytes take to be written and read there, by so many streams side by side."""
         return json.loads(self._package.Files.probe(self._session._jsparkSession, directory, size, streams))

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,19 +20,21 @@ from pyspark.sql import functions as F
 from headwater.engine.policy import cuts_off
 from headwater.model.action import Launch
 from headwater.model.error import LeaseLost, RefreshFailed
-from headwater.model.event import Made, Place
+from headwater.model.event import Made, Moved, Place, Scanned
+from headwater.model.extract import Shared
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import PartitionRecord, Run, Version
 from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
 from headwater.spark.blocks import Blocks
-from headwater.spark.counted import Counted, counts, moved, slice_of
-from headwater.spark.failures import is_unwritable, translating, words
+from headwater.spark.counted import Counted, counts, extract_of, moved, slice_of
+from headwater.spark.failures import is_cancelled, is_unwritable, translating, words
 from headwater.spark.overlay import PROPERTY, Output, Overlays
 from headwater.spark.room import OutOfRoom
+from headwater.spark.scans import Lying, Scans, scanned
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.shim import Shim, is_gone
 from headwater.spark.volume import Volume
 
 log = logging.getLogger("headwater")
@@ -66,7 +69,8 @@ class SparkWarehouse:
 
     Attributes:
         reading: called with a run and its definition before the sources are read (``True``), and after; few files
-            can be read as they once were, so what a run may have seen of them is compared with the record.
+            can be read as they once were, so what a run may have seen of them is compared with the record. It says
+            which versions of them the run is to see.
         reshaped: called when a view was published with other columns, before its readers can run.
     """
 
@@ -81,7 +85,8 @@ class SparkWarehouse:
         self._base, self._shim, self._sessions = base, shim, sessions
         self._room, self._bandwidth = room, bandwidth
         self._overlays, self._track = Overlays(), Track(itertools.count())
-        self.reading: Callable[[Run, Definition, bool], None] = lambda run, definition, before: None
+        self._scans = Scans(room.remove if room is not None else lambda number: None)
+        self.reading: Callable[[Run, Definition, bool], Mapping[str, Version]] = lambda run, definition, before: {}
         self.reshaped: Callable[[str], None] = lambda view: None
 
     def compute(self, launch: Launch) -> Written:
@@ -92,9 +97,11 @@ class SparkWarehouse:
             self._take_up(context, run, "refresh")
             if not self._shim.exists(definition.view):
                 catalog.create(session, definition)
-            self.reading(run, definition, True)
+            seen = self.reading(run, definition, True)
             with self._overlaid(context, run):
-                written = self._made(launch, session)
+                scanned = self._share(launch, session, seen) if run.shared else ()
+            with self._overlaid(context, run):
+                written = evolve(self._made(launch, session), scanned=scanned)
             self.reading(run, definition, False)
         if run.kept or run.on:
             self._overlays.add(run, Output.of(run, launch.existing, written))
@@ -109,10 +116,11 @@ class SparkWarehouse:
                     brought = self._copied(launch, written)
                 case Place.BLOCKS:
                     brought = self._unloaded(launch, written)
-        return evolve(brought, moved=written.moved, held=written.held)
+        return evolve(brought, moved=written.moved, held=written.held, scanned=written.scanned)
 
     def release(self, version: Version) -> None:
         self._overlays.remove(version)
+        self._scans.release(version)
         if self._room is not None:
             self._room.remove(version)
 
@@ -179,16 +187,58 @@ class SparkWarehouse:
 
     @contextlib.contextmanager
     def _overlaid(self, context: SparkContext, run: Run) -> Iterator[None]:
-        """Lets queries of this thread read what other runs made, where they left it."""
-        told = self._overlays.told(run)
+        """Lets queries of this thread read what other runs made, where they left it, and the scans that it took."""
+        told = self._overlays.told(run, self._scans.read(run))
         context.setLocalProperty(PROPERTY, told or "")
         try:
             yield
-        except (PySparkException, Py4JError):
+        except (PySparkException, Py4JError) as error:
             self._overlays.forget(run.on)  # perhaps they are gone, and what is published is in the warehouse
+            for table in self._scans.refuse(run) if not is_cancelled(error) else ():
+                log.warning("views read %s themselves from now on: %s failed on a scan of it", table, run.view)
             raise
         finally:
             context.setLocalProperty(PROPERTY, "")
+
+    def _share(self, launch: Launch, session: SparkSession, seen: Mapping[str, Version]) -> tuple[Scanned, ...]:
+        """Takes the scans that a run shares with others; those that it made."""
+        run, made = launch.run, []
+
+        def make(shared: Shared, number: int) -> Lying | None:
+            began = time.perf_counter()
+            lying = self._scan(session, run, shared, number)
+            if lying is not None:
+                made.append(Scanned(shared.table, lying.size, round(1e6 * (time.perf_counter() - began))))
+            return lying
+
+        needs = self._shim.needs(self._frame(session, launch.definition, run))
+        self._scans.take(run, seen, {table: extract_of(each) for table, each in needs.items()}, make)
+        return tuple(made)
+
+    def _scan(self, session: SparkSession, run: Run, shared: Shared, number: int) -> Lying | None:
+        """Reads a part of a table and leaves it close at hand, if it fits there."""
+        room, part = self._room, self._overlays.part(run, shared)
+        if room is None or not room.reserve(number, shared.size):
+            return None
+        try:
+            frame = scanned(session.table(sql.quoted(shared.table)), part, shared.extract)
+            with room.watched(number, lambda: self.cancel(run.view, run.version)):
+                match room:
+                    case Volume():
+                        place = room.place(number)
+                        frame.write.parquet(place)
+                        size = sum(each["bytes"] for each in self._shim.written(place, 0))
+                    case Blocks():
+                        place = ""
+                        room.hold(frame, number)
+                        size = room.size(number)
+        except (OutOfRoom, PySparkException, Py4JError) as error:
+            room.remove(number)
+            if is_gone(error):
+                raise
+            log.warning("%s is not scanned once for %s (%s)", shared.table, ", ".join(shared.readers), words(error))
+            return None
+        return Lying(number, part, tuple(frame.columns), place, size)
 
     def _made(self, launch: Launch, session: SparkSession) -> Written:
         """What a run makes, close at hand if it is to be kept and fits there."""
@@ -220,7 +270,7 @@ class SparkWarehouse:
         slices = {each.slice for each in made}
         removed = tuple(each for each in launch.existing if each not in slices)
         held = Written(made, removed, Files({}, {}, Place.BLOCKS), held=room.size(run.version))
-        return evolve(held, moved=moved(counted.spent(), run, held, self._overlays.lying(run)))
+        return evolve(held, moved=self._moved(counted, run, held))
 
     def _copied(self, launch: Launch, written: Written) -> Written:
         """What lies in the volume, as bytes in the warehouse."""
@@ -251,7 +301,10 @@ class SparkWarehouse:
     def _write(self, launch: Launch, frame: DataFrame, place: str) -> Written:
         counted = self._saved(launch, frame, place, cuts_off(launch.definition))
         written = self._written(launch, place, counts(counted.sums(), launch.definition.partitioned_by))
-        return evolve(written, moved=moved(counted.spent(), launch.run, written, self._overlays.lying(launch.run)))
+        return evolve(written, moved=self._moved(counted, launch.run, written))
+
+    def _moved(self, counted: Counted, run: Run, written: Written) -> tuple[Moved, ...]:
+        return moved(counted.spent(), run, written, self._overlays.lying(run), self._scans.read(run))
 
     def _saved(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
         """A view's rows, as files below a place."""

@@ -22,9 +22,13 @@ class Counted(frame: DataFrame, columns: java.util.List[String], hashed: Boolean
       "content" -> JString(if (hashed) sum.hex else ""))
   })))
 
-  /** How long moving bytes took, when that was written: {"reads": [{"table", "bytes", "micros"}], "writing": µs}. */
+  /**
+   * How long moving bytes took, when that was written: {"reads": [{"table", "place", "bytes", "micros", "needs",
+   * "share"}], "writing": µs}. Files of no table have a `place`. What a query `needs` of a table is as in [[Scans]], or null.
+   */
   def spent: String = compact(render(JObject(
     "reads" -> JArray(Spent.reads(tally).toList.map(each => JObject(
-      "table" -> JString(each.table), "bytes" -> JLong(each.bytes), "micros" -> JLong(each.micros)))),
+      "table" -> each.table.fold[JValue](JNull)(JString(_)), "place" -> JString(each.place), "bytes" -> JLong(each.bytes), "micros" -> JLong(each.micros),
+      "needs" -> each.needs.fold[JValue](JNull)(Scans.told), "share" -> JDouble(each.share)))),
     "writing" -> JLong(Spent.writing(tally)))))
 }

@@ -3,11 +3,12 @@ package io.headwater.spark
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition}
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, ExprId, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, CreateMap, Expression, ExprId, Literal, NamedExpression, RaiseError}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Union}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.headwater.Access
+import org.apache.spark.sql.types.{DataType, StructField, StructType}
 import org.json4s._
 import org.json4s.jackson.JsonMethods.parse
 
@@ -18,7 +19,8 @@ import org.json4s.jackson.JsonMethods.parse
  * The engine says so in a local property of the thread that analyses the query, [[Overlay.Property]]:
  * `{"database.view": {"whole": bool, "without": [spec], "with": [{"spec", "location"}]}}`. A view's relation then
  * lists what is published, but for the partitions `without` (all, if `whole`), and those `with` others. If rows are `held`
- * in Spark's memory, by the version that made them, these come in place of the latter.
+ * in Spark's memory, by the version that made them, these come in place of the latter; so do those of a `scan` of the
+ * table, a directory that has only some of its `columns`. A table that is no view can be read by a scan, too.
  */
 case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
   import Overlay._
@@ -30,11 +32,12 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
         val overlays = parse(json)
         Access.rewrite(plan) {
           case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(view), false, _)
-              if Views.is(view) && !files.location.isInstanceOf[OverlaidFiles] =>
+              if !files.location.isInstanceOf[OverlaidFiles] =>
             overlays \ view.identifier.unquotedString.stripPrefix("spark_catalog.") match {
-              case overlay: JObject if overlay \ "held" != JNothing => held(relation, files, view, overlay)
-              case overlay: JObject =>
-                listed(relation, files, view, overlay)
+              case overlay: JObject if overlay \ "held" != JNothing => beside(relation, files, view, overlay, held(view, overlay))
+              case overlay: JObject if overlay \ "scan" != JNothing =>
+                beside(relation, files, view, overlay, scanned(relation, view, overlay))
+              case overlay: JObject if Views.is(view) => listed(relation, files, view, overlay)
               case _ => relation
             }
         }
@@ -47,20 +50,43 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
       relation = files.copy(location = listing(view, overlay))(files.sparkSession),
       catalogTable = Some(view.copy(stats = None)))
 
-  /** What is held, beside what stays of what is published. */
-  private def held(
-      relation: LogicalRelation, files: HadoopFsRelation, view: CatalogTable, overlay: JObject): LogicalPlan = {
-    val version = integer(overlay \ "held").num
-    val rows = Blocks.plan(version).getOrElse(throw new java.io.FileNotFoundException(
+  /** Rows that Spark's memory holds. */
+  private def held(view: CatalogTable, overlay: JObject): LogicalPlan =
+    Blocks.plan(integer(overlay \ "held").num).getOrElse(throw new java.io.FileNotFoundException(
       s"FILE_NOT_EXIST: what was made of ${view.qualifiedName} is not held any more"))
-    def as(column: Attribute, id: ExprId): NamedExpression =
-      Alias(rows.output.find(_.name.equalsIgnoreCase(column.name)).get, column.name)(id)
+
+  /** Some columns of the table, as Parquet files. */
+  private def scanned(relation: LogicalRelation, view: CatalogTable, overlay: JObject): LogicalPlan = {
+    val names = (overlay \ "columns").asInstanceOf[JArray].arr.map(_.values.toString.toLowerCase)
+    val columns = relation.output.filter(column => names.contains(column.name.toLowerCase))
+    val schema = StructType(columns.map(column => StructField(column.name, column.dataType, column.nullable)))
+    val rows = session.read.schema(schema).parquet((overlay \ "scan").values.toString).queryExecution.analyzed
+    rows.foreach {
+      case LogicalRelation(found: HadoopFsRelation, _, _, _, _) => checked(view, overlay, found.location.sizeInBytes)
+      case _ =>
+    }
+    rows
+  }
+
+  /** Rows, beside what stays of what is published. What they lack, nobody reads. */
+  private def beside(
+      relation: LogicalRelation, files: HadoopFsRelation, view: CatalogTable, overlay: JObject, rows: LogicalPlan)
+      : LogicalPlan = {
+    def as(column: Attribute, id: ExprId): NamedExpression = {
+      val found = rows.output.find(_.name.equalsIgnoreCase(column.name)).getOrElse(
+        unread(s"${column.name} of ${view.qualifiedName} was not scanned", column.dataType))
+      Alias(found, column.name)(id)
+    }
     if (overlay \ "whole" == JBool(true)) Project(relation.output.map(column => as(column, column.exprId)), rows)
+    else if (!view.tracksPartitionsInCatalog) relation // what is not in the catalog could be missed
     else {
       val mine = Project(relation.output.map(column => as(column, NamedExpression.newExprId)), rows)
       Union(Seq(listed(relation, files, view, overlay), mine))
     }
   }
+
+  private def unread(text: String, kind: DataType): Expression =
+    RaiseError(Literal("USER_RAISED_EXCEPTION"), CreateMap(Seq(Literal("errorMessage"), Literal(text))), kind)
 
   /** @throws java.io.FileNotFoundException when not all is there of what the other run made */
   private def listing(view: CatalogTable, overlay: JObject): FileIndex = {
@@ -84,10 +110,13 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
     }
     val places = own.map(partition => new Path(partition.location).toUri.getPath).toSet
     val found = files.allFiles().filter(file => below(places, file.getPath)).map(_.getLen).sum
-    if (JLong(found) != integer(overlay \ "bytes"))
-      throw new java.io.FileNotFoundException(s"FILE_NOT_EXIST: not all is there of what was made of ${view.qualifiedName}")
+    if (overlay \ "scan" == JNothing) checked(view, overlay, found)
     files
   }
+
+  private def checked(view: CatalogTable, overlay: JObject, found: Long): Unit =
+    if (JLong(found) != integer(overlay \ "bytes"))
+      throw new java.io.FileNotFoundException(s"FILE_NOT_EXIST: not all is there of what was made of ${view.qualifiedName}")
 
   private def below(places: Set[String], file: Path): Boolean =
     Iterator.iterate(file)(_.getParent).takeWhile(_ != null).exists(each => places.contains(each.toUri.getPath))

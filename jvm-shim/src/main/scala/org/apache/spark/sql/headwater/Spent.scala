@@ -1,10 +1,12 @@
 package org.apache.spark.sql.headwater
 
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan, UnaryExecNode}
 
-/** What a query read of a table's files: how many bytes they have, and µs of its own time that reading took. */
-case class ReadOf(table: String, bytes: Long, micros: Long)
+/**
+ * What a query read of a table's files: how many bytes they have, µs of its own time that reading took, what it `needs` of
+ * them, and the part of the bytes that this should be. Files that are no table's lie in the directory `place`.
+ */
+case class ReadOf(table: Option[String], place: String, bytes: Long, micros: Long, needs: Option[Needs], share: Double)
 
 /** What went into moving bytes while a counted query was written, by Spark's own metrics. */
 object Spent {
@@ -15,13 +17,20 @@ object Spent {
    * that took; so is a scan that did not run.
    */
   def reads(tally: Tally): Seq[ReadOf] = {
-    val scans = tally.ran.toSeq.flatMap(below).collect {
-      case scan: FileSourceScanExec if scan.tableIdentifier.nonEmpty && scan.metrics.get("scanTime").exists(_.value > 0) =>
-        scan
+    val nodes = tally.ran.toSeq.flatMap(Needs.below)
+    val scans = nodes.collect {
+      case scan: FileSourceScanExec if scan.metrics.get("scanTime").exists(_.value > 0) => scan
     }
-    scans.distinctBy(System.identityHashCode).groupBy(_.tableIdentifier.get.unquotedString).toSeq.map { case (table, all) =>
+    val passed = nodes.collect { case filter: FilterExec => Needs.scanned(filter) -> filter.metrics("numOutputRows").value }
+    scans.distinctBy(System.identityHashCode).groupBy(scan => (Needs.table(scan), Needs.place(scan))).toSeq.map { case ((table, place), all) =>
       val micros = all.map(scan => scan.metrics("scanTime").value * 1000 / atOnce(scan, scan.inputRDD.getNumPartitions))
-      ReadOf(table.stripPrefix("spark_catalog."), all.map(_.metrics("filesSize").value).max, micros.sum)
+      val shares = all.map { scan =>
+        val rows = scan.metrics("numOutputRows").value
+        val kept = passed.collectFirst { case (Some(below), passed) if below eq scan => passed }.getOrElse(rows)
+        val columns = scan.output.size.toDouble / scan.relation.schema.size.max(1)
+        columns * (if (rows > 0) kept.toDouble / rows else 1.0)
+      }
+      ReadOf(table, place, all.map(_.metrics("filesSize").value).max, micros.sum, Needs.of(all), shares.sum.min(1))
     }
   }
 
@@ -32,11 +41,4 @@ object Spent {
 
   /** Into how many the times of tasks divide. */
   private def atOnce(plan: SparkPlan, tasks: Int): Int = tasks.min(plan.session.sparkContext.defaultParallelism).max(1)
-
-  /** A plan and all that is below it, stages that ran included. */
-  private def below(plan: SparkPlan): Seq[SparkPlan] = plan +: (plan match {
-    case adaptive: AdaptiveSparkPlanExec => below(adaptive.executedPlan)
-    case stage: QueryStageExec => below(stage.plan)
-    case other => (other.children ++ other.subqueries).flatMap(below)
-  })
 }

@@ -1,0 +1,143 @@
+"""Scans of a table that several runs of a wave read in its place, as tasks of the wave's problem ([Golab11] §2.1).
+
+One scan reads what all of them need, once, and leaves it close at hand. It is a task that is done only if its output is
+kept, so that it is weighed against outputs of views that want the same memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import or_
+
+from attrs import evolve
+
+from headwater.engine.pace import saving
+from headwater.model.extract import Shared
+from headwater.model.partition import WHOLE, Region, Slice, sort_key
+from headwater.model.state import Scan, State, ViewState
+from headwater.plan.plan import Plan
+from headwater.plan.problem import Problem, Read, Task
+from headwater.plan.wave import SMALLEST, Means
+
+MOST_SLICES = 1_000
+"""A scan of more partitions than these is not worth its list of them."""
+
+
+def shared_scans(state: State, run: Problem, means: Means) -> tuple[Shared, ...]:
+    """The scans that could be made for two or more views of a run, by what these read the last time. What is made by
+    the run itself, and may be kept itself, needs none."""
+    sizes = {task.name: task.size for task in run.tasks}
+    found = []
+    for table, views in _readers(state, sizes).items():
+        if sizes.get(table, run.memory + 1) <= run.memory:
+            continue
+        saved = [view for view in views if _saved(view, table, means) > 0]
+        slices = _slices(state, table, saved)
+        if len(saved) > 1 and slices:
+            extract = reduce(or_, (view.scans[table].extract for view in saved))
+            names = tuple(view.definition.view for view in saved)
+            if extract.columns:
+                found.append(Shared(table, extract, slices, names, _size(state, table, saved)))
+    return tuple(found)
+
+
+def with_scans(state: State, run: Problem, shared: Iterable[Shared], means: Means) -> Problem:
+    """The same run, in which these scans may be made."""
+    tasks = list(run.tasks)
+    for each in shared:
+        first = min(n for n, task in enumerate(tasks) if task.name in each.readers)
+        read = (Read(each.table),) if any(task.name == each.table for task in tasks) else ()
+        scan = Task(label(each), each.size, reads=read, spared=-_took(state, each) - SMALLEST, optional=True)
+        tasks = [*tasks[:first], scan, *(_reading(state, task, each, means) for task in tasks[first:])]
+    return evolve(run, tasks=tuple(tasks))
+
+
+def label(shared: Shared) -> str:
+    """The name of the task that makes a scan, which no view can have."""
+    return f"scan of {shared.table}"
+
+
+def unmade_left_out(plan: Plan) -> Plan:
+    """The same plan, without the scans that it does not make."""
+    tasks = plan.problem.tasks
+    stay = [n for n, task in enumerate(tasks) if n in plan.flagged or not task.optional]
+    if len(stay) == len(tasks):
+        return plan
+    place, names = {old: new for new, old in enumerate(stay)}, {tasks[n].name for n in stay}
+    left = [evolve(tasks[n], reads=tuple(read for read in tasks[n].reads if read.name in names)) for n in stay]
+    return evolve(
+        plan,
+        problem=evolve(plan.problem, tasks=tuple(left)),
+        order=tuple(place[n] for n in plan.order if n in place),
+        flagged=frozenset(place[n] for n in plan.flagged),
+    )
+
+
+# --- inside
+
+
+def _readers(state: State, names: Iterable[str]) -> dict[str, list[ViewState]]:
+    """Of each table the views among these that are known to read something of its files."""
+    found: dict[str, list[ViewState]] = {}
+    for view in (state.views[name] for name in names):
+        if view.definition.reads_ahead:
+            for table in sorted(view.scans.keys() & set(view.definition.sources)):
+                found.setdefault(table, []).append(view)
+    return found
+
+
+def _reading(state: State, task: Task, shared: Shared, means: Means) -> Task:
+    if task.name not in shared.readers:
+        return task
+    saved = _saved(state.views[task.name], shared.table, means)
+    return evolve(task, reads=(*task.reads, Read(label(shared), saved)))
+
+
+def _saved(view: ViewState, table: str, means: Means) -> int:
+    """µs that a view's run saves by reading a scan in place of a table: measured, or foreseen for as many bytes."""
+    scan = view.scans[table]
+    if scan.near is not None:
+        return max(0, round(scan.micros - scan.near))
+    return round(min(scan.micros, max(0.0, scan.size * saving(view, table, means.place, means.costs.read))))
+
+
+def _took(state: State, shared: Shared) -> int:
+    """µs that making a scan takes: as long as the last one or, of the first, as the longest of those it replaces."""
+    scanned = state.tables[shared.table].scanned if shared.table in state.tables else None
+    if scanned is not None:
+        return scanned.micros
+    return round(max(_scan(state, reader, shared).micros for reader in shared.readers))
+
+
+def _scan(state: State, reader: str, shared: Shared) -> Scan:
+    return state.views[reader].scans[shared.table]
+
+
+def _size(state: State, table: str, views: Iterable[ViewState]) -> int:
+    """Bytes that a scan takes: as many as the last one or, of the first, as its readers' parts at most have."""
+    scanned = state.tables[table].scanned if table in state.tables else None
+    if scanned is not None:
+        return scanned.size
+    scans = [view.scans[table] for view in views]
+    return round(min(1.0, sum(scan.share for scan in scans)) * max(scan.size for scan in scans))
+
+
+def _slices(state: State, table: str, views: Iterable[ViewState]) -> tuple[Slice, ...]:
+    """The partitions that a scan reads: those that changed, of a table of which not all readers read everything."""
+    pending: list[Mapping[Slice, frozenset[int]]] = [view.pending for view in views]
+    record = state.tables.get(table)
+    if record is None or all(WHOLE in each for each in pending):
+        return (WHOLE,)
+    if table in state.views and state.views[table].pending:
+        changed = Region(state.views[table].pending)
+    else:
+        origins = {origin for each in pending for some in each.values() for origin in some}
+        changed = Region(
+            each for origin in origins if state.origins[origin].table == table for each in state.origins[origin].slices
+        )
+    there = [each for each, known in record.partitions.items() if known.fingerprint is not None]
+    if there == [WHOLE] or changed.covers(WHOLE):
+        return (WHOLE,)
+    found = [each for each in there if changed.covers(each)]
+    return tuple(sorted(found, key=sort_key)) if len(found) <= MOST_SLICES else ()

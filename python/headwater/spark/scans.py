@@ -1,0 +1,165 @@
+"""Scans that several runs share: the first of them makes one, and it goes with the last ([Golab11] §2.1).
+
+A scan is of one version of a table: a run for which the table has changed reads the table. So does one that needs more
+than was scanned, for which runs are asked anew each time, by Spark's plan of their query.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from attrs import Factory, define, frozen
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from headwater.model.extract import Extract, Shared
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Run, Version
+from headwater.spark import sql
+
+Number = int
+"""Of a scan, in the room: below zero, where runs have their versions."""
+
+
+@frozen
+class Part:
+    """The part of a table that is scanned: the whole of it, or some partitions."""
+
+    whole: bool
+    slices: Collection[Slice]
+
+    @classmethod
+    def of(cls, slices: Collection[Slice]) -> Part:
+        return cls(WHOLE in slices, () if WHOLE in slices else slices)
+
+
+@frozen
+class Lying:
+    """Where a scan lies.
+
+    Attributes:
+        place: a directory; empty if Spark's memory holds it.
+        size: the bytes that are there.
+    """
+
+    number: Number
+    part: Part
+    columns: tuple[str, ...]
+    place: str
+    size: int
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the shim is told (see ``Overlay.scala``)."""
+        without = [sql.spec(each) for each in self.part.slices]
+        told = {"whole": self.part.whole, "without": without, "with": []}
+        if not self.place:
+            return {**told, "bytes": 0, "held": self.number}
+        return {**told, "bytes": self.size, "scan": self.place, "columns": list(self.columns)}
+
+
+def scanned(table: DataFrame, part: Part, extract: Extract) -> DataFrame:
+    """What is scanned of a table; of partitions, with the columns that tell them apart."""
+    types = {field.name: field.dataType.simpleString() for field in table.schema.fields}
+    wanted = {*extract.columns, *(column for each in part.slices for column in each.columns)}
+    rows = table if part.whole else table.where(sql.predicate(tuple(part.slices), types))
+    if extract.condition:
+        rows = rows.where(extract.condition)
+    return rows.select(*(F.col(sql.identifier(name)) for name in types if name in wanted))
+
+
+@define(eq=False)
+class _Scan:
+    extract: Extract
+    number: Number
+    lying: Lying | None = None
+    made: threading.Event = Factory(threading.Event)
+    holders: set[Version] = Factory(set)
+
+
+class Scans:
+    """The scans of one engine.
+
+    Args:
+        remove: called with the number of a scan that nobody reads any more.
+    """
+
+    def __init__(self, remove: Callable[[Number], None]) -> None:
+        self._remove = remove
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(-1, -1)
+        self._known: dict[tuple[str, Version, tuple[Slice, ...]], _Scan] = {}
+        self._read: dict[Version, dict[str, Lying]] = {}
+        self._refused: set[str] = set()
+
+    def take(
+        self,
+        run: Run,
+        seen: Mapping[str, Version],
+        needs: Mapping[str, Extract],
+        make: Callable[[Shared, Number], Lying | None],
+    ) -> None:
+        """Lets a run read those of its shared scans that have all it needs, once they are made.
+
+        Args:
+            seen: the versions of its sources that it is to see.
+            make: called if the run is the first that needs a scan; ``None`` if that cannot be made.
+        """
+        for shared in run.shared:
+            if shared.table in needs and shared.table in seen and shared.table not in self._refused:
+                lying = self._taken(run, shared, seen[shared.table], needs[shared.table], make)
+                if lying is not None:
+                    with self._lock:
+                        self._read.setdefault(run.version, {})[shared.table] = lying
+
+    def read(self, run: Run) -> Mapping[str, Lying]:
+        """The scans that a run reads, by table."""
+        with self._lock:
+            return dict(self._read.get(run.version, {}))
+
+    def refuse(self, run: Run) -> Collection[str]:
+        """Lets all runs read the tables themselves, from now on, of which a run could not read a scan; which these
+        are. A run that is tried again would fail again."""
+        with self._lock:
+            tables = self._read.pop(run.version, {}).keys()
+            self._refused |= tables
+            return tables
+
+    def release(self, version: Version) -> None:
+        """Removes the scans that only this run held."""
+        with self._lock:
+            self._read.pop(version, None)
+            for scan in self._known.values():
+                scan.holders.discard(version)
+            gone = [key for key, scan in self._known.items() if not scan.holders]
+            numbers = [self._known.pop(key).number for key in gone]
+        for number in numbers:
+            self._remove(number)
+
+    def _taken(
+        self,
+        run: Run,
+        shared: Shared,
+        version: Version,
+        needed: Extract,
+        make: Callable[[Shared, Number], Lying | None],
+    ) -> Lying | None:
+        with self._lock:
+            key = shared.table, version, shared.slices
+            scan, mine = self._known.get(key), False
+            if not (scan.extract if scan else shared.extract).covers(needed):
+                return None
+            if scan is None:
+                scan, mine = _Scan(shared.extract, next(self._numbers)), True
+                self._known[key] = scan
+            scan.holders.add(run.version)
+        if mine:
+            try:
+                scan.lying = make(shared, scan.number)
+            finally:
+                scan.made.set()
+        scan.made.wait()
+        return scan.lying

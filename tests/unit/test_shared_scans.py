@@ -1,0 +1,133 @@
+"""Which scans runs share, by what they read the last time."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from cases import A1, A2, change, machine, view
+
+from headwater.engine.choose import ready
+from headwater.engine.pace import learn, learn_scanned
+from headwater.engine.policy import SETTLE
+from headwater.model.event import Moved, Place, Published, Scanned
+from headwater.model.extract import Extract
+from headwater.model.partition import WHOLE
+from headwater.model.state import Scan, TableRecord, Took
+from headwater.plan.arrange import Arranger, pending_plan
+from headwater.plan.wave import Costs, Means, wave
+
+COSTS = Costs(written=0.0, read=0.3, copied=0.1)
+MEANS = Means(COSTS, 10_000_000, 1)
+ONE, TWO = Extract(("k",), (("k > 1",),)), Extract(("m",), (("m > 1",),))
+
+
+def scan(extract: Extract, micros: float = 1_000_000, share: float = 0.1) -> Scan:
+    return Scan(extract, 4_000_000, share, micros)
+
+
+def pending(partitioned: bool = False, reader=lambda name: view(name, "", "t")):
+    """Two views that are to be refreshed, and read a second of a table each."""
+    made = machine({"t": "a" if partitioned else ""}, reader("v"), reader("w"))
+    for name, extract in (("v", ONE), ("w", TWO)):
+        made.state.views[name].took, made.state.views[name].scans = Took(2.0, 0.0), {"t": scan(extract)}
+    change(made, "t", A1 if partitioned else WHOLE)
+    made.now += SETTLE
+    return made
+
+
+def shared(made, means: Means = MEANS):
+    return {each.ready.view: each.shared for each in Arranger(means)(made.state, ready(made.state, made.now))}
+
+
+def test_what_two_read_is_scanned_once():
+    found = shared(pending())
+    [each] = found["v"]
+    assert found["w"] == (each,) and each.table == "t" and each.readers == ("v", "w")
+    assert each.extract == ONE | TWO and each.slices == (WHOLE,) and each.size == 800_000
+
+
+def test_the_plan_shows_it_as_a_task_of_its_own():
+    made = pending()
+    plan, _ = pending_plan(made.state, wave(made.state), MEANS)
+    assert [task.name for task in plan.problem.tasks] == ["scan of t", "v", "w"]
+    assert plan.timeline.peak == 800_000
+
+
+def test_one_that_is_not_made_is_not_shown():
+    made = pending()
+    plan, _ = pending_plan(made.state, wave(made.state), evolve(MEANS, memory=700_000))
+    assert [task.name for task in plan.problem.tasks] == ["v", "w"] and not plan.flagged
+
+
+def test_nothing_is_shared_that_one_alone_reads():
+    made = pending()
+    made.state.views["w"].scans = {}
+    assert shared(made) == {"v": (), "w": ()}
+
+
+def test_nothing_is_shared_that_would_take_longer_than_it_saves():
+    """The first time as long as the longer of both, and then as long as it took."""
+    made = pending()
+    made.state.views["v"].scans["t"] = scan(ONE, micros=30_000)
+    assert shared(made) == {"v": (), "w": ()}
+    made = pending()
+    made.state.tables["t"].scanned = Scanned("t", 500_000, 3_000_000)
+    assert shared(made) == {"v": (), "w": ()}
+    made.state.tables["t"].scanned = Scanned("t", 500_000, 300_000)
+    assert [each.size for each in shared(made)["v"]] == [500_000]
+
+
+def test_who_reads_a_scan_no_faster_reads_the_table():
+    made = pending(reader=lambda name: view(name, "", "t"))
+    made.state.views["v"].scans["t"] = evolve(scan(ONE), near=2_000_000)
+    assert shared(made) == {"v": (), "w": ()}
+
+
+def test_of_partitions_those_are_scanned_that_changed():
+    made = pending(True, lambda name: view(name, "a", "t"))
+    change(made, "t", A2)
+    made.now += SETTLE
+    [each] = shared(made)["v"]
+    assert each.slices == (A1, A2)
+    made = pending(True)
+    assert [each.slices for each in shared(made)["v"]] == [(WHOLE,)], "their readers read all of it"
+
+
+def test_what_the_run_makes_is_scanned_if_it_cannot_be_kept():
+    """Otherwise it is kept itself."""
+    views = view("s", "", "t"), view("v", "", "s"), view("w", "", "s")
+    made = machine({"t": ""}, *views)
+    for name, state in made.state.views.items():
+        state.took, state.size = Took(2.0, 0.0), 4_000_000
+        if name != "s":
+            state.scans = {"s": scan(ONE)}
+    change(made, "t", WHOLE)
+    for memory, names in ((10_000_000, ["s", "v", "w"]), (3_000_000, ["s", "scan of s", "v", "w"])):
+        plan, _ = pending_plan(made.state, wave(made.state), Means(COSTS, memory, 1))
+        assert [task.name for task in plan.problem.tasks] == names
+
+
+@pytest.mark.parametrize("place", [Place.WAREHOUSE, Place.VOLUME])
+def test_what_runs_need_of_a_table_is_learned_where_it_is_read_from_the_warehouse(place: Place):
+    made = pending()
+    state = made.state.views["v"]
+    learn(state, Published(0, 1, "v", (), (), 1.0, 10, (Moved("u", place, 100, 50, TWO, 0.5),)))
+    assert ("u" in state.scans) == (place is Place.WAREHOUSE)
+    learn(state, Published(0, 1, "v", (), (), 1.0, 10, (Moved("t", place, 8_000_000, 3_000_000, TWO, 0.5),)))
+    if place is Place.WAREHOUSE:
+        assert state.scans["t"] == Scan(TWO, 5_000_000, 0.2, 1_500_000)
+
+
+def test_what_a_scan_saved_is_learned_by_those_who_read_it():
+    made = pending()
+    state = made.state.views["v"]
+    learn(state, Published(0, 1, "v", (), (), 1.0, 10, (Moved("t", Place.SCAN, 100, 200_000),)))
+    assert state.scans["t"].near == 200_000 and state.pace == {}
+    assert state.unaided == 1_800_000, "it would have taken a second to read, instead of 0.2 s"
+
+
+def test_what_a_scan_took_is_learned_by_all():
+    record = TableRecord()
+    learn_scanned(record, Scanned("t", 100, 1000))
+    learn_scanned(record, Scanned("t", 300, 2000))
+    assert record.scanned == Scanned("t", 300, 1250)
