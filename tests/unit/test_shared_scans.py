@@ -71,9 +71,9 @@ def test_nothing_is_shared_that_would_take_longer_than_it_saves():
     made.state.views["v"].scans["t"] = scan(ONE, micros=30_000)
     assert shared(made) == {"v": (), "w": ()}
     made = pending()
-    made.state.tables["t"].scanned = Scanned("t", 500_000, 3_000_000)
+    made.state.tables["t"].scanned = Scanned("t", ONE | TWO, 500_000, 3_000_000)
     assert shared(made) == {"v": (), "w": ()}
-    made.state.tables["t"].scanned = Scanned("t", 500_000, 300_000)
+    made.state.tables["t"].scanned = Scanned("t", ONE | TWO, 500_000, 300_000)
     assert [each.size for each in shared(made)["v"]] == [500_000]
 
 
@@ -128,6 +128,31 @@ def test_what_a_scan_saved_is_learned_by_those_who_read_it():
 
 def test_what_a_scan_took_is_learned_by_all():
     record = TableRecord()
-    learn_scanned(record, Scanned("t", 100, 1000))
-    learn_scanned(record, Scanned("t", 300, 2000))
-    assert record.scanned == Scanned("t", 300, 1250)
+    learn_scanned(record, Scanned("t", ONE, 100, 1000))
+    learn_scanned(record, Scanned("t", ONE, 300, 2000))
+    assert record.scanned == Scanned("t", ONE, 300, 1250)
+
+
+def test_one_that_did_not_fit_is_not_made_again_unless_something_else_is_needed():
+    made = pending()
+    made.state.tables["t"].scanned = Scanned("t", ONE | TWO, MEANS.memory + 1, 1000)
+    assert shared(made) == {"v": (), "w": ()}
+    made.state.views["v"].scans["t"] = scan(TWO)
+    assert [each.size for each in shared(made)["v"]] == [800_000]
+
+
+def test_conditions_mean_the_same_only_with_the_same_settings():
+    def zoned(name: str):
+        zones = {"v": "UTC", "w": "CET", "x": "UTC"}
+        return evolve(view(name, "", "t"), settings={"spark.sql.session.timeZone": zones[name]})
+
+    made = machine({"t": ""}, *map(zoned, "vwx"))
+    for state in made.state.views.values():
+        state.took, state.scans = Took(2.0, 0.0), {"t": scan(ONE)}
+    change(made, "t", WHOLE)
+    made.now += SETTLE
+    assert {name: [each.readers for each in some] for name, some in shared(made).items()} == {
+        "v": [("v", "x")],
+        "w": [],
+        "x": [("v", "x")],
+    }

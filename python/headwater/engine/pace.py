@@ -40,7 +40,8 @@ def learn(view: ViewState, event: Published) -> None:
 def learn_scanned(record: TableRecord, scanned: Scanned) -> None:
     """Adds what a shared scan of a table took to what is known of it."""
     known = record.scanned
-    micros = round(_mean(known.micros if known else None, scanned.micros))
+    before = known.micros if known is not None and known.extract == scanned.extract else None
+    micros = round(_mean(before, scanned.micros))
     record.scanned = evolve(scanned, micros=micros)
 
 

@@ -194,9 +194,11 @@ class Moved:
 
 @frozen
 class Scanned:
-    """A scan that a run made for itself and for others: how many bytes it takes, and what it took (µs)."""
+    """A scan that a run made for itself and for others: how many bytes it takes, and what it took (µs). One that did
+    not fit takes more than there is."""
 
     table: str
+    extract: Extract
     size: int
     micros: int
 

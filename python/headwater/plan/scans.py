@@ -13,9 +13,11 @@ from operator import or_
 from attrs import evolve
 
 from headwater.engine.pace import saving
-from headwater.model.extract import Shared
+from headwater.model.event import Scanned
+from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Region, Slice, sort_key
 from headwater.model.state import Scan, State, ViewState
+from headwater.model.view import Pairs
 from headwater.plan.plan import Plan
 from headwater.plan.problem import Problem, Read, Task
 from headwater.plan.wave import SMALLEST, Means
@@ -38,7 +40,7 @@ def shared_scans(state: State, run: Problem, means: Means) -> tuple[Shared, ...]
             extract = reduce(or_, (view.scans[table].extract for view in saved))
             names = tuple(view.definition.view for view in saved)
             if extract.columns:
-                found.append(Shared(table, extract, slices, names, _size(state, table, saved)))
+                found.append(Shared(table, extract, slices, names, _size(state, table, extract, saved)))
     return tuple(found)
 
 
@@ -78,13 +80,17 @@ def unmade_left_out(plan: Plan) -> Plan:
 
 
 def _readers(state: State, names: Iterable[str]) -> dict[str, list[ViewState]]:
-    """Of each table the views among these that are known to read something of its files."""
-    found: dict[str, list[ViewState]] = {}
+    """Of each table the views among these that are known to read something of its files, as many as have the same
+    settings: a condition may mean something else with others."""
+    found: dict[tuple[str, Pairs], list[ViewState]] = {}
     for view in (state.views[name] for name in names):
         if view.definition.reads_ahead:
             for table in sorted(view.scans.keys() & set(view.definition.sources)):
-                found.setdefault(table, []).append(view)
-    return found
+                found.setdefault((table, view.definition.settings), []).append(view)
+    most: dict[str, list[ViewState]] = {}
+    for (table, _), views in found.items():
+        most[table] = max(most.get(table, []), views, key=len)
+    return most
 
 
 def _reading(state: State, task: Task, shared: Shared, means: Means) -> Task:
@@ -104,7 +110,7 @@ def _saved(view: ViewState, table: str, means: Means) -> int:
 
 def _took(state: State, shared: Shared) -> int:
     """µs that making a scan takes: as long as the last one or, of the first, as the longest of those it replaces."""
-    scanned = state.tables[shared.table].scanned if shared.table in state.tables else None
+    scanned = _last(state, shared.table, shared.extract)
     if scanned is not None:
         return scanned.micros
     return round(max(_scan(state, reader, shared).micros for reader in shared.readers))
@@ -114,9 +120,14 @@ def _scan(state: State, reader: str, shared: Shared) -> Scan:
     return state.views[reader].scans[shared.table]
 
 
-def _size(state: State, table: str, views: Iterable[ViewState]) -> int:
-    """Bytes that a scan takes: as many as the last one or, of the first, as its readers' parts at most have."""
+def _last(state: State, table: str, extract: Extract) -> Scanned | None:
     scanned = state.tables[table].scanned if table in state.tables else None
+    return scanned if scanned is not None and scanned.extract == extract else None
+
+
+def _size(state: State, table: str, extract: Extract, views: Iterable[ViewState]) -> int:
+    """Bytes that a scan takes: as many as the last one or, of the first, as its readers' parts at most have."""
+    scanned = _last(state, table, extract)
     if scanned is not None:
         return scanned.size
     scans = [view.scans[table] for view in views]

@@ -12,8 +12,6 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from attrs import Factory, define, frozen
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Slice
@@ -59,16 +57,6 @@ class Lying:
         if not self.place:
             return {**told, "bytes": 0, "held": self.number}
         return {**told, "bytes": self.size, "scan": self.place, "columns": list(self.columns)}
-
-
-def scanned(table: DataFrame, part: Part, extract: Extract) -> DataFrame:
-    """What is scanned of a table; of partitions, with the columns that tell them apart."""
-    types = {field.name: field.dataType.simpleString() for field in table.schema.fields}
-    wanted = {*extract.columns, *(column for each in part.slices for column in each.columns)}
-    rows = table if part.whole else table.where(sql.predicate(tuple(part.slices), types))
-    if extract.condition:
-        rows = rows.where(extract.condition)
-    return rows.select(*(F.col(sql.identifier(name)) for name in types if name in wanted))
 
 
 @define(eq=False)

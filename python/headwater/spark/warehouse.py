@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,6 @@ from headwater.engine.policy import cuts_off
 from headwater.model.action import Launch
 from headwater.model.error import LeaseLost, RefreshFailed
 from headwater.model.event import Made, Moved, Place, Scanned
-from headwater.model.extract import Shared
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import PartitionRecord, Run, Version
 from headwater.model.view import Definition
@@ -32,9 +30,10 @@ from headwater.spark.counted import Counted, counts, extract_of, moved, slice_of
 from headwater.spark.failures import is_cancelled, is_unwritable, translating, words
 from headwater.spark.overlay import PROPERTY, Output, Overlays
 from headwater.spark.room import OutOfRoom
-from headwater.spark.scans import Lying, Scans, scanned
+from headwater.spark.scanner import Scanner
+from headwater.spark.scans import Scans
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 from headwater.spark.volume import Volume
 
 log = logging.getLogger("headwater")
@@ -99,7 +98,7 @@ class SparkWarehouse:
                 catalog.create(session, definition)
             seen = self.reading(run, definition, True)
             with self._overlaid(context, run):
-                scanned = self._share(launch, session, seen) if run.shared else ()
+                scanned = self._share(launch, session, seen)
             with self._overlaid(context, run):
                 written = evolve(self._made(launch, session), scanned=scanned)
             self.reading(run, definition, False)
@@ -201,44 +200,20 @@ class SparkWarehouse:
             context.setLocalProperty(PROPERTY, "")
 
     def _share(self, launch: Launch, session: SparkSession, seen: Mapping[str, Version]) -> tuple[Scanned, ...]:
-        """Takes the scans that a run shares with others; those that it made."""
-        run, made = launch.run, []
-
-        def make(shared: Shared, number: int) -> Lying | None:
-            began = time.perf_counter()
-            lying = self._scan(session, run, shared, number)
-            if lying is not None:
-                made.append(Scanned(shared.table, lying.size, round(1e6 * (time.perf_counter() - began))))
-            return lying
-
+        """Takes the scans that a run shares with others; those that were made for that."""
+        run = launch.run
+        if not run.shared or self._room is None:
+            return ()
         needs = self._shim.needs(self._frame(session, launch.definition, run))
-        self._scans.take(run, seen, {table: extract_of(each) for table, each in needs.items()}, make)
-        return tuple(made)
-
-    def _scan(self, session: SparkSession, run: Run, shared: Shared, number: int) -> Lying | None:
-        """Reads a part of a table and leaves it close at hand, if it fits there."""
-        room, part = self._room, self._overlays.part(run, shared)
-        if room is None or not room.reserve(number, shared.size):
-            return None
-        try:
-            frame = scanned(session.table(sql.quoted(shared.table)), part, shared.extract)
-            with room.watched(number, lambda: self.cancel(run.view, run.version)):
-                match room:
-                    case Volume():
-                        place = room.place(number)
-                        frame.write.parquet(place)
-                        size = sum(each["bytes"] for each in self._shim.written(place, 0))
-                    case Blocks():
-                        place = ""
-                        room.hold(frame, number)
-                        size = room.size(number)
-        except (OutOfRoom, PySparkException, Py4JError) as error:
-            room.remove(number)
-            if is_gone(error):
-                raise
-            log.warning("%s is not scanned once for %s (%s)", shared.table, ", ".join(shared.readers), words(error))
-            return None
-        return Lying(number, part, tuple(frame.columns), place, size)
+        scanner = Scanner(
+            session,
+            self._shim,
+            self._room,
+            part=lambda shared: self._overlays.part(run, shared),
+            stop=lambda: self.cancel(run.view, run.version),
+        )
+        self._scans.take(run, seen, {table: extract_of(each) for table, each in needs.items()}, scanner)
+        return tuple(scanner.made)
 
     def _made(self, launch: Launch, session: SparkSession) -> Written:
         """What a run makes, close at hand if it is to be kept and fits there."""

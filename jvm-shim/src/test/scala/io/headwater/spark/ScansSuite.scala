@@ -31,12 +31,14 @@ class ScansSuite extends AnyFunSuite {
     finally session.sparkContext.setLocalProperty(Overlay.Property, "")
   }
 
-  test("what a query needs: its columns, and conditions that mean the same another day") {
+  test("what a query needs: its columns, and conditions") {
     val session = lines(partitioned = false)
     assert(needs(session.sql("SELECT sum(price) FROM lines WHERE id > 3 AND note IN ('n4', 'n5')")) ==
       (Set("id", "price", "note"), Set(Set("(id > 3L)", "(note IN ('n4', 'n5'))", "(id IS NOT NULL)"))))
-    assert(needs(session.sql("SELECT note FROM lines WHERE length(note) > 1 AND id + 1 > 3")) ==
-      (Set("id", "note"), Set(Set("(note IS NOT NULL)", "(id IS NOT NULL)"))))
+    assert(needs(session.sql("SELECT note FROM lines WHERE length(note) > 1 AND year(day) = 1996")) == (Set("day", "note"),
+      Set(Set("(note IS NOT NULL)", "(day IS NOT NULL)", "(length(note) > 1)", "(year(day) = 1996)"))))
+    session.udf.register("odd", (id: Long) => id % 2 == 1)
+    assert(needs(session.sql("SELECT id FROM lines WHERE odd(id) OR id > rand()")) == (Set("id"), Set(Set())))
     assert(needs(session.sql("SELECT id FROM lines WHERE price = (SELECT max(price) FROM lines WHERE id < 9)")) ==
       (Set("id", "price"), Set(Set("(price IS NOT NULL)"), Set("(id < 9L)", "(id IS NOT NULL)"))))
   }

@@ -1,7 +1,10 @@
 package org.apache.spark.sql.headwater
 
+import scala.util.Try
+
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LocalRelation}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, InMemoryFileIndex}
@@ -54,13 +57,27 @@ object Needs {
     case _ => false
   }
 
-  /** Of what a scan was told of its rows, all that SQL can say, and that means the same another day. */
-  private def conditions(scan: FileSourceScanExec): Set[String] = {
+  /** Of what a scan was told of its rows, all that SQL can say. */
+  private def conditions(scan: FileSourceScanExec): Set[String] =
+    scan.dataFilters.flatMap(PredicateSplit.conjuncts).flatMap(said(scan, _)).toSet
+
+  /** Whether SQL can say all that a filter asks of the rows of a scan. */
+  def tells(filter: FilterExec, scan: FileSourceScanExec): Boolean =
+    PredicateSplit.conjuncts(filter.condition).forall(said(scan, _).nonEmpty)
+
+  /** A condition in SQL, if that says the same in a session with the same settings. */
+  private def said(scan: FileSourceScanExec, condition: Expression): Option[String] = {
     val partitions = AttributeSet(scan.output.filter(column => scan.relation.partitionSchema.names.contains(column.name)))
-    scan.dataFilters.flatMap(PredicateSplit.conjuncts)
-      .filter(each => plain(each) && each.references.nonEmpty && each.references.intersect(partitions).isEmpty)
-      .map(_.transform { case column: AttributeReference => column.withQualifier(Nil) }.sql).toSet
+    val bare = condition.transform { case column: AttributeReference => column.withQualifier(Nil) }
+    val about = condition.references
+    if (about.isEmpty || about.intersect(partitions).nonEmpty || !condition.deterministic) None
+    else Some(bare.sql).filter(text => plain(condition) || readBack(scan, text).exists(_.semanticEquals(condition)))
   }
+
+  private def readBack(scan: FileSourceScanExec, text: String): Option[Expression] = Try {
+    val state = scan.session.sessionState
+    state.analyzer.execute(Filter(state.sqlParser.parseExpression(text), LocalRelation(scan.output)))
+  }.toOption.collect { case Filter(condition, _) if condition.resolved => condition }
 
   private def plain(condition: Expression): Boolean = condition match {
     case _: And | _: Or | _: Not | _: EqualTo | _: EqualNullSafe | _: LessThan | _: LessThanOrEqual | _: GreaterThan |

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.headwater
 
-import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
 
 /**
  * What a query read of a table's files: how many bytes they have, µs of its own time that reading took, what it `needs` of
@@ -21,12 +21,14 @@ object Spent {
     val scans = nodes.collect {
       case scan: FileSourceScanExec if scan.metrics.get("scanTime").exists(_.value > 0) => scan
     }
-    val passed = nodes.collect { case filter: FilterExec => Needs.scanned(filter) -> filter.metrics("numOutputRows").value }
+    val passed = nodes.collect { case filter: FilterExec => Needs.scanned(filter) -> filter }
     scans.distinctBy(System.identityHashCode).groupBy(scan => (Needs.table(scan), Needs.place(scan))).toSeq.map { case ((table, place), all) =>
       val micros = all.map(scan => scan.metrics("scanTime").value * 1000 / atOnce(scan, scan.inputRDD.getNumPartitions))
       val shares = all.map { scan =>
         val rows = scan.metrics("numOutputRows").value
-        val kept = passed.collectFirst { case (Some(below), passed) if below eq scan => passed }.getOrElse(rows)
+        val kept = passed.collectFirst {
+          case (Some(below), filter) if (below eq scan) && Needs.tells(filter, scan) => filter.metrics("numOutputRows").value
+        }.getOrElse(rows)
         val columns = scan.output.size.toDouble / scan.relation.schema.size.max(1)
         columns * (if (rows > 0) kept.toDouble / rows else 1.0)
       }

@@ -1,0 +1,88 @@
+"""Makes scans that runs share: reads a part of a table once, and leaves it close at hand."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from attrs import define, field
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.model.event import Scanned
+from headwater.model.extract import Extract, Shared
+from headwater.spark import sql
+from headwater.spark.blocks import Blocks
+from headwater.spark.failures import words
+from headwater.spark.room import OutOfRoom
+from headwater.spark.scans import Lying, Number, Part
+from headwater.spark.shim import Shim, is_gone
+from headwater.spark.volume import Volume
+
+log = logging.getLogger("headwater")
+
+
+@define(eq=False)
+class Scanner:
+    """Makes scans for one run.
+
+    Attributes:
+        part: the part of a table that a scan is of.
+        stop: called if a scan needs more room than there is.
+        made: what the scans took that it made or, where they did not fit, began to make.
+    """
+
+    session: SparkSession
+    shim: Shim
+    room: Volume | Blocks
+    part: Callable[[Shared], Part]
+    stop: Callable[[], object]
+    made: list[Scanned] = field(factory=list, init=False)
+
+    def __call__(self, shared: Shared, number: Number) -> Lying | None:
+        """Makes a scan; ``None`` if it does not fit or cannot be read, so that runs read the table."""
+        if not self.room.reserve(number, shared.size):
+            return None
+        began = time.perf_counter()
+        try:
+            part = self.part(shared)
+            frame = scanned(self.session.table(sql.quoted(shared.table)), part, shared.extract)
+            with self.room.watched(number, self.stop):
+                place, size = self._leave(frame, number)
+        except (OutOfRoom, PySparkException, Py4JError) as error:
+            self.room.remove(number)
+            if is_gone(error):
+                raise
+            log.warning("%s is not scanned once for %s (%s)", shared.table, ", ".join(shared.readers), words(error))
+            if isinstance(error, OutOfRoom):
+                self._note(shared, self.room.limit + 1, began)
+            return None
+        self._note(shared, size, began)
+        return Lying(number, part, tuple(frame.columns), place, size)
+
+    def _note(self, shared: Shared, size: int, began: float) -> None:
+        self.made.append(Scanned(shared.table, shared.extract, size, round(1e6 * (time.perf_counter() - began))))
+
+    def _leave(self, frame: DataFrame, number: Number) -> tuple[str, int]:
+        """Where rows are left, if that is in files, and how many bytes they take."""
+        match self.room:
+            case Volume() as volume:
+                place = volume.place(number)
+                frame.write.parquet(place)
+                return place, sum(each["bytes"] for each in self.shim.written(place, 0))
+            case Blocks() as blocks:
+                blocks.hold(frame, number)
+                return "", blocks.size(number)
+
+
+def scanned(table: DataFrame, part: Part, extract: Extract) -> DataFrame:
+    """What is scanned of a table; of partitions, with the columns that tell them apart."""
+    types = {field.name: field.dataType.simpleString() for field in table.schema.fields}
+    wanted = {*extract.columns, *(column for each in part.slices for column in each.columns)}
+    rows = table if part.whole else table.where(sql.predicate(tuple(part.slices), types))
+    if extract.condition:
+        rows = rows.where(extract.condition)
+    return rows.select(*(F.col(sql.identifier(name)) for name in types if name in wanted))
