@@ -2,23 +2,24 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SCALE ?= 0.1
+SCALA := tests/spark/test_scala.py
 BENCHMARKS ?= overhead partitions cutoff engine planner
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-refresh clean
+.PHONY: demo test test-long lint bench bench-refresh bench-pipelines clean
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
 
-# All tests: what needs no Spark is tested beside what does, and shown after it. With ARGS: what they select.
+# All tests: what needs no Spark session is tested beside what does, and shown after it. With ARGS: what they select.
 test: .venv/ready lint
 ifdef ARGS
 	$(BIN)/python -m pytest -m "not long" $(ARGS)
 else
 	@mkdir -p build; \
-	$(BIN)/python -m pytest -m "not long" tests/unit tests/laws tests/golden > build/core-tests.log 2>&1 & core=$$!; \
+	$(BIN)/python -m pytest -m "not long" tests/unit tests/laws tests/golden $(SCALA) > build/core-tests.log 2>&1 & core=$$!; \
 	trap 'kill $$core' INT TERM; \
-	$(BIN)/python -m pytest -m "not long" tests/spark; spark=$$?; \
+	$(BIN)/python -m pytest -m "not long" tests/spark --ignore=$(SCALA); spark=$$?; \
 	wait $$core; core=$$?; cat build/core-tests.log; [ $$core = 0 ] && [ $$spark = 0 ]
 endif
 
@@ -35,6 +36,10 @@ bench: .venv/ready
 # Takes hours; what was measured before is not measured again. With ARGS: what they select.
 bench-refresh: .venv/ready
 	$(BIN)/python -m benchmarks.refresh --json benchmarks/results/refresh.json $(ARGS)
+
+# Whole commands beside those of Declarative Pipelines. Takes hours, too.
+bench-pipelines: .venv/ready
+	$(BIN)/python -m benchmarks.pipelines --json benchmarks/results/pipelines.json $(ARGS)
 
 # Made anew when the metadata changes.
 .venv/ready: pyproject.toml

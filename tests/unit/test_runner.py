@@ -13,6 +13,8 @@ from test_runtime import Bench, until
 from headwater.engine.choose import Choice
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Dropped, Failed, Prepared, Published, Resumed, Started, Suspended
+from headwater.model.extract import Extract, Shared
+from headwater.model.partition import WHOLE
 
 V, W, X = view("v", "a", "t"), view("w", "a", "v"), view("x", "", "w")
 
@@ -146,6 +148,21 @@ def test_a_job_waits_for_what_it_reads_to_be_published(bench):
     bench.drain(engine)
     assert all(not event.kept for event in bench.of(Started) if event.view == "w")
     assert [event.view for event in bench.of(Prepared)] == ["v"]
+
+
+def test_what_is_shared_is_held_until_its_last_reader_is_done(bench):
+    engine = bench.engine("one", tracks=1)
+    bench.declare(engine, V, view("y", "a", "t"))
+    bench.drain(engine)
+    fills, released = len(bench.of(Published)), {}
+    shared = Shared("t", Extract(("a",), ((),)), (WHOLE,), ("v", "y"), 1)
+    engine.arrange = lambda state, found: [Choice(each, shared=(shared,)) for each in found]
+    bench.world.release = lambda version: released.update({version: bench.of(Published)[fills:]})
+    bench.write(engine, A1, 5)
+    bench.drain(engine)
+    until(lambda: (engine.step(), len(released) == 2)[1])
+    for seen in released.values():
+        assert {event.view for event in seen} == {"v", "y"}
 
 
 def test_what_was_dropped_is_not_brought_to_the_warehouse(bench, engine):

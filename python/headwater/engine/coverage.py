@@ -155,8 +155,10 @@ def wanted_of(state: State) -> frozenset[Version]:
     pending for what they were for."""
     found = {version for run in state.running.values() for version in (run.version, *run.on)}
     found |= {run.version for view, run in state.kept.items() if _is_read(state, run, state.readers.get(view, ()))}
+    under_way = {each for run in state.running.values() for each in run.shared}
     for run in state.sharing.values():
-        if _is_read(state, run, {reader for each in run.shared for reader in each.readers}):
+        readers = {reader for each in run.shared for reader in each.readers}
+        if not under_way.isdisjoint(run.shared) or _is_read(state, run, readers):
             found.add(run.version)
     return frozenset(found)
 

@@ -1,0 +1,170 @@
+"""Headwater beside Spark's own Declarative Pipelines, on the five workloads over TPC-DS, on local disk.
+
+Pipelines run by their own command only, which computes every materialized view anew. So whole commands are
+compared, by turns: ``spark-pipelines run`` and ``headwater run --once``, each a Spark application of its own, first
+after all tables changed that a workload reads, and then after only its smallest one did. The first round does not
+count, and what both made is compared. Headwater goes on downstream also of what turns out unchanged.
+
+    python -m benchmarks.pipelines [--scale 1] [--rounds 5] [--workloads profit,...] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import tpcds
+from benchmarks.harness import Worker, console, extension, machine, ratio, scratch, spread
+from benchmarks.workload import BASE, WORKLOADS, View, sources, workload
+
+SPEC = """
+name: {name}
+storage: file://{home}/storage
+libraries:
+  - glob:
+      include: transformations/**
+"""
+CORES = "local[2]"
+WHICH = ("all tables", "one table")
+
+
+def main() -> None:
+    told = _arguments()
+    found = {name: measured(name, told.scale, told.rounds) for name in told.workloads}
+    report = {"machine": machine(), "scale": told.scale, "workloads": found}
+    if told.json:
+        told.json.parent.mkdir(parents=True, exist_ok=True)
+        told.json.write_text(json.dumps(report, indent=2) + "\n")
+    for name, each in found.items():
+        if each["different"]:
+            print(f"{name}: NOT THE SAME: {', '.join(each['different'])}")
+        for which in WHICH:
+            times = each[which]
+            gain = ratio(times["pipelines"], times["headwater"])
+            theirs, ours = spread(times["pipelines"])["median"], spread(times["headwater"])["median"]
+            print(
+                f"{name}, {which} changed: pipelines {theirs:.1f} s, Headwater {ours:.1f} s, "
+                f"{gain['median']:.2f}x ({gain['min']:.2f} to {gain['max']:.2f})"
+            )
+
+
+def measured(name: str, scale: float, rounds: int) -> dict[str, Any]:
+    """Seconds of both commands, round by round, for each way in which tables changed."""
+    views = workload(name)
+    with scratch() as home:
+        shutil.copytree(tpcds.tables(scale), home / "tables", copy_function=os.link)
+        tables = home / "tables"
+        for side in ("pipelines", "headwater"):
+            _prepare(home / side, tables, views, side == "headwater")
+        smallest = min(sources(views), key=lambda table: tpcds.size(tables / table))
+        found: dict[str, Any] = {"changed": smallest}
+        for which in WHICH:
+            times: dict[str, list[float]] = {"pipelines": [], "headwater": []}
+            for each in range(rounds + 1):
+                for table in sources(views) if which == "all tables" else (smallest,):
+                    _change(tables, table, f"{which}-{each}".replace(" ", "-"))
+                for side in ("pipelines", "headwater") if each % 2 else ("headwater", "pipelines"):
+                    seconds = _run(home / side, side)
+                    console.print(f"{name}, {which}: {side} {seconds:.1f} s{'' if each else ' (warming up)'}")
+                    if each:
+                        times[side].append(seconds)
+            found[which] = times
+        made = {side: _sums(home / side, views) for side in ("pipelines", "headwater")}
+        found["different"] = [view.name for view in views if len({str(each[view.name]) for each in made.values()}) > 1]
+    return found
+
+
+def _sums(home: Path, views: Sequence[View]) -> dict[str, Any]:
+    """Rows of each view, and the sum of their hashes."""
+    worker = Worker(home, _settings(home) | {"spark.master": CORES})
+    asked = (
+        "SELECT count(*), CAST(sum(CAST(hash AS DECIMAL(38, 0))) AS STRING) FROM (SELECT xxhash64(*) AS hash FROM {})"
+    )
+    found = {view.name: worker.rows(asked.format(view.name)) for view in views}
+    worker.close()
+    return found
+
+
+def _prepare(home: Path, tables: Path, views: Sequence[View], headwater: bool) -> None:
+    """Makes a metastore with the tables, and the views of Headwater, or a pipeline of them."""
+    worker = Worker(home, _settings(home) | {"spark.master": CORES} | (extension() | _store(home) if headwater else {}))
+    worker.run(f"CREATE DATABASE {BASE}")
+    for table in sources(views):
+        worker.run(f"CREATE TABLE {BASE}.{table} USING parquet LOCATION 'file:{tables}/{table}'")
+        types = worker.rows(f"DESCRIBE {BASE}.{table}")
+        row = ", ".join(f"CAST(NULL AS {kind}) AS {column}" for column, kind, _ in types)
+        if headwater:
+            worker.run(f"INSERT OVERWRITE DIRECTORY 'file:{tables}/{table}.nulls' USING parquet SELECT {row}")
+    if headwater:
+        worker.run(*(view.statement(cutoff="off") for view in views))
+    worker.close()
+    if not headwater:
+        (home / "conf").mkdir()
+        settings = "".join(f"{key} {value}\n" for key, value in _settings(home).items())
+        (home / "conf" / "spark-defaults.conf").write_text(settings)
+        (home / "transformations").mkdir()
+        text = ";\n".join(view.statement() for view in views)
+        (home / "transformations" / "views.sql").write_text(f"{text};\n")
+        (home / "spark-pipeline.yml").write_text(SPEC.format(name="benchmark", home=home))
+
+
+def _change(tables: Path, table: str, name: str) -> None:
+    """Adds a file with a row of nulls, which joins nothing."""
+    [nulls] = (tables / f"{table}.nulls").glob("*.parquet")
+    shutil.copyfile(nulls, tables / table / f"added-{name}.parquet")
+
+
+def _run(home: Path, side: str) -> float:
+    """Seconds of one command. That of pipelines takes no master, and settings from a file only."""
+    commands, env = Path(sys.executable).parent, dict(os.environ)
+    if side == "headwater":
+        conf = _settings(home) | _store(home) | {"spark.master": CORES}
+        command = [str(commands / "headwater"), "run", "--once"]
+        command += [each for key, value in conf.items() for each in ("--conf", f"{key}={value}")]
+    else:
+        command = [str(commands / "spark-pipelines"), "run", "--remote", CORES]
+        env |= {"PATH": f"{commands}:{os.environ['PATH']}", "SPARK_CONF_DIR": str(home / "conf")}
+    began = time.perf_counter()
+    ended = subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - began
+    if ended.returncode:
+        raise RuntimeError(f"{' '.join(command[:3])} failed:\n{(ended.stdout + ended.stderr)[-3000:]}")
+    return seconds
+
+
+def _settings(home: Path) -> dict[str, str]:
+    return {
+        "spark.ui.enabled": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.memory": "4g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": f"file:{home}/warehouse",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
+    }
+
+
+def _store(home: Path) -> dict[str, str]:
+    return {"spark.headwater.store": f"{home}/store.db"}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--workloads", type=lambda text: text.split(","), default=list(WORKLOADS))
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
