@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from processes import Home, is_alive, until
 
-from benchmarks import slow
 from headwater.model.event import Prepared, Published, Started
 from headwater.spark.volume import LOCK
 
@@ -59,13 +58,7 @@ def room(request, volume) -> str:
 
 def settings(home: Home, room: str) -> dict[str, str]:
     """Spark's own memory saves reading, so that is slow, too, where it is the room."""
-    return {
-        **(slow.settings(read=2_000_000, write=2_000_000) if room == "spark" else slow.settings(write=2_000_000)),
-        "spark.sql.warehouse.dir": f"slow://{home.warehouse}",
-        "spark.headwater.store": str(home.store_path),
-        "spark.headwater.memory": "200m",
-        "spark.headwater.memory.path": room,
-    }
+    return home.slowed(room, write=2_000_000, **({"read": 2_000_000} if room == "spark" else {}))
 
 
 def kept(home: Home) -> list[str]:

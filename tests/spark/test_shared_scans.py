@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from processes import Home, until
 
-from benchmarks import slow
 from headwater.model.event import Place, Published, Started
 from headwater.spark.volume import LOCK
 
@@ -25,17 +24,6 @@ ADD = "INSERT INTO facts (id, k, m, note) SELECT id, id % 500, 1, uuid() FROM ra
 """A line of one partition, if there are any."""
 
 
-def settings(home: Home, room: str) -> dict[str, str]:
-    return {
-        **slow.settings(read=2_000_000, write=20_000_000),
-        "spark.sql.warehouse.dir": f"slow://{home.warehouse}",
-        "spark.headwater.store": str(home.store_path),
-        "spark.headwater.memory": "200m",
-        "spark.headwater.memory.path": room,
-        "spark.headwater.tracks": "1",
-    }
-
-
 @pytest.mark.parametrize("kind", ["volume", "spark"])
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_three_views_read_one_scan(tmp_path, kind, partitioned):
@@ -43,7 +31,9 @@ def test_three_views_read_one_scan(tmp_path, kind, partitioned):
     home, volume = Home(tmp_path), tmp_path / "volume"
     views = PARTITIONED if partitioned else WHOLE
     volume.mkdir()
-    with home.session(settings(home, str(volume) if kind == "volume" else "spark")) as session:
+    room = str(volume) if kind == "volume" else kind
+    settings = home.slowed(room, read=2_000_000, write=20_000_000)
+    with home.session({**settings, "spark.headwater.tracks": "1"}) as session:
         by = "PARTITIONED BY (m)" if partitioned else ""
         session.run(
             f"CREATE TABLE facts USING parquet {by} AS SELECT id, id % 500 AS k, id % 3 AS m, uuid() AS note "

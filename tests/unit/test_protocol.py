@@ -510,13 +510,15 @@ def test_what_a_query_needs_of_a_table_is_told_with_what_reading_it_took():
 
 
 def test_what_was_read_of_a_scan_is_told_apart_from_the_table():
-    """What lies beside it is left out, and so are files that are no table's."""
+    """With what lies beside it, and without files that are no table's."""
     [read] = golden("spent")["reads"]
     place = {**read, "table": None, "place": "file:/memory/v-1/data", "needs": None}
     spent = {"reads": [read, place, {**place, "place": "file:/elsewhere"}], "writing": 7}
     lying = Lying(-1, Part(True, ()), ("day",), "file:/memory/v-1/data", 100)
     found = moved(spent, launch(False).run, Written((), (), Files({}, {}), 1815), {}, {"shop.lines": lying})
-    assert [(each.table, each.place) for each in found[:-1]] == [("shop.lines", Place.SCAN)]
+    [scan] = found[:-1]
+    assert (scan.table, scan.place) == ("shop.lines", Place.SCAN)
+    assert (scan.size, scan.micros) == (2 * read["bytes"], 2 * read["micros"])
 
 
 def publish(answer):

@@ -73,13 +73,12 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
     """The event that begins a run of what was chosen."""
     chosen = choice.ready
     definition = state.views[chosen.view].definition
-    inputs = tuple((source, seen_of(state, source)) for source in definition.sources)
+    inputs = tuple((source, _highest(state, source)) for source in definition.sources)
     mode, why = "full" if WHOLE in chosen.slices else "partition", reason(state, chosen.origins)
     return Started(now, version, chosen.view, chosen.needs, inputs, mode, why, choice.kept, choice.shared)
 
 
-def seen_of(state: State, source: str) -> Version:
-    """The newest version of a table that a run sees which starts now."""
+def _highest(state: State, source: str) -> Version:
     run = prepared_by(state, source)
     if run is not None:
         return run.version

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from pyspark.sql import DataFrame
 
 from headwater.model.event import Made, Moved, Place
@@ -42,18 +42,20 @@ def moved(
     spent: Mapping[str, Any], run: Run, written: Written, places: Mapping[str, Place | None], scans: Mapping[str, Lying]
 ) -> tuple[Moved, ...]:
     """What moving bytes took a run, of those tables that lay in one place; ``places`` says where, if it was not the
-    warehouse. What a view reads of its own past is left out: it goes by the name of what it writes. So is what it
-    reads of a table beside a scan of it."""
-    tables = {_plain(lying.place): table for table, lying in scans.items()}
+    warehouse. What a view reads of its own past is left out: it goes by the name of what it writes. What it reads
+    of a table beside a scan, or in spite of one, is part of what the scan took."""
+    lying = {_plain(scan.place): table for table, scan in scans.items() if scan.place}
+    near: dict[str, Moved] = {}
     reads = []
     for each in spent["reads"]:
-        table = each["table"]
+        table = each["table"] or lying.get(_plain(each["place"]))
         place = places.get(table, Place.WAREHOUSE)
-        if table is None and _plain(each["place"]) in tables:
-            reads.append(Moved(tables[_plain(each["place"])], Place.SCAN, each["bytes"], each["micros"]))
+        if table in lying.values():
+            before = near.get(table, Moved(table, Place.SCAN, 0, 0))
+            near[table] = evolve(before, size=before.size + each["bytes"], micros=before.micros + each["micros"])
         elif table is not None and place is not None and table != run.view and table not in scans:
             reads.append(_read(each, place))
-    return *reads, Moved(run.view, written.handle.place, written.size, spent["writing"])
+    return *reads, *near.values(), Moved(run.view, written.handle.place, written.size, spent["writing"])
 
 
 def extract_of(needs: Mapping[str, Any]) -> Extract:

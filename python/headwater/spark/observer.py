@@ -137,7 +137,10 @@ class Observer:
             self.look(hint)
         with self._runtime.lock:
             tables = self._runtime.state.tables
-            return {**dict(run.inputs), **{each.source: tables[each.source].highest for each in bases}}
+            return {
+                **dict(run.inputs),
+                **{each.source: tables[each.source].highest for each in bases if each.source in tables},
+            }
 
     # --- inside
 

@@ -78,11 +78,17 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
       Alias(found, column.name)(id)
     }
     if (overlay \ "whole" == JBool(true)) Project(relation.output.map(column => as(column, column.exprId)), rows)
-    else if (!view.tracksPartitionsInCatalog) relation // what is not in the catalog could be missed
+    else if (!Views.is(view) && !knows(view, overlay)) relation
     else {
       val mine = Project(relation.output.map(column => as(column, NamedExpression.newExprId)), rows)
       Union(Seq(listed(relation, files, view, overlay), mine))
     }
+  }
+
+  /** Whether the catalog has each partition `without`, spelled so: others would be missed, or read twice. */
+  private def knows(view: CatalogTable, overlay: JObject): Boolean = view.tracksPartitionsInCatalog && {
+    val there = Access.classic(session).sessionState.catalog.listPartitions(view.identifier).map(_.spec).toSet
+    (overlay \ "without").asInstanceOf[JArray].arr.map(spec).forall(there.contains)
   }
 
   private def unread(text: String, kind: DataType): Expression =

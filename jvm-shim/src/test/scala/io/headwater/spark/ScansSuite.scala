@@ -73,6 +73,13 @@ class ScansSuite extends AnyFunSuite {
       Set("1996-03-01 10", "1996-03-02 5"))
   }
 
+  test("a table is read as it is if its partitions are not spelled as a scan has them") {
+    val session = lines(partitioned = true)
+    session.table("lines").where("day = DATE '1996-03-02'").select("id", "price", "day").write.parquet(place)
+    assert(overlaid(session, whole = false, "\"id\", \"price\", \"day\"", """{"day": "1996-3-2"}""")(
+      "SELECT count(*) FROM lines") == Set("20"))
+  }
+
   test("a scan that is not all there any more is not read as if it were") {
     val session = lines(partitioned = false)
     session.table("lines").select("id").write.parquet(place)
