@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SCALE ?= 0.1
-SCALA := tests/spark/test_scala.py
+# Tests of Spark that start processes of their own and share no session.
+APART := tests/spark/test_scala.py tests/spark/test_outside_writes.py tests/spark/test_process_life.py
 BENCHMARKS ?= overhead partitions cutoff engine planner
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -11,15 +12,15 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
 
-# All tests: what needs no Spark session is tested beside what does, and shown after it. With ARGS: what they select.
+# All tests: what shares no Spark session is tested beside what does, and shown after it. With ARGS: what they select.
 test: .venv/ready lint
 ifdef ARGS
 	$(BIN)/python -m pytest -m "not long" $(ARGS)
 else
 	@mkdir -p build; \
-	$(BIN)/python -m pytest -m "not long" tests/unit tests/laws tests/golden $(SCALA) > build/core-tests.log 2>&1 & core=$$!; \
+	$(BIN)/python -m pytest -m "not long" tests/unit tests/laws tests/golden $(APART) > build/core-tests.log 2>&1 & core=$$!; \
 	trap 'kill $$core' INT TERM; \
-	$(BIN)/python -m pytest -m "not long" tests/spark --ignore=$(SCALA); spark=$$?; \
+	$(BIN)/python -m pytest -m "not long" tests/spark $(APART:%=--ignore=%); spark=$$?; \
 	wait $$core; core=$$?; cat build/core-tests.log; [ $$core = 0 ] && [ $$spark = 0 ]
 endif
 

@@ -13,8 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 from support import Journal
 
+from headwater.demo.session import SETTINGS
 from headwater.spark.jar import build_jar
 
+SHORT = SETTINGS["spark.driver.extraJavaOptions"]
+"""For short statements: the suites take a third less of processors so, which other suites share."""
 CONF = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
@@ -41,7 +44,7 @@ def application(tmp_path_factory) -> Iterator[SparkSession]:
         builder.config("spark.jars", str(build_jar()))
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:;databaseName={home}/metastore;create=true")
-        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={home}")
+        .config("spark.driver.extraJavaOptions", f"{SHORT} -Dderby.system.home={home}")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

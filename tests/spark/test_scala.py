@@ -15,11 +15,13 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from headwater.demo.session import SETTINGS
 from headwater.spark.jar import build_jar
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "jvm-shim/src/test/scala"
 SPARK = Path(pyspark.__file__).parent
+SHORT = SETTINGS["spark.driver.extraJavaOptions"]
 SCALATEST = "3.2.19"  # as in build.sbt
 
 
@@ -30,7 +32,9 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
 def java(main: str, *arguments: object, classpath: str = "") -> subprocess.CompletedProcess[str]:
     home = os.environ.get("JAVA_HOME")
     return run(
-        Path(home, "bin", "java") if home else "java", "-cp", f"{SPARK}/jars/*{os.pathsep}{classpath}", main, *arguments
+        Path(home, "bin", "java") if home else "java",
+        *SHORT.split(),
+        *("-cp", f"{SPARK}/jars/*{os.pathsep}{classpath}", main, *arguments),
     )
 
 
@@ -58,7 +62,8 @@ def test_scala_suites(scalatest: str, tmp_path: Path) -> None:
     compiled = java("scala.tools.nsc.Main", "-usejavacp", "-nowarn", "-d", tmp_path, *sources, classpath=classpath)
     assert compiled.returncode == 0, compiled.stdout + compiled.stderr
     ran = run(
-        *(SPARK / "bin/spark-submit", "--driver-memory", "1g", "--class", "org.scalatest.tools.Runner"),
+        *(SPARK / "bin/spark-submit", "--class", "org.scalatest.tools.Runner"),
+        *("--driver-memory", "1g", "--driver-java-options", SHORT),
         *("--driver-class-path", os.pathsep.join([classpath, str(tmp_path)]), "spark-internal"),
         *("-R", tmp_path, "-oWD"),
     )
