@@ -9,7 +9,7 @@ from attrs import frozen
 
 from headwater.engine.status import Summary
 from headwater.model.action import Launch
-from headwater.model.event import Event, Made, Moved, Scanned
+from headwater.model.event import Effort, Event, Made, Moved, Scanned
 from headwater.model.partition import Slice, Value
 from headwater.model.state import Version
 from headwater.model.view import Definition
@@ -58,6 +58,7 @@ class Written:
         moved: what reading and writing took, as far as it was measured.
         held: bytes that it takes in blocks of Spark's memory; 0 if it lies in none.
         scanned: the scans that were made for this run and others.
+        effort: what its tasks took; ``None`` where nobody knows.
     """
 
     made: tuple[Made, ...]
@@ -67,6 +68,7 @@ class Written:
     moved: tuple[Moved, ...] = ()
     held: int = 0
     scanned: tuple[Scanned, ...] = ()
+    effort: Effort | None = None
 
 
 @frozen

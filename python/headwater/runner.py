@@ -197,6 +197,7 @@ class Runner:
             written.size,
             written.moved,
             scanned=written.scanned,
+            effort=written.effort,
         )
 
     def _record(self, run: Run, event: Prepared | Published | Failed) -> None:

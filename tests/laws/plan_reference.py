@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from fractions import Fraction
 from itertools import chain, combinations
+from math import ceil
 
 from headwater.plan.order import depth_first
 from headwater.plan.problem import Problem
 
 
 def played(problem: Problem, order: Sequence[int], kept: Collection[int]) -> tuple[list[tuple], list[int]]:
-    """Start, end, publication and release of each task, and the bytes in memory during each microsecond."""
+    """Start, end, publication and release of each task, and the bytes in memory during each microsecond. One task goes
+    at full speed, or all do."""
     tasks = range(len(problem.tasks))
     names = [task.name for task in problem.tasks]
     reads = [{names.index(read.name) for read in task.reads} for task in problem.tasks]
-    left: dict[int, int] = {}
+    left: dict[int, Fraction] = {}
     start, end, published, released = {}, {}, {}, {}
     copying: list[int] = []
     copy_left: dict[int, int] = {}
@@ -41,7 +44,7 @@ def played(problem: Problem, order: Sequence[int], kept: Collection[int]) -> tup
                 start[task], left[task] = now, _lasts(problem, task, reads[task], kept)
         used.append(sum(problem.tasks[n].size for n in kept if n in start and n not in released))
         for task in left:
-            left[task] -= 1
+            left[task] -= Fraction(1, max(1, ceil(len(left) / problem.abreast)))
         if copying:
             copy_left[copying[0]] -= 1
         now += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from itertools import combinations
+from math import inf
 
 from attrs import evolve
 from hypothesis import given
@@ -61,6 +62,7 @@ def large(draw, most: int = 6) -> Problem:
 @st.composite
 def plans(draw, tracks: int) -> tuple[Problem, list[int], list[int]]:
     problem = draw(problems(tracks=draw(st.integers(1, tracks))))
+    problem = evolve(problem, abreast=draw(st.sampled_from([1, inf])))
     rank = draw(st.permutations(range(len(problem.tasks))))
     order: list[int] = []
     while len(order) < len(rank):
@@ -217,8 +219,9 @@ def test_with_copies_flags_keep_at_least_the_best_output_that_fits(problem: Prob
 
 
 @examples(100)
-@given(problems(most=4, tracks=2))
-def test_on_two_tracks_hardly_any_order_and_flags_are_complete_sooner(problem: Problem) -> None:
+@given(problems(most=4, tracks=2), st.sampled_from([1, 1.4, inf]))
+def test_on_two_tracks_hardly_any_order_and_flags_are_complete_sooner(problem: Problem, abreast: float) -> None:
+    problem = evolve(problem, abreast=abreast)
     plan = side_by_side(problem)
     tried = (
         timeline(problem, order, kept).makespan
@@ -232,9 +235,11 @@ def test_on_two_tracks_hardly_any_order_and_flags_are_complete_sooner(problem: P
 
 
 @examples(30)
-@given(problems(most=9), st.integers(2, 4))
-def test_on_several_tracks_a_plan_is_sound_and_comes_from_its_seed(problem: Problem, tracks: int) -> None:
-    problem = evolve(problem, tracks=tracks)
+@given(problems(most=9), st.integers(2, 4), st.sampled_from([1.7, inf]))
+def test_on_several_tracks_a_plan_is_sound_and_comes_from_its_seed(
+    problem: Problem, tracks: int, abreast: float
+) -> None:
+    problem = evolve(problem, tracks=tracks, abreast=abreast)
     plan = side_by_side(problem, seed=3)
     assert_sound(problem, plan)
     assert plan == side_by_side(problem, seed=3)

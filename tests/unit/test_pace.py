@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 from cases import view
 from test_arrange import pending
 
 from headwater.engine.pace import FORGETTING, learn, saving
-from headwater.model.event import Moved, Place, Published
+from headwater.model.event import Effort, Moved, Place, Published
 from headwater.model.state import Took, ViewState
 from headwater.plan.wave import SMALLEST, Costs, Means, problem
 
 FORESEEN = 0.1
+MEANS = Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2)
 FAR, NEAR = Place.WAREHOUSE, Place.VOLUME
 
 
@@ -69,6 +72,28 @@ def test_how_long_a_run_would_take_that_nothing_helps():
     assert known((far(200), near(20)), copying=300_000).unaided == pytest.approx(700_180)
 
 
+def test_of_a_run_beside_others_its_own_time_counts():
+    """Of 10 s its tasks were about for 9, and would have taken 4 alone, on half of all slots; the driver took 1 s."""
+    state = ViewState(view("w", "a", "v"), took=Took(1.0, 0.0))
+    learn(state, Published(0, 1, "w", (), (), 10.0, 1000, effort=Effort(4_000_000, 9_000_000, 0.5)))
+    assert (state.unaided, state.share) == (5_000_000, 0.4)
+
+
+def test_what_a_scan_takes_within_a_run_is_what_was_added():
+    assert Effort(500, 900, 0.4).since(Effort(200, 700, 0.3)).own(1000) == 800 + 300
+    assert Effort(500, 900, 0.4).since(None).own(800) == 500, "tasks were about all the time"
+
+
+def test_tasks_that_fill_half_the_slots_go_on_two_by_two():
+    made = pending()
+    views = made.state.views
+    run = problem(made.state, ("v", "w", "x"), MEANS)
+    assert run.abreast == inf, "nobody knows"
+    for name, micros, share in (("v", 1e6, 1.0), ("w", 3e6, 1 / 3)):
+        views[name].unaided, views[name].share = micros, share
+    assert problem(made.state, ("v", "w", "x"), MEANS).abreast == 2.0
+
+
 def test_a_plan_counts_what_was_measured():
     made = pending()
     w = made.state.views["w"]
@@ -85,7 +110,7 @@ def test_what_measurement_shows_to_cost_time_is_not_kept():
     made = pending()
     for name, read in (("v", "v"), ("w", "v"), ("x", "v")):
         made.state.views[name].pace = {(read, FAR): 0.01, (read, NEAR): 0.02}
-    run = problem(made.state, ("v", "w", "x"), Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2))
+    run = problem(made.state, ("v", "w", "x"), MEANS)
     assert 0 not in run.worthwhile
 
 
@@ -98,7 +123,7 @@ def test_what_lies_in_blocks_has_a_size_of_its_own_there():
     made = pending()
     made.state.views["v"].held = 3_000_000
     names = ("v", "w", "x")
-    in_files = problem(made.state, names, Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2))
+    in_files = problem(made.state, names, MEANS)
     in_blocks = problem(made.state, names, Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2, Place.BLOCKS))
     assert [task.size for task in in_files.tasks] == [1_000_000] * 3
     assert [task.size for task in in_blocks.tasks] == [3_000_000, 1_000_000, 1_000_000]

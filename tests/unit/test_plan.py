@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from headwater.model.error import PlanError
 from headwater.plan.joint import joint
 from headwater.plan.order import depth_first
-from headwater.plan.plan import Plan
+from headwater.plan.plan import Plan, best
 from headwater.plan.problem import Problem, Read, Task
 
 GB = 10**9
@@ -66,6 +68,34 @@ def test_on_two_tracks_tasks_run_side_by_side():
     problem = Problem((Task("a", 1, 5), Task("b", 1, 7), Task("c", 1, 2, (Read("a"),))), 0, tracks=2)
     spans = Plan(problem, (0, 1, 2), frozenset(), "by hand").timeline.spans
     assert [(span.start, span.end, span.track) for span in spans] == [(0, 5, 0), (0, 7, 1), (5, 7, 0)]
+
+
+def test_tasks_share_the_speed_that_there_is():
+    """Two tasks' worth of slots, and three tasks: until the first ends each goes at two thirds of its speed."""
+    problem = Problem((Task("a", 1, 20), Task("b", 1, 40), Task("c", 1, 60)), 0, tracks=3, abreast=2.0)
+    spans = Plan(problem, (0, 1, 2), frozenset(), "by hand").timeline.spans
+    assert [(span.start, span.end) for span in spans] == [(0, 30), (0, 50), (0, 70)]
+
+
+def test_with_few_slots_work_that_is_saved_counts_beside_the_longest_chain_too():
+    """The chain of ``a`` and ``b`` is as long with ``c`` and its output in memory as without: what that saves lets
+    others have the slots sooner."""
+    tasks = (
+        Task("a", 90, 50),
+        Task("b", 1, 50, (Read("a"),)),
+        Task("c", 90, 20, (), 10),
+        Task("d", 1, 20, (Read("c", 10),)),
+    )
+    for abreast, kept in ((inf, frozenset()), (1.0, frozenset({2}))):
+        problem = Problem(tasks, 100, tracks=2, abreast=abreast)
+        without, found = Plan(problem, (0, 1, 2, 3), frozenset(), ""), Plan(problem, (0, 1, 2, 3), frozenset({2}), "")
+        assert best(without, found).flagged == kept
+
+
+@pytest.mark.parametrize("abreast", [0.9, float("nan")])
+def test_at_least_one_task_goes_at_full_speed(abreast: float):
+    with pytest.raises(PlanError, match="when it runs alone"):
+        Problem((Task("a", 1),), 0, abreast=abreast)
 
 
 def test_without_memory_nothing_is_kept():

@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from headwater.engine.history import refreshes
 from headwater.model.action import Launch
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled, RefreshFailed
-from headwater.model.event import Made, Place, Published, Started
+from headwater.model.event import Effort, Made, Place, Published, Started
 from headwater.model.extract import Extract
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, Run
@@ -113,6 +113,14 @@ def test_requests_and_answers_are_json():
 def test_progress_is_read():
     [found] = progress(Jvm({"Progress.of": text("progress")}).session())
     assert (found.view, found.done, found.tasks) == ("shop.monthly_revenue", 7, 12)
+
+
+def test_what_tasks_took_is_read_where_it_is_known():
+    jvm = Jvm({"Progress.effort": text("effort")})
+    assert Shim(jvm.session()).effort(jvm.session(), "headwater v 1") == Effort(4_000_000, 9_000_000, 0.5)
+    assert jvm.calls == [("Progress.effort", "session", "headwater v 1")]
+    unknown = Jvm({"Progress.effort": "null"}).session()
+    assert Shim(unknown).effort(unknown, "headwater v 1") is None
 
 
 def test_a_cancelled_run_is_copied_no_further():

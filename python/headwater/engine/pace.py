@@ -34,7 +34,11 @@ def learn(view: ViewState, event: Published) -> None:
         view.copying = _mean(view.copying or None, event.copying / event.size)
     saved = sum(_saved(view, each) for each in event.moved if each.place is not Place.WAREHOUSE)
     saved -= sum(each.micros for each in event.scanned)
-    view.unaided = _mean(view.unaided or None, max(0.0, 1e6 * event.seconds - event.copying + saved))
+    took = 1e6 * event.seconds - event.copying
+    if event.effort is not None:
+        took = event.effort.own(took)
+        view.share = _mean(view.share or None, event.effort.share * event.effort.alone / max(1.0, took))
+    view.unaided = _mean(view.unaided or None, max(0.0, took + saved))
 
 
 def learn_scanned(record: TableRecord, scanned: Scanned) -> None:

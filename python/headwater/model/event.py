@@ -204,6 +204,31 @@ class Scanned:
 
 
 @frozen
+class Effort:
+    """What the tasks of a run took of the slots that there are for tasks.
+
+    Attributes:
+        alone: µs that they would have taken with all slots to themselves.
+        active: µs in which there were any of them, whether they ran or waited for others.
+        share: the part of all slots that they would have filled then; from 0 to 1.
+    """
+
+    alone: int
+    active: int
+    share: float
+
+    def own(self, micros: float) -> float:
+        """Of the µs that something took beside others, those that it would have taken alone."""
+        return max(0.0, micros - self.active) + self.alone
+
+    def since(self, before: Effort | None) -> Effort:
+        """What was added to what had been taken before."""
+        if before is None:
+            return self
+        return Effort(self.alone - before.alone, self.active - before.active, self.share)
+
+
+@frozen
 class Published:
     """A run's partitions are what readers see now; ``removed`` ones have become empty. They take ``size`` bytes;
     0 where nobody knows.
@@ -214,6 +239,7 @@ class Published:
         copying: µs in which what was kept close at hand was brought to the warehouse.
         held: bytes that it took in blocks of Spark's memory; 0 if it lay in none.
         scanned: the scans that it made, for others too.
+        effort: what its tasks took; ``None`` where nobody knows.
     """
 
     at: int
@@ -227,6 +253,7 @@ class Published:
     copying: int = 0
     held: int = 0
     scanned: tuple[Scanned, ...] = ()
+    effort: Effort | None = None
 
 
 @frozen

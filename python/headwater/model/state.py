@@ -152,7 +152,8 @@ class ViewState:
         pace: µs for each byte that its runs read of a table, or write of itself, by the place where that lies.
         scans: what they read of each table lately, where it is known what they need of it.
         copying: µs for each byte that is brought to the warehouse; 0 where nobody knows.
-        unaided: what a run would take that has nothing close at hand (µs); 0 where nobody knows.
+        unaided: µs of a run that has nothing close at hand, and all slots to itself; 0 where nobody knows.
+        share: the part of all slots that it would fill in that time; 0 where nobody knows.
         preempted: how many runs in a row were preempted.
         overran: the last run that was published, and the highest version at its end: the changes between came
             while it ran. ``None`` once another run started.
@@ -174,6 +175,7 @@ class ViewState:
     scans: dict[str, Scan] = Factory(dict)
     copying: float = 0
     unaided: float = 0
+    share: float = 0
     preempted: int = 0
     overran: tuple[Version, Version] | None = None
 

@@ -15,12 +15,15 @@ from headwater.plan.joint import unproven
 from headwater.plan.plan import Plan, best
 from headwater.plan.problem import Problem
 from headwater.plan.scans import label, shared_scans, unmade_left_out, with_scans
-from headwater.plan.tracks import beside, longest_first
+from headwater.plan.search import searched
+from headwater.plan.tracks import beside, lasting, longest_first
 from headwater.plan.wave import Means, problem, wave
 
 WORTH = 10_000_000
 """µs that are not saved yet, of all that keeping could save, for which a search pays: it takes a second or two itself,
 and a better plan than the plain one saves a tenth or two more."""
+BRIEF, BRIEFLY = 10_000, 1_000_000
+"""The work of a brief search, which takes about a tenth of a second, and the µs for which that pays."""
 
 
 class Arranger:
@@ -71,9 +74,12 @@ def planned(run: Problem) -> Plan:
     if not run.worthwhile:
         return plain
     found = best(plain, quick(run))
-    if sum(run.scores[task] for task in set(run.worthwhile) - found.flagged) < WORTH:
-        return found
-    return unproven(run) if run.tracks == 1 else beside(run)
+    left = sum(run.scores[task] for task in set(run.worthwhile) - found.flagged)
+    if left >= WORTH:
+        return unproven(run) if run.tracks == 1 else beside(run)
+    if left >= BRIEFLY and run.tracks > 1:
+        return searched(found, lasting(run), seed=0, work=BRIEF)
+    return found
 
 
 def _plainly(run: Problem) -> str:

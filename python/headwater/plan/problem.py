@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import inf
 
 from attrs import evolve, field, frozen
 
@@ -33,7 +34,7 @@ class Task:
     Attributes:
         name: the view.
         size: bytes of its output as kept in memory.
-        run: µs that it takes with all inputs read from storage and its output written there.
+        run: µs that it takes at full speed, with all inputs read from storage and its output written there.
         reads: its inputs among the outputs of the run.
         spared: µs of its own time that are saved by leaving its output in memory, less what copying it in the
             background costs those that run beside; negative when that is more.
@@ -77,6 +78,11 @@ def _tracks(_problem: Problem, _attribute: object, value: int) -> None:
         raise PlanError(f"a run cannot have {value} tracks; give one, or more")
 
 
+def _abreast(_problem: Problem, _attribute: object, value: float) -> None:
+    if not value >= 1:
+        raise PlanError(f"a run cannot have {value} tasks at full speed; one is, when it runs alone")
+
+
 @frozen
 class Problem:
     """A run to be planned. Tasks are known by their position in ``tasks``.
@@ -85,6 +91,7 @@ class Problem:
         tasks: each after those it reads.
         memory: bytes that may be kept at any moment.
         tracks: how many tasks may run side by side.
+        abreast: how many of them do so at full speed; more share that speed evenly.
 
     Raises:
         PlanError: a task is twice in it, or before one that it reads, or reads one twice; a figure is negative.
@@ -93,6 +100,7 @@ class Problem:
     tasks: tuple[Task, ...] = field(validator=_in_order)
     memory: int = field(validator=_memory)
     tracks: int = field(default=1, validator=_tracks)
+    abreast: float = field(default=inf, validator=_abreast)
 
     @cached_property
     def inputs(self) -> tuple[tuple[tuple[int, int], ...], ...]:

@@ -1,7 +1,8 @@
 """What happens when a plan is carried out: when each task runs, and what lies in memory at which moment.
 
 Tasks start in the order of the plan, each as soon as a track is free and what it reads is there; one whose
-inputs are not there lets later ones go first. The output of a flagged task takes its place in memory when the
+inputs are not there lets later ones go first. When more run than go on at full speed, all get the same share of it, as
+Spark's fair scheduler gives to its pools. The output of a flagged task takes its place in memory when the
 task starts, is copied to the warehouse in the background, one copy after the other in the order in which they
 were made, and leaves when its copy is complete and its last reader is done ([Li23] §III-C).
 """
@@ -63,7 +64,7 @@ def timeline(problem: Problem, order: Sequence[int], flagged: Collection[int]) -
     begun = _started(problem, order, kept)
     copied = 0
     published: dict[int, int] = {}
-    for end, _, task in sorted((end, n, task) for n, (task, (_, end, _)) in enumerate(begun.items())):
+    for task, (_, end, _) in begun.items():
         published[task] = end
         if task in kept:
             copied = published[task] = max(copied, end) + problem.tasks[task].copy
@@ -89,22 +90,28 @@ def durations(problem: Problem, flagged: Collection[int]) -> list[int]:
 
 
 def _started(problem: Problem, order: Sequence[int], kept: frozenset[int]) -> dict[int, tuple[int, int, int]]:
-    """Start, end and track of each task, in the order in which they start."""
+    """Start, end and track of each task, in the order in which they end, and of those that end together start.
+
+    All that run come forward equally, so that one figure, ``done``, says how far each has come since the first began.
+    """
     lasts = durations(problem, kept)
     missing = [len(inputs) for inputs in problem.inputs]
     place = {task: n for n, task in enumerate(order)}
     ready = [place[task] for task in order if not missing[task]]
     heapq.heapify(ready)
-    idle, running, now = list(range(problem.tracks)), [], 0
-    found: dict[int, tuple[int, int, int]] = {}
+    idle, running, now, done = list(range(problem.tracks)), [], 0, 0
+    starts, found = {}, {}
     while ready or running:
         while ready and idle:
             task, track = order[heapq.heappop(ready)], heapq.heappop(idle)
-            found[task] = now, now + lasts[task], track
-            heapq.heappush(running, (now + lasts[task], place[task], track))
-        now, done, track = heapq.heappop(running)
+            heapq.heappush(running, (done + lasts[task], len(starts), task, track))
+            starts[task] = now
+        slowed = max(1.0, len(running) / problem.abreast)
+        ends, _, task, track = heapq.heappop(running)
+        now, done = now + round((ends - done) * slowed), ends
         heapq.heappush(idle, track)
-        for reader in problem.readers[order[done]]:
+        found[task] = starts[task], now, track
+        for reader in problem.readers[task]:
             missing[reader] -= 1
             if not missing[reader]:
                 heapq.heappush(ready, place[reader])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
+from math import floor
 
 from attrs import evolve
 
@@ -72,7 +73,7 @@ def shortest(problem: Problem) -> int:
         saved = sum(max(0, saved) for source, saved in inputs if source in worth)
         spared = max(0, problem.tasks[task].spared) if task in worth else 0
         least.append(max(1, problem.tasks[task].run - spared - saved))
-    return max(max(_chains(problem, least), default=0), -(-sum(least) // problem.tracks))
+    return max(max(_chains(problem, least), default=0), floor(sum(least) / min(problem.tracks, problem.abreast)))
 
 
 def lasting(problem: Problem) -> Evaluate:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import inf
 
 from attrs import asdict, frozen
 
@@ -80,8 +81,17 @@ def problem(state: State, names: tuple[str, ...], means: Means) -> Problem:
     """The refresh of these views. One whose size nobody knows, or that is redefined, takes more memory than there is,
     so that it is not kept; one of which nobody knows how long it takes takes no time."""
     sizes = {name: _sizes(state, name) for name in names}
-    tasks = (_task(state.views[name], sizes, means) for name in names)
-    return Problem(tuple(tasks), means.memory, means.tracks)
+    tasks = tuple(_task(state.views[name], sizes, means) for name in names)
+    shares = [state.views[name].share for name in names]
+    return Problem(tasks, means.memory, means.tracks, _abreast(tasks, shares))
+
+
+def _abreast(tasks: Sequence[Task], shares: Sequence[float]) -> float:
+    """How many tasks fill all slots in the mean, by the share of them that each fills; without limit where nobody
+    knows."""
+    known = [(task.run, share) for task, share in zip(tasks, shares, strict=True) if share]
+    filled = sum(run * share for run, share in known)
+    return max(1.0, sum(run for run, _ in known) / filled) if filled else inf
 
 
 def _task(view: ViewState, sizes: Mapping[str, tuple[int, int]], means: Means) -> Task:

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headwater.model.event import Scanned
+from headwater.model.event import Effort, Scanned
 from headwater.model.extract import Extract, Shared
 from headwater.spark import sql
 from headwater.spark.blocks import Blocks
@@ -32,6 +32,7 @@ class Scanner:
     Attributes:
         part: the part of a table that a scan is of.
         stop: called if a scan needs more room than there is.
+        effort: what the run's tasks took so far.
         made: what the scans took that it made or, where they did not fit, began to make.
     """
 
@@ -40,13 +41,14 @@ class Scanner:
     room: Volume | Blocks
     part: Callable[[Shared], Part]
     stop: Callable[[], object]
+    effort: Callable[[], Effort | None]
     made: list[Scanned] = field(factory=list, init=False)
 
     def __call__(self, shared: Shared, number: Number) -> Lying | None:
         """Makes a scan; ``None`` if it does not fit or cannot be read, so that runs read the table."""
         if not self.room.reserve(number, shared.size):
             return None
-        began = time.perf_counter()
+        began, before = time.perf_counter(), self.effort()
         try:
             part = self.part(shared)
             frame = scanned(self.session.table(sql.quoted(shared.table)), part, shared.extract)
@@ -58,13 +60,16 @@ class Scanner:
                 raise
             log.warning("%s is not scanned once for %s (%s)", shared.table, ", ".join(shared.readers), words(error))
             if isinstance(error, OutOfRoom):
-                self._note(shared, self.room.limit + 1, began)
+                self._note(shared, self.room.limit + 1, began, before)
             return None
-        self._note(shared, size, began)
+        self._note(shared, size, began, before)
         return Lying(number, part, tuple(frame.columns), place, size)
 
-    def _note(self, shared: Shared, size: int, began: float) -> None:
-        self.made.append(Scanned(shared.table, shared.extract, size, round(1e6 * (time.perf_counter() - began))))
+    def _note(self, shared: Shared, size: int, began: float, before: Effort | None) -> None:
+        micros, effort = 1e6 * (time.perf_counter() - began), self.effort()
+        if effort is not None:
+            micros = effort.since(before).own(micros)
+        self.made.append(Scanned(shared.table, shared.extract, size, round(micros)))
 
     def _leave(self, frame: DataFrame, number: Number) -> tuple[str, int]:
         """Where rows are left, if that is in files, and how many bytes they take."""

@@ -9,6 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.model.event import Effort
 from headwater.spark.counted import Counted
 
 
@@ -56,6 +57,11 @@ class Shim:
         counted = self._package.Counted(frame._jdf, list(columns), hashed)
         frame = DataFrame(counted.counted(), frame.sparkSession)
         return Counted(frame, lambda: json.loads(counted.sums()), lambda: json.loads(counted.spent()))
+
+    def effort(self, session: SparkSession, group: str) -> Effort | None:
+        """What the tasks of a job group took so far."""
+        told = json.loads(self._package.Progress.effort(session._jsparkSession, group))
+        return Effort(**told) if told else None
 
     def written(self, root: str, columns: int) -> list[dict[str, Any]]:
         """The partition directories below ``root``, ``columns`` levels deep."""

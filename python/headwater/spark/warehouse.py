@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from headwater.engine.policy import cuts_off
 from headwater.model.action import Launch
 from headwater.model.error import LeaseLost, RefreshFailed
-from headwater.model.event import Made, Moved, Place, Scanned
+from headwater.model.event import Effort, Made, Moved, Place, Scanned
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import PartitionRecord, Run, Version
 from headwater.model.view import Definition
@@ -101,10 +101,11 @@ class SparkWarehouse:
                 scanned = self._share(launch, session, seen)
             with self._overlaid(context, run):
                 written = evolve(self._made(launch, session), scanned=scanned)
+            effort = self._effort(run, session)
             self.reading(run, definition, False)
         if run.kept or run.on:
             self._overlays.add(run, Output.of(run, launch.existing, written))
-        return written
+        return evolve(written, effort=effort)
 
     def bring(self, launch: Launch, written: Written) -> Written:
         with translating(launch.run, self._shim):
@@ -115,7 +116,7 @@ class SparkWarehouse:
                     brought = self._copied(launch, written)
                 case Place.BLOCKS:
                     brought = self._unloaded(launch, written)
-        return evolve(brought, moved=written.moved, held=written.held, scanned=written.scanned)
+        return evolve(brought, moved=written.moved, held=written.held, scanned=written.scanned, effort=written.effort)
 
     def release(self, version: Version) -> None:
         self._overlays.remove(version)
@@ -211,9 +212,14 @@ class SparkWarehouse:
             self._room,
             part=lambda shared: self._overlays.part(run, shared),
             stop=lambda: self.cancel(run.view, run.version),
+            effort=lambda: self._effort(run, session),
         )
         self._scans.take(run, seen, {table: extract_of(each) for table, each in needs.items()}, scanner)
         return tuple(scanner.made)
+
+    def _effort(self, run: Run, session: SparkSession) -> Effort | None:
+        """What the tasks of a run took so far."""
+        return self._shim.effort(session, group(run.view, run.version))
 
     def _made(self, launch: Launch, session: SparkSession) -> Written:
         """What a run makes, close at hand if it is to be kept and fits there."""

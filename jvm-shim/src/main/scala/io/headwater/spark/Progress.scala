@@ -5,7 +5,7 @@ import org.apache.spark.sql.SparkSession
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, render}
 
-/** How far the refreshes of an application have come. */
+/** How far the refreshes of an application have come, and what they took. */
 object Progress {
   /** A job group of a refresh. Programs may have groups of their own that begin alike. */
   private val Refresh = """headwater (.+) (\d{1,18})""".r
@@ -25,4 +25,9 @@ object Progress {
         "copied" -> JLong(copy.fold(0L)(_.copied)), "size" -> JLong(copy.fold(0L)(_.size)))
     })))
   }
+
+  /** @return what the tasks of a job group took so far: {"alone": µs, "active": µs, "share"}, or null where nobody knows */
+  def effort(session: SparkSession, group: String): String =
+    compact(render(Groups.effort(session.sparkContext, group).fold[JValue](JNull)(each =>
+      JObject("alone" -> JLong(1000 * each.alone), "active" -> JLong(1000 * each.active), "share" -> JDouble(each.share)))))
 }

@@ -1,12 +1,22 @@
 package org.apache.spark.headwater
 
+import scala.util.Try
+
 import org.apache.spark.{JobExecutionStatus, SparkContext}
-import org.apache.spark.status.api.v1.{JobData, StageData}
+import org.apache.spark.status.api.v1.{JobData, StageData, StageStatus}
 
 /** How far the jobs of a group have come: tasks, those that are done, and what these read and wrote. */
 case class Group(name: String, tasks: Int, done: Int, rowsRead: Long, bytesRead: Long, rowsWritten: Long, bytesWritten: Long)
 
+/**
+ * What the tasks of a group took of all slots: the ms that they would have taken with all to themselves, the ms in which
+ * there were any of them, and the part of all slots that they would have filled then.
+ */
+case class Effort(alone: Long, active: Long, share: Double)
+
 object Groups {
+  /** ms to wait for what Spark's own listeners are still to hear of. */
+  private val Patience = 500L
 
   /** The groups that are `wanted` by their names and of which a job runs, with all jobs of theirs that Spark remembers. */
   def running(context: SparkContext, wanted: String => Boolean): Seq[Group] = {
@@ -16,12 +26,32 @@ object Groups {
     }
   }
 
+  /** What a group took so far; none of a group that has no stages, or of which one is not over. */
+  def effort(context: SparkContext, name: String): Option[Effort] = {
+    val heard = Try(context.listenerBus.waitUntilEmpty(Patience)).isSuccess
+    val ran = stages(context, context.statusStore.jobsList(null).filter(_.jobGroup.contains(name))).filter(_.status != StageStatus.SKIPPED)
+    val slots = context.defaultParallelism
+    val alone = ran.map(stage => stage.executorRunTime / stage.numCompleteTasks.min(slots).max(1)).sum
+    val times = ran.flatMap(stage => stage.submissionTime.zip(stage.completionTime).map { case (from, to) => from.getTime -> to.getTime })
+    if (!heard || alone == 0 || times.size < ran.size) None
+    else Some(Effort(alone, covered(times), ran.map(_.executorRunTime).sum.toDouble / alone / slots))
+  }
+
+  /** The length of what intervals cover together. */
+  private def covered(intervals: Seq[(Long, Long)]): Long =
+    intervals.sorted.foldLeft((0L, Long.MinValue)) { case ((sum, end), (from, to)) =>
+      (sum + (to - from.max(end)).max(0), end.max(to))
+    }._1
+
   private def group(context: SparkContext, name: String, jobs: Iterable[JobData]): Group = {
-    val stages = jobs.flatMap(_.stageIds).toSeq.distinct
-      .flatMap(id => context.statusStore.asOption(context.statusStore.lastStageAttempt(id)))
-    def sum(of: StageData => Long): Long = stages.map(of).sum
+    val all = stages(context, jobs)
+    def sum(of: StageData => Long): Long = all.map(of).sum
     Group(
       name, jobs.map(_.numTasks).sum, jobs.map(job => job.numCompletedTasks + job.numSkippedTasks).sum,
       sum(_.inputRecords), sum(_.inputBytes), sum(_.outputRecords), sum(_.outputBytes))
   }
+
+  private def stages(context: SparkContext, jobs: Iterable[JobData]): Seq[StageData] =
+    jobs.flatMap(_.stageIds).toSeq.distinct
+      .flatMap(id => context.statusStore.asOption(context.statusStore.lastStageAttempt(id)))
 }
