@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SCALE ?= 0.1
-# Tests of Spark that start processes of their own and share no session.
-APART := tests/spark/test_scala.py tests/spark/test_outside_writes.py tests/spark/test_process_life.py
+# Tests of Spark beside those that share one session, so that both halves take as long.
+APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.py policies.py)
 BENCHMARKS ?= overhead partitions cutoff engine planner
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
 
-# All tests: what shares no Spark session is tested beside what does, and shown after it. With ARGS: what they select.
+# All tests: two halves side by side, the one with the core is shown after the other. With ARGS: what they select.
 test: .venv/ready lint
 ifdef ARGS
 	$(BIN)/python -m pytest -m "not long" $(ARGS)

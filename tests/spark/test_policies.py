@@ -15,7 +15,7 @@ from headwater.model.event import Event, Failed, Published, Started
 DAILY = "SELECT day, sum(amount) AS total FROM sales GROUP BY day"
 SPUN = "sum(pmod(hash(x, y), 7))"
 LATERAL = "LATERAL VIEW explode(sequence(1, spin)) a AS x LATERAL VIEW explode(sequence(1, 1000)) b AS y"
-LONG = 100_000
+LONG = 20_000
 """So many turns take some seconds, in which a Spark job can be cancelled."""
 
 

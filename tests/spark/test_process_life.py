@@ -38,6 +38,7 @@ def test_a_write_at_the_end_of_a_script_is_refreshed_by_the_next_session(home: H
     until(lambda: not is_alive(engine), "end of the engine", 5)
 
 
+@pytest.mark.long
 def test_after_the_driver_is_killed_the_engine_ends_and_nothing_is_lost(home: Home) -> None:
     session = home.session().__enter__()
     session.run("SHOW MATERIALIZED VIEWS")

@@ -31,10 +31,10 @@ object Groups {
     val heard = Try(context.listenerBus.waitUntilEmpty(Patience)).isSuccess
     val ran = stages(context, context.statusStore.jobsList(null).filter(_.jobGroup.contains(name))).filter(_.status != StageStatus.SKIPPED)
     val slots = context.defaultParallelism
-    val alone = ran.map(stage => stage.executorRunTime / stage.numCompleteTasks.min(slots).max(1)).sum
+    val alone = ran.map(stage => stage.executorRunTime.toDouble / stage.numCompleteTasks.min(slots).max(1)).sum
     val times = ran.flatMap(stage => stage.submissionTime.zip(stage.completionTime).map { case (from, to) => from.getTime -> to.getTime })
     if (!heard || alone == 0 || times.size < ran.size) None
-    else Some(Effort(alone, covered(times), ran.map(_.executorRunTime).sum.toDouble / alone / slots))
+    else Some(Effort(alone.round, covered(times), (ran.map(_.executorRunTime).sum / alone / slots).min(1)))
   }
 
   /** The length of what intervals cover together. */
