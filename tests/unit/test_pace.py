@@ -79,6 +79,12 @@ def test_of_a_run_beside_others_its_own_time_counts():
     assert (state.unaided, state.share) == (5_000_000, 0.4)
 
 
+def test_what_the_clock_says_does_not_count_where_more_is_known():
+    state = ViewState(view("w", "a", "v"), took=Took(1.0, 0.0), unaided=5_000_000, share=0.4)
+    learn(state, Published(0, 1, "w", (), (), 10.0, 1000))
+    assert (state.unaided, state.share) == (5_000_000, 0.4)
+
+
 def test_what_a_scan_takes_within_a_run_is_what_was_added():
     assert Effort(500, 900, 0.4).since(Effort(200, 700, 0.3)).own(1000) == 800 + 300
     assert Effort(500, 900, 0.4).since(None).own(800) == 500, "tasks were about all the time"

@@ -92,6 +92,12 @@ def test_with_few_slots_work_that_is_saved_counts_beside_the_longest_chain_too()
         assert best(without, found).flagged == kept
 
 
+def test_what_is_shared_is_not_lost_to_rounding():
+    """Ten µs of work cannot be done in less than seven where 1.4 tasks go at full speed."""
+    problem = Problem(tuple(Task(f"v{n}", 1, 1) for n in range(10)), 0, tracks=2, abreast=1.4)
+    assert Plan(problem, tuple(range(10)), frozenset(), "by hand").timeline.makespan == 7
+
+
 @pytest.mark.parametrize("abreast", [0.9, float("nan")])
 def test_at_least_one_task_goes_at_full_speed(abreast: float):
     with pytest.raises(PlanError, match="when it runs alone"):

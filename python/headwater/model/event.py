@@ -225,7 +225,7 @@ class Effort:
         """What was added to what had been taken before."""
         if before is None:
             return self
-        return Effort(self.alone - before.alone, self.active - before.active, self.share)
+        return Effort(max(0, self.alone - before.alone), max(0, self.active - before.active), self.share)
 
 
 @frozen

@@ -94,7 +94,8 @@ class Problem:
         abreast: how many of them do so at full speed; more share that speed evenly.
 
     Raises:
-        PlanError: a task is twice in it, or before one that it reads, or reads one twice; a figure is negative.
+        PlanError: a task is twice in it, or before one that it reads, or reads one twice; a figure is negative, or
+            not one task would go at full speed.
     """
 
     tasks: tuple[Task, ...] = field(validator=_in_order)

@@ -99,18 +99,18 @@ def _started(problem: Problem, order: Sequence[int], kept: frozenset[int]) -> di
     place = {task: n for n, task in enumerate(order)}
     ready = [place[task] for task in order if not missing[task]]
     heapq.heapify(ready)
-    idle, running, now, done = list(range(problem.tracks)), [], 0, 0
+    idle, running, now, done = list(range(problem.tracks)), [], 0.0, 0
     starts, found = {}, {}
     while ready or running:
         while ready and idle:
             task, track = order[heapq.heappop(ready)], heapq.heappop(idle)
             heapq.heappush(running, (done + lasts[task], len(starts), task, track))
-            starts[task] = now
+            starts[task] = round(now)
         slowed = max(1.0, len(running) / problem.abreast)
         ends, _, task, track = heapq.heappop(running)
-        now, done = now + round((ends - done) * slowed), ends
+        now, done = now + (ends - done) * slowed, ends
         heapq.heappush(idle, track)
-        found[task] = starts[task], now, track
+        found[task] = starts[task], round(now), track
         for reader in problem.readers[task]:
             missing[reader] -= 1
             if not missing[reader]:

@@ -218,8 +218,8 @@ class SparkWarehouse:
         return tuple(scanner.made)
 
     def _effort(self, run: Run, session: SparkSession) -> Effort | None:
-        """What the tasks of a run took so far."""
-        return self._shim.effort(session, group(run.view, run.version))
+        """What the tasks of a run took so far; asked for only where something may be kept: it takes time to learn."""
+        return None if self._room is None else self._shim.effort(session, group(run.view, run.version))
 
     def _made(self, launch: Launch, session: SparkSession) -> Written:
         """What a run makes, close at hand if it is to be kept and fits there."""

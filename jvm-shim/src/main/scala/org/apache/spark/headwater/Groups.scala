@@ -16,7 +16,7 @@ case class Effort(alone: Long, active: Long, share: Double)
 
 object Groups {
   /** ms to wait for what Spark's own listeners are still to hear of. */
-  private val Patience = 500L
+  private val Patience = 200L
 
   /** The groups that are `wanted` by their names and of which a job runs, with all jobs of theirs that Spark remembers. */
   def running(context: SparkContext, wanted: String => Boolean): Seq[Group] = {
