@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from support import Journal
+from support import SHORT, Journal
 
-from headwater.demo.session import SETTINGS
 from headwater.spark.jar import build_jar
 
-SHORT = SETTINGS["spark.driver.extraJavaOptions"]
-"""For short statements: the suites take a third less of processors so, which other suites share."""
 CONF = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",

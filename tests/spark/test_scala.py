@@ -14,14 +14,13 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from support import SHORT
 
-from headwater.demo.session import SETTINGS
 from headwater.spark.jar import build_jar
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "jvm-shim/src/test/scala"
 SPARK = Path(pyspark.__file__).parent
-SHORT = SETTINGS["spark.driver.extraJavaOptions"]
 SCALATEST = "3.2.19"  # as in build.sbt
 
 
@@ -48,8 +47,8 @@ def scalatest() -> str:
             *("-cache", kept / "ivy", "-retrieve", kept / "[artifact]-[revision].[ext]"),
             *("-dependency", "org.scalatest", "scalatest-funsuite_2.13", SCALATEST, "-confs", "default"),
         )
-        if fetched.returncode != 0 or not list(kept.glob("scalatest-funsuite*.jar")):
-            pytest.skip(f"ScalaTest could not be fetched: {(fetched.stdout + fetched.stderr).strip()[-500:]}")
+        there = fetched.returncode == 0 and list(kept.glob("scalatest-funsuite*.jar"))
+        assert there, f"ScalaTest could not be fetched: {(fetched.stdout + fetched.stderr).strip()[-500:]}"
         (kept / "complete").touch()
     # The Scala library and its modules are Spark's own.
     return os.pathsep.join(map(str, sorted(kept.glob("scala[tc]*.jar"))))

@@ -9,7 +9,8 @@ from headwater.engine.choose import ready
 from headwater.engine.policy import SETTLE
 from headwater.model.event import Published
 from headwater.model.state import Took
-from headwater.plan.arrange import Arranger, planned
+from headwater.plan.arrange import Arranger, planned, quick
+from headwater.plan.problem import Problem, Task
 from headwater.plan.wave import SMALLEST, Costs, Means, problem, wave
 from headwater.spark.rates import Rates, costs
 
@@ -97,6 +98,16 @@ def test_a_search_is_made_where_it_can_save_more_than_it_takes():
     assert method(dear, 10_000_000) == "greedy", "everything is kept that could be"
     assert method(dear, 1_500_000) not in ("greedy", "longest first")
     assert method(dear, 0) == "longest first"
+
+
+def test_a_brief_search_finds_an_order_that_is_complete_sooner():
+    """Longest first, the kept ``a`` is done early, and the second of the long ones ends last all the same."""
+    second = 1_000_000
+    kept = (Task(name, 60, run * second, (), 3 * second, 2 * second) for name, run in (("a", 10), ("b", 9)))
+    run = Problem((*kept, Task("c", 1, 10 * second), Task("d", 1, 9 * second)), 100, tracks=2)
+    found = planned(run)
+    assert quick(run).cost == 19 * second
+    assert found.fits and found.cost <= 18 * second
 
 
 def test_without_history_the_order_is_topological_and_it_is_said():

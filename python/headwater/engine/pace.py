@@ -35,12 +35,11 @@ def learn(view: ViewState, event: Published) -> None:
     saved = sum(_saved(view, each) for each in event.moved if each.place is not Place.WAREHOUSE)
     saved -= sum(each.micros for each in event.scanned)
     took = 1e6 * event.seconds - event.copying
-    if event.effort is None and view.share:
-        return  # what it took by the clock says little: others ran beside it
     if event.effort is not None:
         took = event.effort.own(took)
         view.share = _mean(view.share or None, event.effort.share * event.effort.alone / max(1.0, took))
-    view.unaided = _mean(view.unaided or None, max(0.0, took + saved))
+    if event.effort is not None or not view.share:  # others ran beside it, so the clock says less than is known
+        view.unaided = _mean(view.unaided or None, max(0.0, took + saved))
 
 
 def learn_scanned(record: TableRecord, scanned: Scanned) -> None:

@@ -20,8 +20,8 @@ FEW = 12
 def improved(known: Plan, *, seed: int, limit: float = LIMIT) -> Plan:
     """The best plan found, at least as good as ``known``, and what none can better.
 
-    The model allows more than a run does: sizes are rounded down; on several tracks copies take any order, and a task
-    may wait. So the bound holds, and a plan that does not fit as played is left.
+    The model allows more than a run does: sizes are rounded down; on several tracks copies take any order, a task may
+    wait, and none slows another. So the bound holds, and a plan that does not fit as played is left.
 
     Args:
         known: a plan that fits; the search starts from it.
