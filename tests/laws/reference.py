@@ -29,6 +29,7 @@ from headwater.model.action import Action, Clean, Launch
 from headwater.model.calendar import Window
 from headwater.model.dependency import Computed, Expression, Occurrence, Same, Windowed
 from headwater.model.error import LeaseLost, RefreshFailed
+from headwater.model.estimate import Estimate
 from headwater.model.event import (
     Changed,
     Declared,
@@ -384,7 +385,8 @@ class Machine:
         self.world.content.setdefault(definition.view, {})
         self.world.stamps.setdefault(definition.view, {})
         self.evaluate(definition.view, (WHOLE,))
-        self.record(lambda version: Declared(self.now, version, definition, why))
+        estimate = Estimate(1, 1) if len(self.journal) % 2 else None  # of which there is one, readers need not wait
+        self.record(lambda version: Declared(self.now, version, definition, why, estimate=estimate))
 
     def drop(self, view: str) -> None:
         self.record(lambda _: Dropped(self.now, view))

@@ -90,6 +90,24 @@ def test_readers_run_on_what_is_kept_and_all_is_published_in_order(home, volume,
         until(lambda: not files(volume), "removal of what was kept", 10)
 
 
+def test_a_first_refresh_keeps_what_statistics_foresee(home, volume, room):
+    """Views that are declared while what they read is filled: each is kept for its readers the first time already."""
+    with home.session(settings(home, room)) as session:
+        session.run(FACTS.format(rows=200_000))
+        later = " TBLPROPERTIES ('headwater.fill' = 'later') AS "
+        session.run("CREATE MATERIALIZED VIEW slow_facts" + later + "SELECT * FROM facts")
+        for view in VIEWS:
+            session.run(view.replace("FROM facts", "FROM slow_facts").replace(" AS ", later, 1))
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one(RIGHT) == "true"
+        assert "default.wide" in kept(home)
+        happened = [(type(event), getattr(event, "view", "")) for event in home.events()]
+        assert happened.count((Started, "default.wide")) == 1
+        done = happened.index((Published, "default.wide"))
+        assert {(Started, "default.by_k"), (Started, "default.by_m")} <= set(happened[:done])
+        until(lambda: not files(volume), "removal of what was kept", 10)
+
+
 def _last(happened, wanted) -> int:
     return len(happened) - 1 - happened[::-1].index(wanted)
 

@@ -7,6 +7,7 @@ from cases import A1, change, machine, view
 
 from headwater.engine.choose import ready
 from headwater.engine.policy import SETTLE
+from headwater.model.estimate import Estimate
 from headwater.model.event import Published
 from headwater.model.state import Took
 from headwater.plan.arrange import Arranger, planned, quick
@@ -58,6 +59,28 @@ def test_nothing_small_is_kept():
 
 def test_nothing_is_kept_whose_size_nobody_knows():
     assert arranged(pending(size=0), 10_000_000) == [("v", False)]
+
+
+def foreseen(made, estimate: Estimate | None):
+    """The same, when no view was ever refreshed."""
+    for state in made.state.views.values():
+        state.took, state.size, state.estimate = None, 0, estimate
+    return made
+
+
+def test_a_first_refresh_takes_what_statistics_foresee():
+    made = foreseen(pending(), Estimate(size=1_000_000, read=5_000_000))
+    v = problem(made.state, wave(made.state), Means(PAYS, 10_000_000, 2)).tasks[0]
+    assert (v.size, v.run) == (1_000_000, 600_000), "a byte that is read or written takes 0.1 µs"
+    assert arranged(made, memory=10_000_000) == [("v", True)]
+    assert arranged(made, memory=999_999) == [("v", False)]
+    assert arranged(foreseen(pending(), None), memory=10_000_000) == [("v", False)]
+
+
+def test_what_was_foreseen_is_forgotten_when_a_view_was_refreshed():
+    made = foreseen(pending(), Estimate(1_000_000, 5_000_000))
+    made.drain()
+    assert not any(state.estimate for state in made.state.views.values())
 
 
 def test_a_plan_serves_until_something_new_is_pending():

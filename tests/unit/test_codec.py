@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from strategies import examples, graphs, machine, play, scripts, slices, values
 
 from headwater.model.error import JournalError
+from headwater.model.estimate import Estimate
 from headwater.model.event import (
     Altered,
     Broken,
@@ -55,7 +56,9 @@ some = st.lists(slices, max_size=3).map(tuple)
 needs = st.lists(st.tuples(slices, st.lists(numbers, max_size=3).map(tuple)), max_size=3).map(tuple)
 made = st.builds(Made, slices, numbers, texts, texts, st.booleans())
 KINDS = {
-    Declared: st.builds(Declared, numbers, numbers, views, texts, st.booleans()),
+    Declared: st.builds(
+        Declared, numbers, numbers, views, texts, st.booleans(), st.none() | st.builds(Estimate, numbers, numbers)
+    ),
     Dropped: st.builds(Dropped, numbers, texts),
     Renamed: st.builds(Renamed, numbers, texts, texts, views),
     Altered: st.builds(Altered, numbers, texts, st.lists(st.tuples(texts, texts), max_size=2).map(tuple)),

@@ -10,6 +10,7 @@ from cases import A1, change, machine, view
 
 from headwater.cli import planned
 from headwater.engine.policy import SETTLE
+from headwater.model.estimate import Estimate
 from headwater.model.state import Took
 from headwater.plan.said import said as said_of
 from headwater.plan.wave import Costs, Means, decode_means, encode_means
@@ -83,6 +84,13 @@ def test_a_view_is_told_its_place_in_the_plan(made):
     assert first == "  planned as 1 of 4 refreshes, 0.0 s after the first starts"
     assert others[0].startswith("  its output, about 1.0 MB, is kept in memory for 2 readers for some ")
     assert "  reads from memory: v" in said_of(made.state, "w", MEANS)
+
+
+def test_of_a_first_refresh_it_is_told_where_its_size_is_from(made):
+    change(made, "t", A1)
+    state = made.state.views["v"]
+    state.took, state.size, state.estimate = None, 0, Estimate(size=2_000_000, read=1)
+    assert any("its output, about 2.0 MB by Spark's statistics, is" in line for line in said_of(made.state, "v", MEANS))
 
 
 def test_a_plan_is_drawn(made, capsys, tmp_path):

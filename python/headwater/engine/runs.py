@@ -51,15 +51,23 @@ def _inherit(state: State, name: str, slices: Iterable[Slice]) -> None:
 def started(state: State, event: Started) -> Action:
     run, view = queue.start(state, event), state.views[event.view]
     existing = _existing(state, event.view, event.slices)
-    return Launch(run, view.definition, existing, round(view.size * max(len(existing), len(event.slices))))
+    return Launch(run, view.definition, existing, expected_sizes(state, event.view, event.slices)[0])
 
 
 def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:
     """How many bytes a run of a view writes for these slices, and how many they take in blocks of Spark's memory, by
-    what its partitions took lately; 0 if nobody knows."""
+    what its partitions took lately or, of the first run, by an estimate; 0 if nobody knows."""
     slices, view = tuple(slices), state.views[name]
+    if view.estimate is not None:
+        return view.estimate.size, view.estimate.size
     count = max(len(_existing(state, name, slices)), len(slices))
     return round(view.size * count), round((view.held or view.size) * count)
+
+
+def unfilled(state: State, sources: Iterable[str]) -> dict[str, int]:
+    """Bytes of those tables that are views which were not filled yet, as far as they can be foreseen."""
+    views = {name: state.views[name] for name in sources if name in state.views}
+    return {name: view.estimate.size for name, view in views.items() if view.estimate is not None}
 
 
 def _existing(state: State, name: str, slices: Iterable[Slice]) -> dict[Slice, PartitionRecord]:
@@ -77,7 +85,8 @@ def prepared(state: State, view: ViewState, event: Prepared) -> None:
     run = state.running.get(event.view)
     if run is None or run.version != event.version or view.released or view.status is not Status.ACTIVE:
         return
-    if any(state.origins[origin].definition for _, origins in run.needs for origin in origins):
+    redefined = any(state.origins[origin].definition for _, origins in run.needs for origin in origins)
+    if redefined and view.estimate is None:
         return  # it may have other columns than what is published
     record = state.tables[event.view].partitions if event.view in state.tables else {}
     if any(each.content and (old := record.get(each.slice)) and old.content == each.content for each in event.made):
@@ -111,7 +120,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     learn(view, event)
     for each in event.scanned:
         learn_scanned(state.tables.setdefault(each.table, TableRecord()), each)
-    view.refreshed_at, view.took = event.at, learned(view.took, event.seconds)
+    view.refreshed_at, view.took, view.estimate = event.at, learned(view.took, event.seconds), None
     if event.made and event.size:
         view.size = _newer(view.size, event.size / len(event.made))
     if event.made and event.held:

@@ -149,12 +149,12 @@ def _declared(state: State, event: Declared) -> None:
     follows_again = known is not None and follows(event.definition) and not follows(known.definition)
     fill = event.fill or follows_again
     if known is None:
-        state.views[name] = ViewState(event.definition)
+        state.views[name] = ViewState(event.definition, estimate=event.estimate)
         state.tables.setdefault(name, TableRecord())
     else:
         if name in state.running:
             queue.put_back(state, state.running[name])  # what it makes is of the old definition
-        known.definition = event.definition
+        known.definition, known.estimate = event.definition, None
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, ""
         known.failures, known.retry_at = 0, 0

@@ -10,6 +10,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from headwater.model.estimate import Estimate
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import Slice, Value, simplified
 from headwater.model.view import Definition, Pairs
@@ -27,7 +28,8 @@ class Observed:
 class Declared:
     """A view was created or redefined; all its partitions are to be computed.
 
-    ``fill`` is false when the view's data is known to be that of its definition (adoption).
+    ``fill`` is false when the view's data is known to be that of its definition (adoption). ``estimate`` is of a new
+    view's first refresh, if one was made.
     """
 
     at: int
@@ -35,6 +37,7 @@ class Declared:
     definition: Definition
     why: str
     fill: bool = True
+    estimate: Estimate | None = None
 
 
 @frozen

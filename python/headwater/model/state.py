@@ -9,6 +9,7 @@ from enum import Enum
 from attrs import Factory, define, field, frozen
 
 from headwater.model.dependency import Dependency
+from headwater.model.estimate import Estimate
 from headwater.model.event import Place, Scanned
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import Slice, Value
@@ -147,6 +148,8 @@ class ViewState:
         failures: consecutive failed runs.
         retry_at: no run before this time.
         took: how long its runs take; ``None`` before the first.
+        estimate: what is foreseen of its first refresh, as long as it is as it was created; ``None`` where nobody
+            knows.
         size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
         held: the same in blocks of Spark's memory; 0 if they never lay there.
         pace: µs for each byte that its runs read of a table, or write of itself, by the place where that lies.
@@ -169,6 +172,7 @@ class ViewState:
     retry_at: int = 0
     refreshed_at: int | None = None
     took: Took | None = None
+    estimate: Estimate | None = None
     size: float = 0
     held: float = 0
     pace: dict[tuple[str, Place], float] = Factory(dict)

@@ -24,6 +24,8 @@ def said(state: State, name: str, means: Means) -> list[str]:
         lines.append(f"  reads from memory: {', '.join(near)}")
     if span.released is not None:
         size, readers = f"{tasks[task].size / 1e6:.1f} MB", len(plan.problem.readers[task])
+        if state.views[name].estimate is not None:
+            size += " by Spark's statistics"
         lines.append(
             f"  its output, about {size}, is kept in memory for {readers} reader{'s' if readers != 1 else ''} "
             f"for some {_seconds(span.released - span.start)}"

@@ -103,21 +103,31 @@ def _task(view: ViewState, sizes: Mapping[str, tuple[int, int]], means: Means) -
         return saving(view, table, means.place, foreseen)
 
     near = [each for each in view.definition.sources if each in sizes]
-    took = 1e6 * view.took.mean if view.took is not None else 0
     kept = held if means.place is Place.BLOCKS else size
     return Task(
         name,
         kept or means.memory + 1,
-        run=round(view.unaided or took),
+        run=round(_run(view, costs)),
         reads=tuple(Read(each, round(sizes[each][0] * max(0.0, saved(each, costs.read)))) for each in near),
         spared=round(size * (saved(name, costs.written) - costs.moved)) - SMALLEST,
         copy=round(size * (view.copying or costs.copied)),
     )
 
 
+def _run(view: ViewState, costs: Costs) -> float:
+    """µs that a view's run takes, as it was measured or, of the first, what storage takes of it at least."""
+    if view.unaided or view.took is not None:
+        return view.unaided or 1e6 * view.took.mean
+    if view.estimate is not None:
+        return view.estimate.read * costs.read + view.estimate.size * costs.written
+    return 0
+
+
 def _sizes(state: State, name: str) -> tuple[int, int]:
     """Bytes that a view's run writes, and that they take in blocks; 0 where nobody knows, or what it makes is not
     kept."""
-    pending = state.views[name].pending
-    redefined = any(state.origins[origin].definition for origins in pending.values() for origin in origins)
-    return (0, 0) if redefined else expected_sizes(state, name, pending or (WHOLE,))
+    view = state.views[name]
+    redefined = any(state.origins[origin].definition for origins in view.pending.values() for origin in origins)
+    if redefined and view.estimate is None:
+        return 0, 0
+    return expected_sizes(state, name, view.pending or (WHOLE,))

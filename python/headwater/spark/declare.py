@@ -9,9 +9,12 @@ from attrs import evolve, frozen
 
 from headwater.algebra import graph
 from headwater.engine import report
+from headwater.engine.runs import unfilled
 from headwater.model.error import DefinitionError, StatementError
+from headwater.model.estimate import Estimate
 from headwater.model.event import Declared
 from headwater.model.partition import WHOLE
+from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.runtime import Runtime
 from headwater.spark import catalog, sql, syntax
@@ -76,7 +79,8 @@ class Declarations:
         self.observer.baseline(definition)
         self.shim.make(catalog.first_location(definition))
         catalog.create(self.sessions.of(definition), definition)
-        return self._fill(definition, "created", message)
+        estimate = self.analyst.estimate(definition, self._unfilled(definition))
+        return self._fill(definition, "created", message, estimate)
 
     def _redeclare(self, definition: Definition, before: Definition, message: Mapping[str, Any]) -> Answer:
         session, view = self.sessions.of(definition), definition.view
@@ -90,10 +94,20 @@ class Declarations:
             return [[f"{view} is redefined and keeps its data: its query means the same"]]
         return self._fill(definition, "replaced", message)
 
-    def _fill(self, definition: Definition, done: str, message: Mapping[str, Any]) -> Answer:
+    def _unfilled(self, definition: Definition) -> dict[str, int]:
+        with self.runtime.lock:
+            return unfilled(self.runtime.state, definition.sources)
+
+    def _fill(
+        self, definition: Definition, done: str, message: Mapping[str, Any], estimate: Estimate | None = None
+    ) -> Answer:
         view, why = definition.view, "was created" if done == "created" else "was redefined"
         since = self.runtime.seq
-        event = self.runtime.change(view, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
+
+        def declared(_state: State, version: int) -> Declared:
+            return Declared(self._now(), version, definition, why, estimate=estimate)
+
+        event = self.runtime.change(view, [WHOLE], declared)
         if message.get("later") or definition.option("fill", "now") == "later":
             return [[f"{view} is declared; it is filled in the background"]]
         self.waiting.hurry()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from headwater.algebra.derive import Derivation, derive
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.error import AnalysisFailed, DefinitionError
+from headwater.model.estimate import Estimate
 from headwater.model.view import Column, Definition
 from headwater.spark import jobs
 from headwater.spark.fingerprint import digest, fingerprint
@@ -18,14 +21,20 @@ from headwater.spark.options import check_properties, stated
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 
+log = logging.getLogger("headwater")
+
 FORMATS = ("parquet", "orc", "json", "csv")
 
 
 class Analyst:
-    """Analyses view queries in sessions like those that declared them."""
+    """Analyses view queries in sessions like those that declared them.
 
-    def __init__(self, shim: Shim, sessions: Sessions) -> None:
-        self._shim, self._sessions = shim, sessions
+    Args:
+        estimates: whether anybody uses estimates of first refreshes.
+    """
+
+    def __init__(self, shim: Shim, sessions: Sessions, estimates: bool = False) -> None:
+        self._shim, self._sessions, self._estimates = shim, sessions, estimates
 
     def declared(self, message: Mapping[str, Any]) -> Definition:
         """The definition that a ``create`` message asks for.
@@ -108,6 +117,21 @@ class Analyst:
             dependencies=_with_stated(definition, columns, derivation),
             through=derivation.views,
         )
+
+    def estimate(self, definition: Definition, unfilled: Mapping[str, int]) -> Estimate | None:
+        """What Spark's statistics foresee of a view's first refresh; ``None`` if they foresee nothing, or if nobody
+        uses that.
+
+        Args:
+            unfilled: bytes of those of its sources that are still to be filled.
+        """
+        if not self._estimates or definition.is_job:
+            return None
+        try:
+            return self._shim.estimate(self._sessions.of(definition), definition.query, unfilled)
+        except (PySparkException, Py4JError) as error:
+            log.info("nothing is foreseen of the first refresh of %s: %s", definition.view, first_line(error))
+            return None
 
 
 def _column(entry: Mapping[str, Any]) -> Column:

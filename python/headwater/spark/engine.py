@@ -25,7 +25,7 @@ from headwater.model.error import HeadwaterError, JournalError, StoreError
 from headwater.model.event import Budgeted, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
-from headwater.plan.wave import encode_means
+from headwater.plan.wave import decode_means, encode_means
 from headwater.runtime import Runtime, SystemClock
 from headwater.spark import keeping, place
 from headwater.spark.adopt import adopt
@@ -78,7 +78,8 @@ class Engine:
         arranged, planned = keeping.arranged(means)
         if arranged is not None:
             self.runtime.arrange = arranged
-        analyst = Analyst(self.shim, self.sessions)
+        kept = means if self.runtime.acts else decode_means(self.store.noted("means") or "null")
+        analyst = Analyst(self.shim, self.sessions, estimates=kept is not None and kept.pays)
         self.observer = Observer(self.runtime, self.shim, analyst)
         self.warehouse.reading = self.observer.reading
         self.warehouse.reshaped = self.observer.reanalyse

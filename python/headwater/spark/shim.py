@@ -9,6 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.model.estimate import Estimate
 from headwater.model.event import Effort
 from headwater.spark.counted import Counted
 
@@ -107,6 +108,12 @@ class Shim:
     def needs(self, frame: DataFrame) -> dict[str, dict[str, Any]]:
         """What a query needs of the tables that it reads, by their names, as far as that is known."""
         return json.loads(self._package.Scans.needs(frame._jdf))
+
+    def estimate(self, session: SparkSession, query: str, known: Mapping[str, int]) -> Estimate | None:
+        """What a query makes and reads by Spark's statistics, and by the bytes that are ``known`` of tables; ``None``
+        where they say nothing."""
+        told = json.loads(self._package.Sizes.estimate(session._jsparkSession, query, json.dumps(known)))
+        return Estimate(**told) if told else None
 
     def probe(self, directory: str, size: int, streams: int) -> dict[str, float]:
         """µs that so many bytes take to be written and read there, by so many streams side by side."""
