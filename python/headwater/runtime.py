@@ -164,7 +164,7 @@ class Runtime:
         self._runner.close()
 
     def leads_as(self, epoch: int, again: bool = False) -> bool:
-        """Whether this engine holds the lease that it held in ``epoch``; ``again``: after renewing it."""
+        """Whether this engine holds the lease that it held in ``epoch``; ``again``: after it asked the store."""
         with self.lock:
             if again:
                 self._lead()

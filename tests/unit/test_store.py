@@ -155,6 +155,7 @@ def test_appends_of_many_threads_make_one_history(path, store):
 def test_the_lease_has_one_holder_and_a_new_epoch_for_each(store):
     assert store.acquire("one", 0, 10) == 1
     assert store.acquire("two", 9, 10) is None
+    assert store.acquire("one", 4, 10) == 1 and store.holder() == ("one", 10), "it is renewed at half time"
     assert store.acquire("one", 9, 10) == 1
     assert store.acquire("two", 18, 10) is None
     assert store.holder() == ("one", 19)

@@ -128,6 +128,8 @@ class Observer:
         before, the run reads: that is the version of each of its sources that it is to see."""
         with self._runtime.lock:
             bases = [each for each in definition.dependencies if each.source not in self._runtime.state.views]
+        if not bases:
+            return dict(run.inputs)
         hint = Hint(before=run.version if before else 0)
         for dependency in bases:
             read = simplified(each for one in run.slices for each in backward(dependency, one))
@@ -250,17 +252,15 @@ class Observer:
                 return False
             if catalog.MARKER not in fact["properties"]:
                 return False
-            self._record_drift(view, command)
+            if _drift(state.tables[view], fact):
+                self._record_drift(view, command)
         return False
 
     def _record_drift(self, view: str, command: str) -> None:
         runtime = self._runtime
         [fact] = self._shim.observe([{"table": view}])
         record = runtime.state.tables[view]
-        if record.highest == 0 or not fact["exists"]:
-            return
-        found = {Slice.of(each["values"]): each["fingerprint"] for each in fact["partitions"]}
-        drifted = differences(record, found)
+        drifted = _drift(record, fact)
         if drifted:
             verb = f"was written past Headwater ({command or 'by another program'})"
             runtime.change(
@@ -308,6 +308,13 @@ class Observer:
             why = "can be computed again" if recovered else f"means something else since {because} changed"
             self.baseline(fresh)
             runtime.change(name, [Slice()], lambda _, version: Declared(runtime.clock.now(), version, fresh, why))
+
+
+def _drift(record: TableRecord, fact: Mapping[str, Any]) -> tuple[Observed, ...]:
+    """Where a view is not as it was published."""
+    if record.highest == 0 or not fact["exists"]:
+        return ()
+    return differences(record, {Slice.of(each["values"]): each["fingerprint"] for each in fact["partitions"]})
 
 
 def _named(command: str, asked: Iterable[Slice] | None, empty: Iterable[Slice]) -> Iterable[Slice]:
