@@ -116,8 +116,10 @@ def _task(view: ViewState, sizes: Mapping[str, tuple[int, int]], means: Means) -
 
 def _run(view: ViewState, costs: Costs) -> float:
     """µs that a view's run takes, as it was measured or, of the first, what storage takes of it at least."""
-    if view.unaided or view.took is not None:
-        return view.unaided or 1e6 * view.took.mean
+    if view.unaided:
+        return view.unaided
+    if view.took is not None:
+        return 1e6 * view.took.mean
     if view.estimate is not None:
         return view.estimate.read * costs.read + view.estimate.size * costs.written
     return 0
