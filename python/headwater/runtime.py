@@ -116,9 +116,10 @@ class Runtime:
                 builds.append(lambda version, build=build: build(self.state, version))
             entries: Iterable[Entry] | None = None if builds else ()
             while entries is None:
-                self.sync()
-                with contextlib.suppress(Stale):
+                try:
                     entries = self.store.append_all(builds, self.clock.now(), self.seq)
+                except Stale:
+                    self.sync()
             for entry in entries:
                 self._apply(entry)
             self.changed.notify_all()
@@ -184,10 +185,10 @@ class Runtime:
             return event
 
         while True:
-            self.sync()
-            try:
+            try:  # the store refuses what another engine's entries come before, so they need not be looked for first
                 entry = self.store.append(checked, self.clock.now(), self.seq, epoch)
             except Stale:
+                self.sync()
                 continue
             except _Nothing:
                 return None, []

@@ -568,6 +568,34 @@ def test_statistics_follow_refreshes(sales: SparkSession) -> None:
     assert size == sum(os.path.getsize(each.removeprefix("file://")) for each in files)
 
 
+def test_a_publication_changes_nothing_else_in_the_metastore(sales: SparkSession) -> None:
+    """What Hive's metastore holds of a table, Spark's own properties with its schema included."""
+    how = "USING orc COMMENT 'all' TBLPROPERTIES ('owner team' = 'a')"
+    sales.sql(f"CREATE MATERIALIZED VIEW flat {how} AS SELECT * FROM sales")
+
+    def held() -> dict[str, str]:
+        catalog = sales._jsparkSession.sharedState().externalCatalog().unwrapped()
+        table = catalog.client().getTable(sales.catalog.currentDatabase(), "flat")
+        found = {"schema": table.schema().json(), "kind": table.tableType().name(), "comment": str(table.comment())}
+        for named in (table.properties(), table.storage().properties()):
+            pairs = named.iterator()
+            while pairs.hasNext():
+                pair = pairs.next()
+                found[pair._1()] = pair._2()
+        return found | {"location": table.storage().locationUri().get().toString()}
+
+    before = held()
+    sales.sql("INSERT INTO sales VALUES (4, 40, '2024-02')")
+    drain(sales)
+    after = held()
+    assert before.keys() == after.keys()
+    assert {name for name in before if before[name] != after[name]} - {"transient_lastDdlTime"} == {
+        *("location", "path", "headwater.version", "spark.sql.statistics.totalSize", "spark.sql.statistics.numRows")
+    }
+    assert after["path"] == after["location"]
+    assert after["spark.sql.statistics.numRows"] == "4"
+
+
 DIRECT = {
     "insert": "INSERT INTO monthly VALUES (1, '2024-01')",
     "overwrite": "INSERT OVERWRITE monthly PARTITION (month = '2024-01') VALUES (1)",

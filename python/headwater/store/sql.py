@@ -133,7 +133,7 @@ class SqlStore:
                 .where(journal.c.seq > after)
                 .order_by(journal.c.seq)
             ).all()
-            highest = connection.scalar(sa.select(meta.c.highest))
+            highest = connection.scalar(sa.select(meta.c.highest)) if rows else 0
         for seq, version, body in rows:
             if version is not None and version > highest:
                 raise JournalError(seq, f"version {version} is from the future: the highest ever given is {highest}")

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchTableException
 import org.apache.spark.sql.catalyst.catalog.{CatalogStatistics, CatalogTable, CatalogTablePartition}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.headwater.Access
+import org.apache.spark.sql.hive.headwater.Metastore
 import org.apache.spark.sql.types.StructType
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, parse, render}
@@ -56,10 +57,13 @@ object Publication {
         val same = unchanged(session, Seq(asked -> table.storage.locationUri))
         val moved = table.copy(
           storage = table.storage.copy(locationUri = Some(uri(string(asked \ "location")))),
-          properties = table.properties + (Version -> version.toString))
-        Own.expect(table.database, table.identifier.table)
-        catalog.alterTable(moved)
-        catalog.alterTableStats(table.database, table.identifier.table, Some(statistics(asked)))
+          properties = table.properties + (Version -> version.toString),
+          stats = Some(statistics(asked)))
+        if (!Metastore.move(catalog, moved)) {
+          Own.expect(table.database, table.identifier.table)
+          catalog.alterTable(moved)
+          catalog.alterTableStats(table.database, table.identifier.table, moved.stats)
+        }
         JObject(superseded(table.storage.locationUri.toSeq, moved.storage.locationUri.toSeq), same)
     }
 

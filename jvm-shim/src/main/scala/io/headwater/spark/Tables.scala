@@ -150,7 +150,11 @@ object Tables {
       case _: NoSuchNamespaceException | _: NoSuchDatabaseException | _: NoSuchTableException => Nil
     }
 
-  def exists(session: SparkSession, name: String): Boolean = metadata(session, identify(name)).isDefined
+  def exists(session: SparkSession, name: String): Boolean = {
+    val classic = Access.classic(session)
+    val full = classic.sessionState.catalog.qualifyIdentifier(identify(name))
+    classic.sharedState.externalCatalog.tableExists(full.database.get, full.table)
+  }
 
   /**
    * Lets the next queries of a session see tables, views (`db.name`) and paths (`path:...`) as they are now, whoever wrote
