@@ -29,7 +29,8 @@ from headwater.spark.progress import progress
 from headwater.spark.scans import Lying, Part
 from headwater.spark.shim import Shim
 from headwater.spark.statements import Statements
-from headwater.spark.warehouse import Files, SparkWarehouse, _part
+from headwater.spark.warehouse import SparkWarehouse
+from headwater.spark.writer import Files, Writer, _part
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol"
 MARCH, FEBRUARY = Slice.of({"month": "1996-03-01"}), Slice.of({"month": "1996-02-01"})
@@ -128,11 +129,11 @@ def test_a_cancelled_run_is_copied_no_further():
     jvm = Jvm({})
     cancelled = []
     base = Recorder(sparkContext=Recorder(_jsc=Recorder(sc=lambda: Recorder(cancelJobGroup=cancelled.append))))
-    warehouse = SparkWarehouse(base, Shim(jvm.session()), Recorder(of=None), bandwidth=5_000_000)
-    made = Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 0)
-    warehouse._written = lambda *_: made
-    warehouse.bring(launch(True), made)
-    warehouse.cancel("shop.monthly_revenue", 1762000000123)
+    shim = Shim(jvm.session())
+    writer, made = Writer(shim, None, 5_000_000), Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 0)
+    writer._written = lambda *_: made
+    writer.bring(None, launch(True), made)
+    SparkWarehouse(base, shim, Recorder(of=None)).cancel("shop.monthly_revenue", 1762000000123)
     [(_, _, name, source, _, rate), stopped] = jvm.calls
     assert (source, rate) == ("file:/memory", 5_000_000)
     assert stopped == ("Copies.stop", name) and cancelled == [name]
@@ -390,14 +391,10 @@ def test_every_fact_has_what_recording_it_reads():
                 assert len(each["fingerprint"]) == 32
 
 
-class Warehouse(SparkWarehouse):
-    """A warehouse whose files were written by somebody else."""
-
-    def __init__(self, shim) -> None:
-        super().__init__(None, shim, Recorder(of=lambda _definition: None))
-
-    def wrote(self, launch: Launch, sums: list[dict]):
-        return self._written(launch, "place", counts(sums, launch.definition.partitioned_by))
+def wrote(found: list[dict], launch: Launch, sums: list[dict]) -> Written:
+    """What a run wrote whose files were written by somebody else."""
+    writer = Writer(Recorder(written=lambda *_: found), None, 0)
+    return writer._written(launch, "place", counts(sums, launch.definition.partitioned_by))
 
 
 def launch(partitioned: bool, existing=()) -> Launch:
@@ -469,9 +466,8 @@ def test_the_warehouse_asks_to_publish_the_golden_request_partitions():
     golden_request = golden("publish_request_partitions")
     march, null = (part["location"] for part in golden_request["partitions"])
     written = [found({"month": "1996-03-01"}, march, 1204), found({"month": None}, null, 611)]
-    warehouse = Warehouse(Recorder(written=lambda *_: written))
     sums = [counted({"month": None}, 1), counted({"month": "1996-03-01"}, 25)]
-    made = warehouse.wrote(launch(True, [MARCH, FEBRUARY]), sums)
+    made = wrote(written, launch(True, [MARCH, FEBRUARY]), sums)
     assert made.handle.request == golden_request
     assert [each.rows for each in made.made] == [25, 1]
 
@@ -479,7 +475,7 @@ def test_the_warehouse_asks_to_publish_the_golden_request_partitions():
 def test_the_warehouse_asks_to_publish_the_golden_request_whole():
     golden_request = golden("publish_request_whole")
     written = [found({}, golden_request["location"], 1815)]
-    made = Warehouse(Recorder(written=lambda *_: written)).wrote(launch(False), [counted({}, 31)])
+    made = wrote(written, launch(False), [counted({}, 31)])
     assert made.handle.request == golden_request
 
 
@@ -532,10 +528,12 @@ def test_what_was_read_of_a_scan_is_told_apart_from_the_table():
 def publish(answer):
     request = golden("publish_request_partitions")
     shaped = {**request, "shape": catalog.shape(launch(True).definition)}
-    warehouse = Warehouse(Recorder(publish=lambda sent: answer if sent == shaped else None))
+    shim = Recorder(publish=lambda sent: answer if sent == shaped else None)
     march, null = (part["location"] for part in request["partitions"])
     places = {march: MARCH, null: Slice.of(month=None)}
-    return warehouse.publish(launch(True), Written((), (), Recorder(request=request, places=places), 0))
+    return SparkWarehouse(None, shim, Recorder(of=None)).publish(
+        launch(True), Written((), (), Recorder(request=request, places=places), 0)
+    )
 
 
 def test_what_was_superseded_is_left_for_later():

@@ -7,49 +7,36 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headwater.engine.policy import cuts_off
 from headwater.model.action import Launch
 from headwater.model.error import LeaseLost, RefreshFailed
-from headwater.model.event import Effort, Made, Moved, Place, Scanned
-from headwater.model.partition import WHOLE, Slice, Value
-from headwater.model.state import PartitionRecord, Run, Version
+from headwater.model.event import Effort, Place, Scanned
+from headwater.model.partition import WHOLE, Value
+from headwater.model.state import Run, Version
 from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
 from headwater.spark.blocks import Blocks
-from headwater.spark.counted import Counted, counts, extract_of, moved, slice_of
-from headwater.spark.failures import is_cancelled, is_unwritable, translating, words
+from headwater.spark.counted import extract_of, moved
+from headwater.spark.failures import is_cancelled, translating, words
 from headwater.spark.overlay import PROPERTY, Output, Overlays
-from headwater.spark.room import OutOfRoom
 from headwater.spark.scanner import Scanner
 from headwater.spark.scans import Scans
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.volume import Volume
+from headwater.spark.writer import Writer, group
 
 log = logging.getLogger("headwater")
 
 POOL = "headwater"
-
-
-@frozen
-class Files:
-    """What a run wrote: a publication request for the shim, which partition lies where, and of what is not in the
-    warehouse yet in what kind of ``place`` it is, and there, if that is a volume, in which directory it is ``kept``."""
-
-    request: dict
-    places: Mapping[str, Slice]
-    place: Place = Place.WAREHOUSE
-    kept: str = ""
 
 
 class Track(threading.local):
@@ -60,8 +47,8 @@ class Track(threading.local):
 
 
 class SparkWarehouse:
-    """The views of one Spark application. Every version of a view lies in a hidden directory
-    ``.v<version>`` of the view's root; publishing moves the catalog's pointers to it.
+    """The views of one Spark application. Each run writes a directory of its own; publishing moves the catalog's
+    pointers to it.
 
     Args:
         bandwidth: with how many bytes a second what is kept is brought to the warehouse, at most; 0: no limit.
@@ -82,7 +69,7 @@ class SparkWarehouse:
         bandwidth: int = 0,
     ) -> None:
         self._base, self._shim, self._sessions = base, shim, sessions
-        self._room, self._bandwidth = room, bandwidth
+        self._room, self._writer = room, Writer(shim, room, bandwidth)
         self._overlays, self._track = Overlays(), Track(itertools.count())
         self._scans = Scans(room.remove if room is not None else lambda number: None)
         self.reading: Callable[[Run, Definition, bool], Mapping[str, Version]] = lambda run, definition, before: {}
@@ -100,22 +87,23 @@ class SparkWarehouse:
             with self._overlaid(context, run):
                 scanned = self._share(launch, session, seen)
             with self._overlaid(context, run):
-                written = evolve(self._made(launch, session), scanned=scanned)
+                written, counted = self._writer.make(
+                    launch, lambda: self._frame(session, definition, run), lambda: self.cancel(run.view, run.version)
+                )
+                read = moved(counted.spent(), run, written, self._overlays.lying(run), self._scans.read(run))
             effort = self._effort(run, session)
             self.reading(run, definition, False)
         if run.kept or run.on:
             self._overlays.add(run, Output.of(run, launch.existing, written))
-        return evolve(written, effort=effort)
+        return evolve(written, moved=read, scanned=scanned, effort=effort)
 
     def bring(self, launch: Launch, written: Written) -> Written:
+        if written.handle.place is Place.WAREHOUSE:
+            return written
         with translating(launch.run, self._shim):
-            match written.handle.place:
-                case Place.WAREHOUSE:
-                    return written
-                case Place.VOLUME:
-                    brought = self._copied(launch, written)
-                case Place.BLOCKS:
-                    brought = self._unloaded(launch, written)
+            session = self._sessions.of(launch.definition)
+            self._take_up(session.sparkContext, launch.run, "bring")
+            brought = self._writer.bring(session, launch, written)
         return evolve(brought, moved=written.moved, held=written.held, scanned=written.scanned, effort=written.effort)
 
     def release(self, version: Version) -> None:
@@ -221,101 +209,10 @@ class SparkWarehouse:
         """What the tasks of a run took so far; asked for only where something may be kept: it takes time to learn."""
         return None if self._room is None else self._shim.effort(session, group(run.view, run.version))
 
-    def _made(self, launch: Launch, session: SparkSession) -> Written:
-        """What a run makes, close at hand if it is to be kept and fits there."""
-        run, definition, room = launch.run, launch.definition, self._room
-        if run.kept and room is not None and room.reserve(run.version, launch.size):
-            try:
-                with room.watched(run.version, lambda: self.cancel(run.view, run.version)):
-                    return self._kept(launch, self._frame(session, definition, run), room)
-            except (OutOfRoom, PySparkException, Py4JError) as error:
-                if not (isinstance(error, OutOfRoom) or is_unwritable(error)):
-                    raise
-                room.remove(run.version)
-                log.warning("%s cannot be kept in memory (%s); it is written to the warehouse", run.view, words(error))
-        return self._write(launch, self._frame(session, definition, run), _place(launch))
-
-    def _kept(self, launch: Launch, frame: DataFrame, room: Volume | Blocks) -> Written:
-        match room:
-            case Volume():
-                return self._write(launch, frame, room.place(launch.run.version))
-            case Blocks():
-                return self._held(launch, frame, room)
-
-    def _held(self, launch: Launch, frame: DataFrame, room: Blocks) -> Written:
-        """What a run makes, in Spark's memory. How long writing takes is part of how long batches take to be made."""
-        run, columns = launch.run, launch.definition.partitioned_by
-        counted = self._shim.counted(frame, columns, cuts_off(launch.definition))
-        room.hold(counted.frame, run.version)
-        made = tuple(counts(counted.sums(), columns).values())
-        slices = {each.slice for each in made}
-        removed = tuple(each for each in launch.existing if each not in slices)
-        held = Written(made, removed, Files({}, {}, Place.BLOCKS), held=room.size(run.version))
-        return evolve(held, moved=self._moved(counted, run, held))
-
-    def _copied(self, launch: Launch, written: Written) -> Written:
-        """What lies in the volume, as bytes in the warehouse."""
-        place = _place(launch)
-        self._shim.copy(group(launch.run.view, launch.run.version), written.handle.kept, place, self._bandwidth)
-        brought = self._written(launch, place, {each.slice: each for each in written.made})
-        if brought.size != written.size:
-            raise RefreshFailed(f"what {written.handle.kept} kept of {launch.run.view} is not all there any more")
-        return brought
-
-    def _unloaded(self, launch: Launch, written: Written) -> Written:
-        """What Spark's memory holds, written to the warehouse. Sums are of the rows as they were made: one that was
-        held may have other bytes and mean the same."""
-        run, session = launch.run, self._sessions.of(launch.definition)
-        self._take_up(session.sparkContext, run, "bring")
-        place, known = _place(launch), {each.slice: each for each in written.made}
-        counted = self._saved(launch, self._shim.held(session, run.version), place, hashed=False)
-        found = counts(counted.sums(), launch.definition.partitioned_by)
-        if {each: made.rows for each, made in found.items()} != {each: made.rows for each, made in known.items()}:
-            raise RefreshFailed(f"what Spark's memory held of {run.view} is not all there any more")
-        return self._written(launch, place, known)
-
     def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:
         """Lets jobs of this thread be known as a run's."""
         context.setJobGroup(group(run.view, run.version), f"{verb} {run.view}: {run.reason}", interruptOnCancel=True)
         context.setLocalProperty("spark.scheduler.pool", self._track.pool)
-
-    def _write(self, launch: Launch, frame: DataFrame, place: str) -> Written:
-        counted = self._saved(launch, frame, place, cuts_off(launch.definition))
-        written = self._written(launch, place, counts(counted.sums(), launch.definition.partitioned_by))
-        return evolve(written, moved=self._moved(counted, launch.run, written))
-
-    def _moved(self, counted: Counted, run: Run, written: Written) -> tuple[Moved, ...]:
-        return moved(counted.spent(), run, written, self._overlays.lying(run), self._scans.read(run))
-
-    def _saved(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
-        """A view's rows, as files below a place."""
-        definition, columns = launch.definition, launch.definition.partitioned_by
-        if columns:
-            frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
-        counted = self._shim.counted(frame, columns, hashed)
-        writer = counted.frame.write.format(definition.format).mode("overwrite")
-        (writer.partitionBy(*columns) if columns else writer).save(place)
-        return counted
-
-    def _written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
-        """What lies at a place, of which rows and sums are known."""
-        run, definition = launch.run, launch.definition
-        columns = definition.partitioned_by
-        files = {slice_of(each, columns): each for each in self._shim.written(place, len(columns))}
-        made = tuple(evolve(known[each], fingerprint=file["fingerprint"]) for each, file in files.items())
-        removed = tuple(each for each in launch.existing if each not in files)
-        request: dict[str, Any] = {"table": run.view, "version": run.version}
-        parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
-        if columns:
-            specs = [{"spec": sql.spec(each.slice), **part} for each, part in zip(made, parts, strict=True)]
-            request |= {"partitions": specs, "removed": [sql.spec(each) for each in removed]}
-        else:
-            request |= parts[0]
-        places = {file["location"]: each for each, file in files.items()}
-        found = Files(request, places)
-        if place != _place(launch):
-            found = evolve(found, place=Place.VOLUME, kept=place)
-        return Written(made, removed, found, sum(file["bytes"] for file in files.values()))
 
 
 def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:
@@ -326,26 +223,6 @@ def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:
     if not definition.is_job:
         frame = frame.toDF(*(name for name, _ in wanted))
     return frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))
-
-
-def group(view: str, version: Version) -> str:
-    """The job group of a run's Spark jobs; ``cancelJobGroup`` of it cancels the refresh."""
-    return f"headwater {view} {version}"
-
-
-def _place(launch: Launch) -> str:
-    """Where in the warehouse a run's output lies. Spark takes a directory whose own name is hidden for one to ignore,
-    hence the level below."""
-    return f"{launch.definition.root}/.v{launch.run.version}/data"
-
-
-def _part(made: Made, file: Mapping[str, Any], known: PartitionRecord | None) -> dict[str, Any]:
-    """A partition to publish. If it holds the rows that the record says it held, ``was`` is the fingerprint of the
-    files that must be found in its place: of others, readers may have seen other rows."""
-    part = {"location": file["location"], "rows": made.rows, "bytes": file["bytes"]}
-    if known is not None and made.content and (made.content, made.rows) == (known.content, known.rows):
-        part["was"] = known.fingerprint
-    return part
 
 
 def _parent(path: str) -> str:
