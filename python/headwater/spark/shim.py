@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -26,102 +27,111 @@ class Shim:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._package = session._jvm.io.headwater.spark
+        self._functions: dict[str, Callable[..., Any]] = {}
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Calls a function, or the constructor, of one of the shim's objects. Each is looked up once, which takes py4j
+        two calls to the JVM."""
+        function = self._functions.get(name)
+        if function is None:
+            function = self._functions[name] = reduce(getattr, name.split("."), self._package)
+        return function(*arguments)
 
     def poll(self, millis: int) -> dict[str, Any] | None:
         """The next message from the driver; ``None`` when none came in time."""
-        text = self._package.Bridge.poll(millis)
+        text = self._call("Bridge.poll", millis)
         return json.loads(text) if text else None
 
     def reply(self, message_id: int, answer: Mapping[str, Any]) -> None:
-        self._package.Bridge.reply(message_id, json.dumps(answer))
+        self._call("Bridge.reply", message_id, json.dumps(answer))
 
     def observe(self, asked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The state of tables, partitions or paths."""
-        return json.loads(self._package.Tables.observe(self._session._jsparkSession, json.dumps(asked)))
+        return json.loads(self._call("Tables.observe", self._session._jsparkSession, json.dumps(asked)))
 
     def views(self) -> list[dict[str, Any]]:
         """The materialized views that the catalog holds."""
-        return json.loads(self._package.Tables.views(self._session._jsparkSession))
+        return json.loads(self._call("Tables.views", self._session._jsparkSession))
 
     def exists(self, table: str) -> bool:
-        return self._package.Tables.exists(self._session._jsparkSession, table)
+        return self._call("Tables.exists", self._session._jsparkSession, table)
 
     def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
         """Lets the next queries of a session see tables and paths as they are now."""
-        self._package.Tables.renew(session._jsparkSession, list(tables))
+        self._call("Tables.renew", session._jsparkSession, json.dumps(tables))
 
     def publish(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return json.loads(self._package.Publication.publish(self._session._jsparkSession, json.dumps(request)))
+        return json.loads(self._call("Publication.publish", self._session._jsparkSession, json.dumps(request)))
 
     def counted(self, frame: DataFrame, columns: Sequence[str], hashed: bool) -> Counted:
         """The same rows, counted while they are written."""
-        counted = self._package.Counted(frame._jdf, list(columns), hashed)
+        counted = self._call("Counted", frame._jdf, list(columns), hashed)
         frame = DataFrame(counted.counted(), frame.sparkSession)
         return Counted(frame, lambda: json.loads(counted.sums()), lambda: json.loads(counted.spent()))
 
     def effort(self, session: SparkSession, group: str) -> Effort | None:
         """What the tasks of a job group took so far."""
-        told = json.loads(self._package.Progress.effort(session._jsparkSession, group))
+        told = json.loads(self._call("Progress.effort", session._jsparkSession, group))
         return Effort(**told) if told else None
 
     def written(self, root: str, columns: int) -> list[dict[str, Any]]:
         """The partition directories below ``root``, ``columns`` levels deep."""
-        return json.loads(self._package.Files.written(self._session._jsparkSession, root, columns))
+        return json.loads(self._call("Files.written", self._session._jsparkSession, root, columns))
 
     def names(self, root: str) -> list[str]:
-        return json.loads(self._package.Files.names(self._session._jsparkSession, root))
+        return json.loads(self._call("Files.names", self._session._jsparkSession, root))
 
     def make(self, path: str) -> None:
         """Makes a directory, and those above it."""
-        self._package.Files.make(self._session._jsparkSession, path)
+        self._call("Files.make", self._session._jsparkSession, path)
 
     def copy(self, name: str, source: str, target: str, rate: int) -> None:
         """Copies the files below a directory to below another one, ``rate`` bytes a second at most; 0: no limit."""
-        self._package.Copies.copy(self._session._jsparkSession, name, source, target, rate)
+        self._call("Copies.copy", self._session._jsparkSession, name, source, target, rate)
 
     def stop_copy(self, name: str) -> None:
         """Lets the copy of that name fail, if there is one."""
-        self._package.Copies.stop(name)
+        self._call("Copies.stop", name)
 
     def hold(self, frame: DataFrame, version: int, level: str) -> None:
         """Computes rows and holds them in Spark's memory, at a storage level."""
-        self._package.Blocks.hold(frame._jdf, version, level)
+        self._call("Blocks.hold", frame._jdf, version, level)
 
     def held(self, session: SparkSession, version: int) -> DataFrame:
         """The rows that are held of a version."""
-        return DataFrame(self._package.Blocks.frame(session._jsparkSession, version), session)
+        return DataFrame(self._call("Blocks.frame", session._jsparkSession, version), session)
 
     def held_size(self, version: int) -> int:
         """The bytes that are held of a version so far."""
-        return self._package.Blocks.size(version)
+        return self._call("Blocks.size", version)
 
     def held_room(self) -> int:
         """The bytes that Spark can hold in memory."""
-        return self._package.Blocks.room(self._session._jsparkSession)
+        return self._call("Blocks.room", self._session._jsparkSession)
 
     def release_held(self, version: int) -> None:
-        self._package.Blocks.release(version)
+        self._call("Blocks.release", version)
 
     def release_all_held(self) -> None:
-        self._package.Blocks.releaseAll()
+        self._call("Blocks.releaseAll")
 
     def needs(self, frame: DataFrame) -> dict[str, dict[str, Any]]:
         """What a query needs of the tables that it reads, by their names, as far as that is known."""
-        return json.loads(self._package.Scans.needs(frame._jdf))
+        return json.loads(self._call("Scans.needs", frame._jdf))
 
     def estimate(self, session: SparkSession, query: str, known: Mapping[str, int]) -> Estimate | None:
         """What a query makes and reads by Spark's statistics, and by the bytes that are ``known`` of tables; ``None``
         where they say nothing."""
-        told = json.loads(self._package.Sizes.estimate(session._jsparkSession, query, json.dumps(known)))
+        told = json.loads(self._call("Sizes.estimate", session._jsparkSession, query, json.dumps(known)))
         return Estimate(**told) if told else None
 
     def probe(self, directory: str, size: int, streams: int) -> dict[str, float]:
         """µs that so many bytes take to be written and read there, by so many streams side by side."""
-        return json.loads(self._package.Files.probe(self._session._jsparkSession, directory, size, streams))
+        return json.loads(self._call("Files.probe", self._session._jsparkSession, directory, size, streams))
 
     def delete(self, root: str, paths: Sequence[str]) -> None:
-        self._package.Files.delete(self._session._jsparkSession, root, json.dumps(list(paths)))
+        self._call("Files.delete", self._session._jsparkSession, root, json.dumps(list(paths)))
 
     def describe(self, session: SparkSession, query: str) -> dict[str, Any]:
         """The analysed plan of a query; raises what Spark's analysis raises."""
-        return json.loads(self._package.PlanJson.describe(session._jsparkSession, query))
+        return json.loads(self._call("PlanJson.describe", session._jsparkSession, query))

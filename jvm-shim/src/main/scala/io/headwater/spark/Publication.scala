@@ -36,7 +36,7 @@ object Publication {
       if (!fits(table, asked \ "shape")) JObject("misfit" -> JBool(true))
       else if (table.partitionColumnNames.isEmpty) whole(session, table, version, asked)
       else partitions(session, table, version, asked)
-    Tables.renew(session, java.util.List.of(string(asked \ "table")))
+    Tables.renewed(session, string(asked \ "table"))
     compact(render(answer))
   }
 

@@ -1,7 +1,5 @@
 package io.headwater.spark
 
-import scala.jdk.CollectionConverters._
-
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -159,15 +157,16 @@ object Tables {
   /**
    * Lets the next queries of a session see tables, views (`db.name`) and paths (`path:...`) as they are now, whoever wrote
    * them. To have Spark refresh a table means to analyse it first, which is needed only for what it caches.
+   * @param names a JSON list
    */
-  def renew(session: SparkSession, names: java.util.List[String]): Unit = {
+  def renew(session: SparkSession, names: String): Unit =
+    parse(names).asInstanceOf[JArray].arr.foreach(name => renewed(session, name.values.toString))
+
+  private[spark] def renewed(session: SparkSession, name: String): Unit = {
     val classic = Access.classic(session)
-    val caching = !classic.sharedState.cacheManager.isEmpty
-    names.asScala.foreach { name =>
-      if (name.startsWith("path:")) classic.catalog.refreshByPath(name.stripPrefix("path:"))
-      else if (caching) classic.catalog.refreshTable(identify(name).quotedString)
-      else classic.sessionState.catalog.refreshTable(identify(name))
-    }
+    if (name.startsWith("path:")) classic.catalog.refreshByPath(name.stripPrefix("path:"))
+    else if (classic.sharedState.cacheManager.isEmpty) classic.sessionState.catalog.refreshTable(identify(name))
+    else classic.catalog.refreshTable(identify(name).quotedString)
   }
 
   def identify(name: String): TableIdentifier = {
