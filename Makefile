@@ -4,10 +4,10 @@ BIN := .venv/bin
 SCALE ?= 0.1
 # Tests of Spark beside those that share one session, so that both halves take as long.
 APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.py policies.py)
-BENCHMARKS ?= overhead partitions cutoff engine planner
+BENCHMARKS ?= overhead partitions cutoff engine
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-refresh bench-pipelines clean
+.PHONY: demo test test-long lint bench bench-refresh bench-pipelines bench-planner clean
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -34,13 +34,15 @@ lint: .venv/ready
 bench: .venv/ready
 	for each in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$each --json benchmarks/results/$$each.json || exit 1; done
 
-# Takes hours; what was measured before is not measured again. With ARGS: what they select.
+# These take hours; what was measured before is not measured again. With ARGS: what they select.
 bench-refresh: .venv/ready
 	$(BIN)/python -m benchmarks.refresh --json benchmarks/results/refresh.json $(ARGS)
 
-# Whole commands beside those of Declarative Pipelines. Takes hours, too.
 bench-pipelines: .venv/ready
 	$(BIN)/python -m benchmarks.pipelines --json benchmarks/results/pipelines.json $(ARGS)
+
+bench-planner: .venv/ready
+	$(BIN)/python -m benchmarks.planner --json benchmarks/results/planner.json $(ARGS)
 
 # Made anew when the metadata changes.
 .venv/ready: pyproject.toml

@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from attrs import asdict, frozen
 from rich.console import Console
 
 console = Console(stderr=True)
+Row = dict[str, Any]
 
 
 @frozen
@@ -44,12 +45,46 @@ def main(run: Callable[..., dict[str, Any]], description: str, **sizes: int) -> 
     arguments = parser.parse_args()
     told = {name: getattr(arguments, name) for name in sizes}
     report = {"machine": machine(), "quick": arguments.quick, **told, **run(arguments.quick, **told)}
-    report["goals"] = [asdict(goal) for goal in report["goals"]]
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
-    for goal in report["goals"]:
-        print(f"{'met ' if goal['met'] else 'MISSED'}  {goal['goal']}: {goal['measured']} (goal {goal['target']})")
+    _write(arguments.json, report | {"goals": [asdict(goal) for goal in report["goals"]]})
+    show(report["goals"])
+
+
+def grown(
+    path: Path | None,
+    asked: Iterable[Row],
+    measure: Callable[[Row], Row],
+    goals: Callable[[Sequence[Row]], Sequence[Goal]],
+    drawn: Callable[[Sequence[Row], Path], None] = lambda rows, path: None,
+) -> list[Row]:
+    """Measures what a report does not hold yet, and writes it after each: what takes hours can be interrupted.
+
+    Args:
+        path: of the report; ``None``: nothing is written, and nothing known.
+        asked: what tells each measurement from the others.
+        measure: what is found of one; it becomes a row beside what was asked.
+        goals: of all rows.
+        drawn: called with the rows and the report's path each time it was written.
+    """
+    rows: list[Row] = json.loads(path.read_text())["rows"] if path and path.exists() else []
+    for each in asked:
+        if any(each.items() <= row.items() for row in rows):
+            continue
+        rows.append({**each, **measure(each)})
+        _write(path, {"machine": machine(), "rows": rows, "goals": [asdict(goal) for goal in goals(rows)]})
+        if path:
+            drawn(rows, path)
+    return rows
+
+
+def show(goals: Sequence[Goal]) -> None:
+    for goal in goals:
+        print(f"{'met ' if goal.met else 'MISSED'}  {goal.goal}: {goal.measured} (goal {goal.target})")
+
+
+def _write(path: Path | None, report: Mapping[str, Any]) -> None:
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(report, indent=2) + "\n")
 
 
 def machine() -> dict[str, Any]:

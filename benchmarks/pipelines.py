@@ -6,12 +6,13 @@ after all tables changed that a workload reads, and then after only its smallest
 count, and what both made is compared. Headwater goes on downstream also of what turns out unchanged.
 
     python -m benchmarks.pipelines [--scale 1] [--rounds 5] [--workloads profit,...] [--json FILE]
+
+A workload that is in FILE already is not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import tpcds
-from benchmarks.harness import Worker, console, extension, machine, ratio, scratch, spread
+from benchmarks.harness import Goal, Row, Worker, console, extension, grown, ratio, scratch, show, spread
 from benchmarks.workload import BASE, WORKLOADS, View, sources, workload
 
 SPEC = """
@@ -38,22 +39,24 @@ WHICH = ("all tables", "one table")
 
 def main() -> None:
     told = _arguments()
-    found = {name: measured(name, told.scale, told.rounds) for name in told.workloads}
-    report = {"machine": machine(), "scale": told.scale, "workloads": found}
-    if told.json:
-        told.json.parent.mkdir(parents=True, exist_ok=True)
-        told.json.write_text(json.dumps(report, indent=2) + "\n")
-    for name, each in found.items():
-        if each["different"]:
-            print(f"{name}: NOT THE SAME: {', '.join(each['different'])}")
-        for which in WHICH:
-            times = each[which]
-            gain = ratio(times["pipelines"], times["headwater"])
-            theirs, ours = spread(times["pipelines"])["median"], spread(times["headwater"])["median"]
-            print(
-                f"{name}, {which} changed: pipelines {theirs:.1f} s, Headwater {ours:.1f} s, "
-                f"{gain['median']:.2f}x ({gain['min']:.2f} to {gain['max']:.2f})"
-            )
+    asked = [{"workload": name, "scale": told.scale} for name in told.workloads]
+    show(_goals(grown(told.json, asked, lambda key: measured(key["workload"], told.scale, told.rounds), _goals)))
+
+
+def _goals(rows: Sequence[Row]) -> list[Goal]:
+    different = [f"{name} of {row['workload']}" for row in rows for name in row["different"]]
+    return [
+        Goal("both make the same", "yes", ", ".join(different) or "yes", not different),
+        *(_faster(row, which) for row in rows for which in WHICH),
+    ]
+
+
+def _faster(row: Row, which: str) -> Goal:
+    theirs, ours = row[which]["pipelines"], row[which]["headwater"]
+    gain = ratio(theirs, ours)
+    seconds = f"{spread(theirs)['median']:.1f} s, Headwater {spread(ours)['median']:.1f} s"
+    measured = f"{gain['median']:.2f}x ({gain['min']:.2f} to {gain['max']:.2f}): pipelines {seconds}"
+    return Goal(f"{row['workload']}, {which} changed", ">= 1", measured, gain["median"] >= 1)
 
 
 def measured(name: str, scale: float, rounds: int) -> dict[str, Any]:

@@ -14,7 +14,6 @@ A cell that is in FILE already is not measured again; beside FILE lies a picture
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -22,10 +21,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import asdict
-
 from benchmarks import slow, tpcds
-from benchmarks.harness import Goal, Worker, console, extension, machine, ratio, scratch, spread
+from benchmarks.harness import Goal, Row, Worker, console, extension, grown, ratio, scratch, show, spread
 from benchmarks.refresh_plot import draw
 from benchmarks.refreshing import METHODS
 from benchmarks.workload import WORKLOADS
@@ -40,29 +37,24 @@ refresh 22 views by turns: each refresh compiles all of its code anew, which no 
 CHANCE = 1.05
 """A storage is as slow as it is to be if files are written and read no faster than so many times its speed. What is
 measured is slower, for Spark does more than write."""
-Cell = dict[str, Any]
 
 
 def main() -> None:
     told = _arguments()
-    cells: list[Cell] = json.loads(told.json.read_text())["cells"] if told.json and told.json.exists() else []
-    known = {_key(cell) for cell in cells}
-    for storage in told.storages:
-        for share in told.memory:
-            for name in told.workloads:
-                key = {"workload": name, "storage": storage, "memory": share, "scale": told.scale}
-                if _key(key) in known:
-                    continue
-                cells.append(key | measured(name, storage, share, told.scale, told.rounds, told.methods))
-                if told.json:
-                    told.json.parent.mkdir(parents=True, exist_ok=True)
-                    told.json.write_text(json.dumps(_report(cells), indent=2) + "\n")
-                    draw(cells, told.json.with_suffix(".png"))
-    for goal in _report(cells)["goals"]:
-        print(f"{'met ' if goal['met'] else 'MISSED'}  {goal['goal']}: {goal['measured']} (goal {goal['target']})")
+    asked = [
+        {"workload": name, "storage": storage, "memory": share, "scale": told.scale}
+        for storage in told.storages
+        for share in told.memory
+        for name in told.workloads
+    ]
+
+    def measure(key: Row) -> Row:
+        return measured(key["workload"], key["storage"], key["memory"], told.scale, told.rounds, told.methods)
+
+    show(_goals(grown(told.json, asked, measure, _goals, lambda rows, path: draw(rows, path.with_suffix(".png")))))
 
 
-def measured(name: str, storage: str, share: float, scale: float, rounds: int, methods: Sequence[str]) -> Cell:
+def measured(name: str, storage: str, share: float, scale: float, rounds: int, methods: Sequence[str]) -> Row:
     """One workload on one storage with one memory limit."""
     made = tpcds.tables(scale)
     memory = round(tpcds.size(made) * share / 100)
@@ -93,7 +85,7 @@ def _require(storage: str, speed: dict[str, float]) -> None:
             raise RuntimeError(f"{storage} storage: {way} {speed[way] / 1e6:.1f} MB/s instead of {wanted / 1e6:.1f}")
 
 
-def _rounds(worker: Worker, title: str, rounds: int, methods: Sequence[str]) -> Cell:
+def _rounds(worker: Worker, title: str, rounds: int, methods: Sequence[str]) -> Row:
     planned = {}
     runs: dict[str, list[dict[str, Any]]] = {method: [] for method in methods}
     for each in range(-WARMING_UP, rounds):
@@ -123,11 +115,7 @@ def _settings(place: Path, scheme: str, memory: int, volume: Path) -> dict[str, 
     }
 
 
-def _report(cells: Sequence[Cell]) -> dict[str, Any]:
-    return {"machine": machine(), "cells": cells, "goals": [asdict(goal) for goal in _goals(cells)]}
-
-
-def _goals(cells: Sequence[Cell]) -> list[Goal]:
+def _goals(cells: Sequence[Row]) -> list[Goal]:
     found = [Goal("all methods make the same", "yes", _differing(cells), all(not cell["different"] for cell in cells))]
     above = [cell for cell in cells if cell["peak"] > cell["limit"]]
     found.append(Goal("memory is never above its limit", "0 cells", f"{len(above)} of {len(cells)}", not above))
@@ -138,7 +126,7 @@ def _goals(cells: Sequence[Cell]) -> list[Goal]:
     return found
 
 
-def _goals_on(storage: str, cells: Sequence[Cell]) -> list[Goal]:
+def _goals_on(storage: str, cells: Sequence[Row]) -> list[Goal]:
     over = {method: [_gain(cell, method) for cell in cells] for method in METHODS if method in cells[0]["runs"]}
     fixed = [min(each) for each in zip(*(over[method] for method in THREADS if method in over), strict=True)]
     fastest = [min(each) for each in zip(*over.values(), strict=True)]
@@ -157,7 +145,7 @@ def _goal(text: str, least: float, of: Callable[[Sequence[float]], float], gains
     return Goal(text, f">= {least}", _said(gains), bool(gains) and of(gains) >= least)
 
 
-def _gain(cell: Cell, method: str) -> float:
+def _gain(cell: Row, method: str) -> float:
     """How many times as long a method takes as Headwater, round by round, in the median."""
     seconds = {each: [run["seconds"] for run in runs] for each, runs in cell["runs"].items()}
     return ratio(seconds[method], seconds["headwater"])["median"]
@@ -170,13 +158,9 @@ def _said(gains: Sequence[float]) -> str:
     return f"{found['median']:.2f} ({found['min']:.2f} to {found['max']:.2f})"
 
 
-def _differing(cells: Sequence[Cell]) -> str:
+def _differing(cells: Sequence[Row]) -> str:
     found = sorted({f"{method} of {cell['workload']}" for cell in cells for method in cell["different"]})
     return ", ".join(found) or "yes"
-
-
-def _key(cell: Cell) -> tuple[Any, ...]:
-    return tuple(cell[each] for each in ("workload", "storage", "memory", "scale"))
 
 
 def _in_memory() -> Path | None:
