@@ -17,7 +17,7 @@ ENOUGH = 500
 MOVING = 0.7
 """The share of steps that move a task; the others keep an output, or keep it no longer."""
 WARM, COLD = 0.004, 0.0004
-"""The first and the last temperature, as shares of all scores."""
+"""The first and the last temperature, as shares of all scores, or of a tenth of all run times if that is more."""
 
 Evaluate = Callable[[Sequence[int], Sequence[bool]], "tuple[int, float] | None"]
 """Of an order and what is kept: what is to be least, and what guides the search, both in µs; ``None`` if it does not

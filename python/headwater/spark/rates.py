@@ -1,8 +1,8 @@
 """What a byte costs in the warehouse and in memory, measured when an engine starts.
 
-That is timed as Spark would do it, through Hadoop's file systems, with a file of a few megabytes. A
-local disk is then mostly as fast as memory, for the operating system keeps what was written there: nothing is gained,
-and nothing is kept.
+That is timed as Spark would do it, through Hadoop's file systems, with a few megabytes: in as many files as there are
+tasks side by side where these run on this machine, in one elsewhere. A local disk is then mostly as fast as memory, for
+the operating system keeps what was written there: nothing is gained, and nothing is kept.
 """
 
 from __future__ import annotations
