@@ -19,7 +19,7 @@ from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
 from headwater.images import Wanted, evaluated
 from headwater.model.action import Action, Clean, Launch
-from headwater.model.error import HeadwaterError, LeaseLost
+from headwater.model.error import HeadwaterError, LeaseLost, PlanError
 from headwater.model.event import Evaluated, Event, Restarted, Skipped, Started
 from headwater.model.partition import Slice
 from headwater.model.state import State
@@ -37,7 +37,8 @@ Change = tuple[str, Iterable[Slice], Callable[[State, int], "Event | None"]]
 """A table, the slices of it that a change starts at, and what makes the event (see ``Runtime.change``)."""
 
 LEASE = 15_000
-"""How long (ms) an engine may act without renewing; after it, another takes over."""
+"""How long (ms) a lease lasts; after it, another engine takes over. It is renewed when half of it is over, so an engine
+may be held up for the other half."""
 
 
 class SystemClock:
@@ -210,10 +211,18 @@ class Runtime:
                     self._epoch = epoch
         self.sync()
 
+    def _arranged(self, found: Sequence[Ready]) -> list[Choice]:
+        """What could start, by the plan. A plan is advice: where none can be made, refreshes run without."""
+        try:
+            return list(self.arrange(self.state, found))
+        except PlanError as error:
+            log.warning("refreshes run unplanned, and nothing is kept: %s", error)
+            return [Choice(each) for each in found]
+
     def _start(self, epoch: int) -> list[Launch]:
         self._skip(epoch)
         launches: list[Launch] = []
-        for choice in self.arrange(self.state, ready(self.state, self.clock.now())):
+        for choice in self._arranged(ready(self.state, self.clock.now())):
             if self._runner.free < 1:
                 break
 

@@ -77,6 +77,12 @@ def test_a_first_refresh_takes_what_statistics_foresee():
     assert arranged(foreseen(pending(), None), memory=10_000_000) == [("v", False)]
 
 
+def test_a_first_refresh_takes_no_less_than_nothing_where_memory_is_the_slower_place():
+    made = foreseen(pending(), Estimate(size=9_000_000, read=1))
+    v = problem(made.state, wave(made.state), Means(Costs(-0.1, 0.1, 0.1), 10_000_000, 2)).tasks[0]
+    assert v.run == 0
+
+
 def test_what_was_foreseen_is_forgotten_when_a_view_was_refreshed():
     made = foreseen(pending(), Estimate(1_000_000, 5_000_000))
     made.drain()

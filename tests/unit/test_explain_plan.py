@@ -105,3 +105,4 @@ def test_an_engine_notes_what_it_has(tmp_path):
     for means in (None, MEANS):
         store.note("means", encode_means(means))
         assert decode_means(store.noted("means")) == means
+    assert [decode_means(each) for each in ("null", "7", '{"costs": {}}', "{")] == [None] * 4, "of another version"

@@ -6,6 +6,7 @@ import pytest
 from cases import machine, sound, start, view
 
 from headwater.engine.choose import Choice, ready, started
+from headwater.engine.runs import unfilled
 from headwater.model.estimate import Estimate
 from headwater.model.event import Declared
 
@@ -38,3 +39,11 @@ def test_a_redefinition_may_have_other_columns_so_its_readers_wait():
     made.declare(view("v", "a", "t", fingerprint="2"))
     assert made.state.views["v"].estimate is None and not start(made, "w")
     sound(made)
+
+
+@pytest.mark.parametrize(("estimate", "size"), [(FORESEEN, 100), (None, None)])
+def test_of_a_source_that_is_still_to_be_filled_only_an_estimate_tells_the_size(estimate, size):
+    made = created(estimate)
+    assert unfilled(made.state, ["v", "w", "t"]) == {"v": size, "w": size}
+    made.drain()
+    assert unfilled(made.state, ["v", "w", "t"]) == {}

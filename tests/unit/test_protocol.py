@@ -129,11 +129,13 @@ def test_a_cancelled_run_is_copied_no_further():
     jvm = Jvm({})
     cancelled = []
     base = Recorder(sparkContext=Recorder(_jsc=Recorder(sc=lambda: Recorder(cancelJobGroup=cancelled.append))))
-    shim = Shim(jvm.session())
-    writer, made = Writer(shim, None, 5_000_000), Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 0)
-    writer._written = lambda *_: made
-    writer.bring(None, launch(True), made)
-    SparkWarehouse(base, shim, Recorder(of=None)).cancel("shop.monthly_revenue", 1762000000123)
+    nothing = Recorder(setJobGroup=lambda *_, **__: None, setLocalProperty=lambda *_: None)
+    sessions = Recorder(of=lambda _: Recorder(sparkContext=nothing))
+    warehouse = SparkWarehouse(base, Shim(jvm.session()), sessions, bandwidth=5_000_000)
+    made = Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 0)
+    warehouse._writer._written = lambda *_: made
+    warehouse.bring(launch(True), made)
+    warehouse.cancel("shop.monthly_revenue", 1762000000123)
     [(_, _, name, source, _, rate), stopped] = jvm.calls
     assert (source, rate) == ("file:/memory", 5_000_000)
     assert stopped == ("Copies.stop", name) and cancelled == [name]

@@ -16,7 +16,7 @@ from headwater import summaries
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
 from headwater.model.action import Launch
-from headwater.model.error import JournalError, LeaseLost, RefreshFailed, StoreError
+from headwater.model.error import JournalError, LeaseLost, PlanError, RefreshFailed, StoreError
 from headwater.model.event import (
     Changed,
     Declared,
@@ -127,6 +127,17 @@ def bench(tmp_path) -> Iterator[Bench]:
     for each in made.engines:
         each.close()
         each.store.close()
+
+
+def test_refreshes_go_on_where_no_plan_can_be_made(bench):
+    def arrange(state, found):
+        raise PlanError("the run of v is -1; it cannot be negative")
+
+    one = bench.engine("one")
+    one.arrange = arrange
+    bench.declare(one, V, W)
+    bench.write(one, A1, 2)
+    bench.drain(one)
 
 
 def test_the_state_is_what_the_journal_says(bench):

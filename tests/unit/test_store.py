@@ -159,6 +159,7 @@ def test_the_lease_has_one_holder_and_a_new_epoch_for_each(store):
     assert store.acquire("one", 9, 10) == 1
     assert store.acquire("two", 18, 10) is None
     assert store.holder() == ("one", 19)
+    assert store.acquire("one", 3, 10) == 1 and store.holder() == ("one", 13), "the clock went back"
     assert store.acquire("two", 19, 10) == 2
     assert store.acquire("one", 20, 10) is None
     store.release("one")

@@ -64,10 +64,13 @@ def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[in
     return round(view.size * count), round((view.held or view.size) * count)
 
 
-def unfilled(state: State, sources: Iterable[str]) -> dict[str, int]:
-    """Bytes of those tables that are views which were not filled yet, as far as they can be foreseen."""
+def unfilled(state: State, sources: Iterable[str]) -> dict[str, int | None]:
+    """Bytes of those tables that are views which were not filled yet; ``None`` where nothing is foreseen."""
     views = {name: state.views[name] for name in sources if name in state.views}
-    return {name: view.estimate.size for name, view in views.items() if view.estimate is not None}
+    never = {
+        name: view.estimate for name, view in views.items() if view.took is None and not state.tables[name].partitions
+    }
+    return {name: estimate and estimate.size for name, estimate in never.items()}
 
 
 def _existing(state: State, name: str, slices: Iterable[Slice]) -> dict[Slice, PartitionRecord]:

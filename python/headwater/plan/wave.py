@@ -65,10 +65,12 @@ def encode_means(means: Means | None) -> str:
 
 
 def decode_means(text: str) -> Means | None:
-    told = json.loads(text)
-    if told is None:
+    """What was left so; ``None`` also for what another version of Headwater left in its own way."""
+    try:
+        told = json.loads(text)
+        return told and Means(Costs(**told["costs"]), told["memory"], told["tracks"], Place(told["place"]))
+    except (TypeError, KeyError, ValueError):
         return None
-    return Means(Costs(**told["costs"]), told["memory"], told["tracks"], Place(told["place"]))
 
 
 def wave(state: State) -> tuple[str, ...]:
@@ -121,7 +123,7 @@ def _run(view: ViewState, costs: Costs) -> float:
     if view.took is not None:
         return 1e6 * view.took.mean
     if view.estimate is not None:
-        return view.estimate.read * costs.read + view.estimate.size * costs.written
+        return view.estimate.read * max(0.0, costs.read) + view.estimate.size * max(0.0, costs.written)
     return 0
 
 

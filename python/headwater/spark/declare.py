@@ -76,10 +76,10 @@ class Declarations:
         return self._redeclare(definition, known.definition, message)
 
     def _declare(self, definition: Definition, message: Mapping[str, Any]) -> Answer:
+        estimate = self.analyst.estimate(definition, self._unfilled(definition))
         self.observer.baseline(definition)
         self.shim.make(catalog.first_location(definition))
         catalog.create(self.sessions.of(definition), definition)
-        estimate = self.analyst.estimate(definition, self._unfilled(definition))
         return self._fill(definition, "created", message, estimate)
 
     def _redeclare(self, definition: Definition, before: Definition, message: Mapping[str, Any]) -> Answer:
@@ -94,7 +94,7 @@ class Declarations:
             return [[f"{view} is redefined and keeps its data: its query means the same"]]
         return self._fill(definition, "replaced", message)
 
-    def _unfilled(self, definition: Definition) -> dict[str, int]:
+    def _unfilled(self, definition: Definition) -> dict[str, int | None]:
         with self.runtime.lock:
             return unfilled(self.runtime.state, definition.sources)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
@@ -30,10 +30,10 @@ class Analyst:
     """Analyses view queries in sessions like those that declared them.
 
     Args:
-        estimates: whether anybody uses estimates of first refreshes.
+        estimates: whether anybody uses estimates of first refreshes now.
     """
 
-    def __init__(self, shim: Shim, sessions: Sessions, estimates: bool = False) -> None:
+    def __init__(self, shim: Shim, sessions: Sessions, estimates: Callable[[], bool] = lambda: False) -> None:
         self._shim, self._sessions, self._estimates = shim, sessions, estimates
 
     def declared(self, message: Mapping[str, Any]) -> Definition:
@@ -118,17 +118,17 @@ class Analyst:
             through=derivation.views,
         )
 
-    def estimate(self, definition: Definition, unfilled: Mapping[str, int]) -> Estimate | None:
+    def estimate(self, definition: Definition, unfilled: Mapping[str, int | None]) -> Estimate | None:
         """What Spark's statistics foresee of a view's first refresh; ``None`` if they foresee nothing, or if nobody
         uses that.
 
         Args:
-            unfilled: bytes of those of its sources that are still to be filled.
+            unfilled: bytes of those of its sources that are still to be filled; ``None`` where nobody can say.
         """
-        if not self._estimates or definition.is_job:
+        if definition.is_job or None in unfilled.values() or not self._estimates():
             return None
         try:
-            return self._shim.estimate(self._sessions.of(definition), definition.query, unfilled)
+            return self._shim.estimate(self._sessions.fresh(definition), definition.query, unfilled)
         except (PySparkException, Py4JError) as error:
             log.info("nothing is foreseen of the first refresh of %s: %s", definition.view, first_line(error))
             return None

@@ -78,8 +78,7 @@ class Engine:
         arranged, planned = keeping.arranged(means)
         if arranged is not None:
             self.runtime.arrange = arranged
-        kept = means if self.runtime.acts else decode_means(self.store.noted("means") or "null")
-        analyst = Analyst(self.shim, self.sessions, estimates=kept is not None and kept.pays)
+        analyst = Analyst(self.shim, self.sessions, estimates=self._keeping_pays)
         self.observer = Observer(self.runtime, self.shim, analyst)
         self.warehouse.reading = self.observer.reading
         self.warehouse.reshaped = self.observer.reanalyse
@@ -114,6 +113,11 @@ class Engine:
             self.room.close()
         if self._temporary:
             place.remove(self._path)
+
+    def _keeping_pays(self) -> bool:
+        """Whether the engine that acts, which may be another, keeps what runs make."""
+        means = decode_means(self.store.noted("means") or "null")
+        return means is not None and means.pays
 
     def _runtime(self, session: SparkSession, settings: Settings) -> Runtime:
         """The state as the journal tells it. What an engine of this application, or one on this machine

@@ -194,11 +194,14 @@ class SqlStore:
     # --- lease
 
     def acquire(self, holder: str, now: int, lasting: int) -> int | None:
-        """Takes the lease for ``lasting`` ms, or renews it when half of that is over; its epoch, or ``None`` if another
-        holds it."""
+        """Takes the lease for ``lasting`` ms, or renews it when half of that is over or the clock went back.
+
+        Returns:
+            Its epoch, or ``None`` if another holds it.
+        """
         with self._read() as connection:
             row = connection.execute(sa.select(lease)).one()
-        if row.holder == holder and row.epoch and row.until > now + lasting // 2:
+        if row.holder == holder and row.epoch and now + lasting // 2 < row.until <= now + lasting:
             return row.epoch
         with self._begin() as connection:
             row = connection.execute(sa.select(lease)).one()

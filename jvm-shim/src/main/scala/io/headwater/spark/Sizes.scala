@@ -25,6 +25,6 @@ object Sizes {
     }
   }
 
-  /** More bytes than this nobody measured: so Spark says of tables that it has not looked at. */
+  /** More bytes than this are infinite, or as good as. */
   private val Most = 1L << 60
 }

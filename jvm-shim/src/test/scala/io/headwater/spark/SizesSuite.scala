@@ -15,6 +15,7 @@ class SizesSuite extends AnyFunSuite {
     val made = LocalSpark.emptyShop()
     made.sql("CREATE TABLE lines USING parquet AS SELECT id, int(id % 4) AS price, id % 2 AS day FROM range(1000)")
     made.sql("CREATE TABLE days USING parquet AS SELECT id AS day, concat('day ', id) AS name FROM range(2)")
+    made.sql("CREATE TABLE parts USING parquet PARTITIONED BY (day) AS SELECT * FROM lines")
     made.sql("CREATE TABLE empty (id BIGINT) USING parquet")
     made
   }
@@ -51,12 +52,28 @@ class SizesSuite extends AnyFunSuite {
     alike(foreseen("SELECT id FROM lines ORDER BY id LIMIT 3"), 48, all * 16 / 28)
   }
 
+  test("a table with partitions is as large as those that are read, though nobody analysed it") {
+    val all = bytes("parts")
+    alike(foreseen("SELECT * FROM parts"), all, all)
+    alike(foreseen("SELECT day, sum(price) AS sum FROM parts GROUP BY day"), all * 24 / 28, all * 20 / 28)
+    val (some, read) = foreseen("SELECT * FROM parts WHERE day = 1")
+    assert(some == read && some > all / 4 && some < all * 3 / 4)
+  }
+
+  test("what lies in no storage is not read from there") {
+    alike(foreseen("SELECT id FROM range(10)"), 80, 0)
+  }
+
   test("what is to be filled is as large as it is said to become") {
     alike(foreseen("SELECT * FROM empty", """{"shop.empty": 4000}"""), 4000, 4000)
     alike(foreseen("SELECT * FROM empty", """{"shop.other": 4000}"""), 0, 0)
   }
 
   test("nobody can say how large a result is that no files tell of") {
-    assert(Sizes.estimate(session, "SELECT a.* FROM lines a, lines b, lines c, lines d, lines e, lines f, lines g, lines h", "{}") == "null")
+    Seq(
+      "SELECT a.* FROM lines a, lines b, lines c, lines d, lines e, lines f, lines g, lines h",
+      "SELECT explode(sequence(0, id)) AS id FROM lines").foreach { query =>
+      assert(Sizes.estimate(session, query, "{}") == "null", query)
+    }
   }
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, PhysicalOper
 import org.apache.spark.sql.catalyst.plans.LeftExistence
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
-import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation, LogicalRelationWithTable}
 
 /** What is foreseen of a query's result: the bytes that it takes, in the format of what is read, and that are read for it. */
 case class Sizes(size: Double, read: Double)
@@ -16,15 +16,18 @@ case class Sizes(size: Double, read: Double)
  *
  * Spark itself takes a join for a product of its inputs unless tables were analysed. Here one by equal keys has as many rows
  * as its larger side: most join facts to what they refer to. Else it is as with Spark: rows are as wide as their types say,
- * and neither filters nor groups have fewer than what they are made of. So most estimates are too high, and what is kept
- * because of one fits.
+ * and neither filters nor groups have fewer than what they are made of. So most estimates are too high, but those of joins
+ * of many to many are too low. Of rows that are made of one, by functions, and of tables that are no files nobody can say:
+ * they are infinite.
  */
 object Sizes {
 
   /** @param known bytes of tables of which files do not tell, by name */
   def of(plan: LogicalPlan, known: Map[String, Long]): Sizes = plan match {
+    case PhysicalOperation(_, _, leaf @ (_: LocalRelation | _: Range | _: OneRowRelation)) =>
+      Sizes(leaf.stats.sizeInBytes.toDouble * part(plan.output, leaf.output), 0)
     case PhysicalOperation(_, filters, leaf: LeafNode) =>
-      val all = named(leaf).flatMap(known.get).fold(leaf.stats.sizeInBytes.toDouble)(_.toDouble)
+      val all = bytes(leaf, known)
       val needed = AttributeSet(plan.references ++ plan.output ++ filters.flatMap(_.references))
       val read = all * part(leaf.output.filter(needed.contains), leaf.output)
       Sizes(all * part(plan.output, leaf.output), read)
@@ -33,9 +36,21 @@ object Sizes {
     case Aggregate(Nil, _, child, _) => Sizes(width(plan.output), of(child, known).read)
     case limit: GlobalLimit => limited(limit, of(limit.child, known))
     case expand: Expand => widened(expand, of(expand.child, known), expand.projections.size)
-    case unary: UnaryNode => widened(unary, of(unary.child, known), 1)
-    case leaf: LeafNode => Sizes(leaf.stats.sizeInBytes.toDouble, 0)
+    case unary: UnaryNode if !unary.isInstanceOf[Generate] => widened(unary, of(unary.child, known), 1)
     case other => Sizes(Double.PositiveInfinity, other.children.map(of(_, known).read).sum)
+  }
+
+  private def bytes(leaf: LeafNode, known: Map[String, Long]): Double =
+    named(leaf).flatMap(known.get).map(_.toDouble).getOrElse {
+      val told = leaf.stats.sizeInBytes
+      if (told < leaf.conf.defaultSizeInBytes) told.toDouble else listed(leaf).fold(Double.PositiveInfinity)(_.toDouble)
+    }
+
+  /** The bytes of a table by its partitions: Spark does not look at them before it knows which a query needs. */
+  private def listed(leaf: LeafNode): Option[Long] = leaf match {
+    case LogicalRelationWithTable(HadoopFsRelation(index: CatalogFileIndex, _, _, _, _, _), _) =>
+      Some(index.filterPartitions(Nil).sizeInBytes)
+    case _ => None
   }
 
   private def joined(join: Join, left: Sizes, right: Sizes): Sizes = {
