@@ -19,12 +19,12 @@ LOOK = 0.05
 
 @contextmanager
 def watched(spark: SparkSession, volume: Path) -> Iterator[dict[str, Any]]:
-    """The most bytes at any moment: resident in the driver's JVM, and kept by Spark or in the fast volume; and the
-    seconds of processors that the JVM took."""
+    """The most bytes at any moment: resident in the driver's JVM, and kept by Spark or in the fast volume; the
+    seconds of processors that the JVM took, and for how long it compiled."""
     peak: dict[str, Any] = {"resident": 0, "volume": 0, "stored": 0}
     ended = threading.Event()
     jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
-    used = _used(jvm)
+    used, compiled = _used(jvm), _compiled(spark)
 
     def look() -> None:
         while not ended.wait(LOOK):
@@ -40,11 +40,17 @@ def watched(spark: SparkSession, volume: Path) -> Iterator[dict[str, Any]]:
         ended.set()
         watching.join()
         peak["processor"] = _used(jvm) - used
+        peak["compiling"] = _compiled(spark) - compiled
 
 
 def _used(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _compiled(spark: SparkSession) -> float:
+    """Seconds."""
+    return spark._jvm.java.lang.management.ManagementFactory.getCompilationMXBean().getTotalCompilationTime() / 1000
 
 
 def _resident(pid: int) -> int:

@@ -24,7 +24,7 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
     for (storage, memory, scale), panel in zip(rows, panels[:, 0], strict=True):
         some = [cell for cell in cells if (cell["storage"], cell["memory"], cell["scale"]) == (storage, memory, scale)]
         _panel(panel, some, methods)
-        panel.set_title(f"storage: {storage}, memory: {memory:g} % of the tables, scale {scale:g}", fontsize=10)
+        panel.set_title(f"storage: {storage}, memory: {memory:g} % of the data, scale {scale:g}", fontsize=10)
     panels[0, 0].legend(methods, ncols=len(methods), fontsize=8, loc="lower left")
     figure.savefig(path, dpi=120)
     pyplot.close(figure)
