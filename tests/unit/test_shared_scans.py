@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 from cases import A1, A2, change, machine, view
 
+from headwater.cli import planned
 from headwater.engine.choose import ready
 from headwater.engine.pace import learn, learn_scanned
 from headwater.engine.policy import SETTLE
@@ -14,7 +15,7 @@ from headwater.model.extract import Extract
 from headwater.model.partition import WHOLE
 from headwater.model.state import Scan, TableRecord, Took
 from headwater.plan.arrange import Arranger, pending_plan
-from headwater.plan.wave import Costs, Means, wave
+from headwater.plan.wave import Costs, Means, encode_means, wave
 
 COSTS = Costs(written=0.0, read=0.3, copied=0.1)
 MEANS = Means(COSTS, 10_000_000, 1)
@@ -25,9 +26,9 @@ def scan(extract: Extract, micros: float = 1_000_000, share: float = 0.1) -> Sca
     return Scan(extract, 4_000_000, share, micros)
 
 
-def pending(partitioned: bool = False, reader=lambda name: view(name, "", "t")):
-    """Two views that are to be refreshed, and read a second of a table each."""
-    made = machine({"t": "a" if partitioned else ""}, reader("v"), reader("w"))
+def pending(partitioned: bool = False, reader=lambda name: view(name, "", "t"), others=()):
+    """Two views that are to be refreshed, and read a second of a table each; and others."""
+    made = machine({"t": "a" if partitioned else ""}, reader("v"), reader("w"), *others)
     for name, extract in (("v", ONE), ("w", TWO)):
         made.state.views[name].took, made.state.views[name].scans = Took(2.0, 0.0), {"t": scan(extract)}
     change(made, "t", A1 if partitioned else WHOLE)
@@ -51,6 +52,15 @@ def test_the_plan_shows_it_as_a_task_of_its_own():
     plan, _ = pending_plan(made.state, wave(made.state), MEANS)
     assert [task.name for task in plan.problem.tasks] == ["scan of t", "v", "w"]
     assert plan.timeline.peak == 800_000
+
+
+def test_a_scan_counts_as_no_output(capsys):
+    planned.say(pending().state, encode_means(MEANS), None, False)
+    assert "; making 1 scan for several readers saves " in capsys.readouterr().out
+    made = pending(others=(view("x", "", "w"),))
+    made.state.views["w"].size = 2_000_000
+    planned.say(made.state, encode_means(MEANS), None, False)
+    assert "; keeping 1 of 3 outputs and making 1 scan for several readers saves " in capsys.readouterr().out
 
 
 def test_one_that_is_not_made_is_not_shown():

@@ -83,10 +83,19 @@ def _conclusion(plan: Plan) -> str:
     said = f"about {_seconds(plan.timeline.makespan)} s in all"
     if plan.flagged:
         said += (
-            f"; keeping {len(plan.flagged)} of {len(plan.order)} outputs saves {_seconds(plan.score)} s of work and "
+            f"; {_kept(plan)} saves {_seconds(plan.score)} s of work and "
             f"takes at most {plan.timeline.peak / 1e6:.1f} MB of {plan.problem.memory / 1e6:.1f} MB"
         )
     return f"{said} ({plan.method})"
+
+
+def _kept(plan: Plan) -> str:
+    scans = sum(task.optional for task in plan.problem.tasks)  # a plan has those only that it makes
+    outputs = len(plan.flagged) - scans
+    found = [f"keeping {outputs} of {len(plan.order) - scans} outputs"] if outputs else []
+    if scans:
+        found.append(f"making {scans} scan{'s' if scans != 1 else ''} for several readers")
+    return " and ".join(found)
 
 
 def _seconds(micros: int) -> float:
