@@ -180,6 +180,22 @@ def test_waiting_cancelling_and_interrupting(home: Home) -> None:
     until(lambda: not is_alive(engine), "end of the engine", 5)
 
 
+@pytest.mark.long
+def test_a_write_waits_for_what_depends_on_it_only(home: Home) -> None:
+    with home.session() as session:
+        session.run("CREATE TABLE apart (id INT) USING parquet")
+        session.run("CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM apart")
+        session.run("REFRESH MATERIALIZED VIEWS")
+        session.run(f"{add(103, SPIN)}, (103, 0, {SPIN}, '2024-03')")
+        until(lambda: is_running(home, "default.slow"), "refresh of slow")
+        session.run("SET spark.headwater.wait=true")
+        session.run("INSERT INTO apart VALUES (1)")
+        assert is_running(home, "default.slow")
+        assert session.one("SELECT n FROM counted") == "1"
+        session.run(fast(104, 104))
+        assert session.one("SELECT newest FROM slow") == "104"
+
+
 def fast(newest: int, amount: int) -> str:
     """Puts one row in place of those of March, so that ``slow`` is quick again."""
     return f"INSERT OVERWRITE sales PARTITION (month = '2024-03') VALUES ({newest}, {amount - 30}, 1)"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from cases import A1, A2, change, end, fail_for_good, machine, sound, start, view
 
 from headwater.engine.choose import ready
+from headwater.engine.coverage import depending
 from headwater.engine.report import explain
 from headwater.engine.settled import settled
 from headwater.engine.status import held_by, waits
@@ -112,3 +114,12 @@ def test_the_property_may_be_set_while_it_matters():
     assert start(made, "w")
     end(made, "w")
     sound(made)
+
+
+def test_a_write_that_waits_waits_for_what_is_made_of_it():
+    made = machine({"t": "a", "u": "a"}, view("v", "a", "t"), view("w", "a", "v", "u"), view("x", "a", "u"))
+    last = made.state.views["x"]
+    last.definition = evolve(last.definition, through=("plain",))
+    assert depending(made.state, {"t"}) == {"t", "v", "w"}
+    assert depending(made.state, {"u"}) == {"u", "w", "x"}
+    assert depending(made.state, {"plain"}) == {"plain", "x"}

@@ -8,7 +8,7 @@ next publication is a change of its own.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from headwater.algebra.dependency import Images, forward_all, identity, missing
 from headwater.engine.policy import follows
@@ -133,6 +133,12 @@ def downstream(state: State, name: str) -> set[str]:
         found |= new
         frontier += new
     return found
+
+
+def depending(state: State, tables: Set[str]) -> set[str]:
+    """All that is made from any of these tables, directly or not, or through a plain view among them."""
+    through = {name for name, view in state.views.items() if not tables.isdisjoint(view.definition.through)}
+    return {each for table in {*tables, *through} for each in downstream(state, table)}
 
 
 def unresolved(state: State, view: str) -> dict[Slice, frozenset[Version]]:

@@ -65,6 +65,10 @@ class Observer:
         self._hints.put(message)
         self.noticed.set()
 
+    def pointed_at(self, messages: Iterable[Mapping[str, Any]]) -> set[str]:
+        """The tables, of those that matter to any view, that the driver's hints point at."""
+        return {table for message in messages for table, _ in self._targets(message)}
+
     def hinted(self, before: int = 0) -> None:
         """Looks where the hints point that wait, if any view could care; ``before`` a run that is about to read."""
         with self._looking:

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.engine import report
+from headwater.engine.coverage import depending
 from headwater.engine.history import refreshes
 from headwater.engine.policy import duration, follows
 from headwater.model.error import StatementError
@@ -107,7 +108,8 @@ class Statements:
     def _drain(self, message: Mapping[str, Any]) -> Answer:
         since = self._runtime.seq
         self._observer.check()
-        return self._until_all_fresh(message, since)
+        everything = self.waiting.hurry()
+        return self.waiting.until_fresh(lambda state: set(state.views), everything, since=since, token=message["id"])
 
     def _refresh(self, statement: syntax.Refresh, message: Mapping[str, Any]) -> Answer:
         view, since = self._names.known(statement.name, message), self._runtime.seq
@@ -232,18 +234,20 @@ class Statements:
         return [[f"{definition.view} is now {target}"]]
 
     def _wait_for_hints(self, message: Mapping[str, Any]) -> Answer:
-        since = self._runtime.seq
+        since, written = self._runtime.seq, self._observer.pointed_at(message["hints"])
         for hint in message["hints"]:
             self._observer.notice(hint)
         self._observer.hinted()
         limit = duration(message["session"]["settings"].get("spark.headwater.wait.timeout", "1 hour"))
-        self._until_all_fresh(message, since, limit / 1000)
+        if written:
+            self.waiting.until_fresh(
+                lambda state: depending(state, written),
+                self.waiting.hurry(),
+                since=since,
+                token=message["id"],
+                timeout=limit / 1000,
+            )
         return []
-
-    def _until_all_fresh(self, message: Mapping[str, Any], since: int, timeout: float | None = None) -> Answer:
-        return self.waiting.until_fresh(
-            lambda state: set(state.views), self.waiting.hurry(), since=since, token=message["id"], timeout=timeout
-        )
 
     def _catalog_session(self) -> SparkSession:
         """A session for what concerns a view's table only: it depends on no database that may be gone."""
