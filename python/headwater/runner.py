@@ -105,7 +105,7 @@ class Runner:
 
         def failed(error: str, cancelled: bool = False) -> Failed:
             now = self._runtime.clock.now()
-            return Failed(now, run.version, run.view, error, (now - began) / 1000, cancelled)
+            return Failed(now, run.version, run.view, error, _between(began, now), cancelled)
 
         event: Published | Failed | None
         try:
@@ -143,7 +143,7 @@ class Runner:
             with self._runtime.lock:
                 self._readable.add(run.version)
         written = self._runtime.warehouse.compute(launch)
-        seconds = (self._runtime.clock.now() - began) / 1000
+        seconds = _between(began, self._runtime.clock.now())
         with self._runtime.lock:
             alone = not (run.kept or _awaited(self._runtime.state, run))
         if alone:
@@ -166,13 +166,13 @@ class Runner:
         self._confirm(launch, epoch)
         began = self._runtime.clock.now()
         brought = self._runtime.warehouse.bring(launch, written)
-        copying = 0 if brought is written else self._runtime.clock.now() - began
-        seconds += copying / 1000
+        copying = 0.0 if brought is written else _between(began, self._runtime.clock.now())
+        seconds += copying
         with self._runtime.lock:
             while self._runtime.leads_as(epoch) and _awaited(self._runtime.state, launch.run):
                 self._runtime.changed.wait(PATIENCE)
                 self._step(launch.run)
-        return evolve(self._publish(launch, brought, epoch, seconds), copying=1000 * copying, held=brought.held)
+        return evolve(self._publish(launch, brought, epoch, seconds), copying=round(1e6 * copying), held=brought.held)
 
     def _publish(self, launch: Launch, written: Written, epoch: int, seconds: float) -> Published:
         run, began = launch.run, self._runtime.clock.now()
@@ -186,7 +186,7 @@ class Runner:
         except HeadwaterError as error:
             log.warning("the superseded files of %s are removed later, as orphans: %s", run.view, error)
         made = tuple(evolve(each, unchanged=each.slice in replaced.unchanged) for each in written.made)
-        seconds += (now - began) / 1000
+        seconds += _between(began, now)
         return Published(
             now,
             run.version,
@@ -224,6 +224,11 @@ class Runner:
                 )
             if self._runtime.state.running[run.view].preempted:
                 raise RefreshCancelled(f"a change came for what was computed of {run.view}; both run together now")
+
+
+def _between(began: int, ended: int) -> float:
+    """Seconds between two times of the clock (ms); none if it went back."""
+    return max(0, ended - began) / 1000
 
 
 def _is_running(state: State, run: Run) -> bool:

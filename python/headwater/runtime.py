@@ -18,7 +18,7 @@ from headwater.engine.choose import Choice, Ready, ready, skipped, started, unne
 from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
 from headwater.images import Wanted, evaluated
-from headwater.model.action import Action, Clean, Launch
+from headwater.model.action import Action, Clean
 from headwater.model.error import HeadwaterError, LeaseLost, PlanError
 from headwater.model.event import Evaluated, Event, Restarted, Skipped, Started
 from headwater.model.partition import Slice
@@ -150,8 +150,7 @@ class Runtime:
             epoch = self._epoch
             if epoch is not None:
                 self._runner.preempt(self.state)
-                for launch in self._start(epoch):
-                    self._runner.submit(launch, epoch)
+                self._start(epoch)
             if self.leads:
                 self._summaries.keep(self.state, self.seq)
             return wake_at(self.state, self.clock.now())
@@ -207,7 +206,6 @@ class Runtime:
             if epoch is not None:
                 with contextlib.suppress(LeaseLost):
                     self._append(lambda _state, _version: Restarted(self.clock.now()), epoch)
-                    self._runner.mine.clear()
                     self._epoch = epoch
         self.sync()
 
@@ -219,9 +217,9 @@ class Runtime:
             log.warning("refreshes run unplanned, and nothing is kept: %s", error)
             return [Choice(each) for each in found]
 
-    def _start(self, epoch: int) -> list[Launch]:
+    def _start(self, epoch: int) -> None:
+        """Starts what is ready. What is on record is under way, whatever the store says to the next."""
         self._skip(epoch)
-        launches: list[Launch] = []
         for choice in self._arranged(ready(self.state, self.clock.now())):
             if self._runner.free < 1:
                 break
@@ -238,9 +236,9 @@ class Runtime:
                 break
             if event is not None:
                 self._runner.mine[event.version] = event.view
-                launches += actions
+                for launch in actions:
+                    self._runner.submit(launch, epoch)
         self.changed.notify_all()
-        return launches
 
     def _skip(self, epoch: int) -> None:
         """Completes what need not run, and then what need not run because of that."""

@@ -63,6 +63,13 @@ def test_a_first_run_takes_longer_than_others_and_is_left_out():
     assert (state.pace, state.unaided, state.copying) == ({}, 0, 0)
 
 
+def test_no_copy_took_less_than_nothing():
+    """A journal may have that of a clock that went back; nothing could be planned with it."""
+    state = ViewState(view("w", "a", "v"), took=Took(9.0, 0.0))
+    learn(state, Published(0, 1, "w", (), (), 9.0, 1000, (far(900),), -5))
+    assert state.copying == 0
+
+
 def test_what_moved_no_bytes_measured_nothing():
     assert known((Moved("v", FAR, 0, 7),)).pace == {}
 

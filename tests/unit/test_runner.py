@@ -15,6 +15,8 @@ from headwater.model.error import RefreshFailed
 from headwater.model.event import Dropped, Failed, Prepared, Published, Resumed, Started, Suspended
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE
+from headwater.runtime import LEASE
+from headwater.store.sql import SqlStore
 
 V, W, X = view("v", "a", "t"), view("w", "a", "v"), view("x", "", "w")
 
@@ -109,6 +111,42 @@ def test_an_engine_that_takes_over_starts_anew(bench, engine):
     bench.drain(other)
     assert published(bench) == ["v", "w", "x"]
     assert len({event.version for event in bench.of(Started)}) == 9
+
+
+def test_what_a_run_leaves_is_removed_when_it_has_ended_although_the_lease_was_lost_meanwhile(
+    bench, engine, monkeypatch
+):
+    arrived, going = bench.hold("compute")
+    bench.write(engine, A1, 5)
+    engine.step()
+    assert arrived.wait(20)
+    [version] = engine._runner.mine
+    bench.clock.at += 60_000
+    other = SqlStore(bench.path)
+    assert other.acquire("two", bench.clock.now(), LEASE) is not None
+    engine.step()
+    assert not engine.leads
+    other.release("two")
+    other.close()
+    released = []
+    monkeypatch.setattr(bench.world, "release", released.append)
+    engine.step()
+    engine.step()
+    assert engine.leads and version in engine._runner.mine and not released
+    going.set()
+    bench.drain(engine)
+    until(lambda: (engine.step(), version in released)[1])
+
+
+def test_a_clock_that_goes_back_makes_no_time_negative(bench, engine):
+    bench.world.pause = lambda step, launch: setattr(bench.clock, "at", bench.clock.at - 7) if step == "bring" else None
+    bench.write(engine, A1, 5)
+    until(lambda: (engine.step(), "v" in published(bench))[1])
+    bench.clock.at += 60_000
+    bench.drain(engine)
+    found = bench.of(Published)[3:]
+    assert {event.view for event in found} == {"v", "w", "x"}
+    assert all(event.copying == 0 and event.seconds >= 0 for event in found)
 
 
 def test_nothing_is_prepared_that_may_prove_to_be_unchanged(bench, engine):

@@ -247,8 +247,8 @@ def test_a_paused_holder_cannot_publish(bench, step):
     assert two.state == replayed(bench.events()) and not two.state.running
 
 
-class LeaseLostAtSecondStart(SqlStore):
-    starts = 0
+class FailsAtSecondStart(SqlStore):
+    starts, error = 0, LeaseLost("another engine took over this store")
 
     def append(self, build, now, after, epoch=None):
         def counted(version):
@@ -256,14 +256,14 @@ class LeaseLostAtSecondStart(SqlStore):
             if isinstance(event, Started):
                 self.starts += 1
                 if self.starts == 2:
-                    raise LeaseLost("another engine took over this store")
+                    raise self.error
             return event
 
         return super().append(counted, now, after, epoch)
 
 
 def test_a_run_that_began_before_the_lease_was_lost_is_not_published(bench):
-    one, two = bench.engine("one", LeaseLostAtSecondStart), bench.engine("two")
+    one, two = bench.engine("one", FailsAtSecondStart), bench.engine("two")
     bench.declare(one, V, view("x", "a", "u"))
     arrived, going = bench.hold("compute")
     bench.clock.at += LEASE
@@ -284,6 +284,19 @@ def test_a_run_that_began_before_the_lease_was_lost_is_not_published(bench):
     until(lambda: not one._runner.mine)
     assert not bench.world.publications
     bench.drain(two)
+
+
+def test_a_run_whose_start_is_on_record_goes_on_when_the_store_takes_no_second(bench):
+    one = bench.engine("one", FailsAtSecondStart)
+    one.store.error = StoreError("the disk is full")
+    bench.declare(one, V, view("x", "a", "u"))
+    bench.clock.at += LEASE
+    arrived, going = bench.hold("compute")
+    with pytest.raises(StoreError):
+        one.step()
+    assert arrived.wait(20) and len(bench.of(Started)) == 1
+    going.set()
+    bench.drain(one)
 
 
 class Fails(SqlStore):

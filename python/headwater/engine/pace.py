@@ -30,7 +30,7 @@ def learn(view: ViewState, event: Published) -> None:
             key = each.table, each.place
             view.pace[key] = _mean(view.pace.get(key), each.micros / each.size)
             _learn_scan(view, each)
-    if event.copying and event.size:
+    if event.copying > 0 and event.size:
         view.copying = _mean(view.copying or None, event.copying / event.size)
     saved = sum(_saved(view, each) for each in event.moved if each.place is not Place.WAREHOUSE)
     saved -= sum(each.micros for each in event.scanned)

@@ -78,7 +78,8 @@ class Overlays:
     def publish(self, version: Version) -> None:
         """What a run made is in the warehouse, too."""
         with self._lock:
-            self._published.add(version)
+            if version in self._of:
+                self._published.add(version)
 
     def forget(self, versions: Iterable[Version]) -> None:
         """Lets those of these outputs that are published be read in the warehouse from now on."""
