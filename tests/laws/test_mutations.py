@@ -103,7 +103,7 @@ MUTATIONS = {
     ),
     "a run records inputs that it did not read": (
         "engine/choose.py",
-        "(source, _highest(state, source)) for source in",
+        "(source, _highest(state, source, definition.reads_ahead)) for source in",
         "(source, version) for source in",
     ),
     "a redefined view keeps what is pending for partitions it has no more": (

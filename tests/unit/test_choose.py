@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from cases import A1, A2, change, end, fail_for_good, machine, sound, start, view
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,6 +157,24 @@ def test_a_run_records_the_versions_it_may_count_on():
     event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
     assert event.inputs == (("v", made.state.tables["v"].highest), ("t", made.state.tables["t"].highest))
     assert (event.mode, event.slices, event.reason) == ("partition", (A1,), "t[a=1] was written")
+
+
+@pytest.mark.parametrize("query, ahead", [("query", True), ("python m.f", False)])
+def test_who_cannot_read_ahead_is_on_record_with_what_is_published(query, ahead):
+    made = machine(BASES, *CHAIN)
+    known = made.state.views["w"]
+    known.definition = evolve(known.definition, query=query)
+    change(made, "u", A2)
+    change(made, "t", A1)
+    made.now += SETTLE
+    before = made.state.tables["v"].highest
+    [of_v] = [each for each in ready(made.state, made.now) if each.view == "v"]
+    made.record(lambda version: started(made.state, Choice(of_v, kept=True), version, made.now))
+    while not made.state.running["v"].prepared:
+        made.advance(made.flights["v"])
+    [of_w] = [each for each in ready(made.state, made.now) if each.view == "w"]
+    version = dict(started(made.state, Choice(of_w), 99, made.now).inputs)["v"]
+    assert version == (made.state.running["v"].version if ahead else before)
 
 
 def test_a_run_of_everything_is_full_and_computes_each_partition_once():

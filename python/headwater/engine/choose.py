@@ -73,13 +73,14 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
     """The event that begins a run of what was chosen."""
     chosen = choice.ready
     definition = state.views[chosen.view].definition
-    inputs = tuple((source, _highest(state, source)) for source in definition.sources)
+    inputs = tuple((source, _highest(state, source, definition.reads_ahead)) for source in definition.sources)
     mode, why = "full" if WHOLE in chosen.slices else "partition", reason(state, chosen.origins)
     return Started(now, version, chosen.view, chosen.needs, inputs, mode, why, choice.kept, choice.shared)
 
 
-def _highest(state: State, source: str) -> Version:
-    run = prepared_by(state, source)
+def _highest(state: State, source: str, ahead: bool) -> Version:
+    """The newest version of a source that a run reads which starts now; ``ahead``: before it is published."""
+    run = prepared_by(state, source) if ahead else None
     if run is not None:
         return run.version
     return state.tables[source].highest if source in state.tables else 0
