@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
 from headwater.engine.policy import duration
+from headwater.model.error import HeadwaterError
 from headwater.model.view import Definition
 from headwater.runtime import Runtime
+from headwater.spark.define import first_line
 from headwater.spark.shim import Shim
 from headwater.spark.warehouse import SparkWarehouse
 from headwater.store.sql import SqlStore
+
+log = logging.getLogger("headwater")
 
 RETAIN = "1 hour"
 
@@ -26,27 +35,37 @@ class Sweeper:
         with self._runtime.lock:
             definitions = [view.definition for view in self._runtime.state.views.values()]
         for definition in definitions:
-            due = self._store.discarded(definition.view, now - duration(definition.option("retain", RETAIN)))
-            orphans = self._orphans(definition, now)
-            used = self._used(definition) if due or orphans else None
-            if used is None:
-                continue
-            unused = [path for path in due if not any(_within(each, path) for each in used)]
-            if unused:
-                self._warehouse.sweep(definition, unused)
-            self._store.removed(due)
-            self._store.discard(
-                definition.view, [path for path in orphans if not any(_within(each, path) for each in used)], now
-            )
+            try:
+                self._sweep(definition, now)
+            except (HeadwaterError, PySparkException, Py4JJavaError) as error:
+                log.warning("old versions of %s stay until the next check: %s", definition.view, first_line(error))
 
-    def _used(self, definition: Definition) -> list[str] | None:
-        """Where the catalog points for the view now; ``None`` when it has no such table. The record may
-        be behind it: after a crash between publishing and recording, or before a view adopted from the
-        catalog could be refreshed."""
+    def _sweep(self, definition: Definition, now: int) -> None:
+        due = self._store.discarded(definition.view, now - duration(definition.option("retain", RETAIN)))
+        orphans = self._orphans(definition, now)
+        used = self._used(definition) if due or orphans else None
+        if used is None:
+            return
+        unused = [path for path in due if _plain(path) not in used]
+        if unused:
+            self._warehouse.sweep(definition, unused)
+        self._store.removed(due)
+        self._store.discard(definition.view, [path for path in orphans if _plain(path) not in used], now)
+
+    def _used(self, definition: Definition) -> set[str] | None:
+        """Where the catalog points for the view now, and all directories that this is in; ``None`` when it has no
+        such table. The record may be behind it: after a crash between publishing and recording, or before a view
+        adopted from the catalog could be refreshed."""
         [fact] = self._shim.observe([{"table": definition.view}])
         if not fact["exists"]:
             return None
-        return [each["location"] for each in fact["partitions"] if each["location"]]
+        found: set[str] = set()
+        for each in fact["partitions"]:
+            place = _plain(each["location"]) if each["location"] else ""
+            while place and place not in found:
+                found.add(place)
+                place = place.rpartition("/")[0]
+        return found
 
     def _orphans(self, definition: Definition, now: int) -> list[str]:
         """Version directories that are neither published nor being written nor noted: a crash left them."""
@@ -63,7 +82,6 @@ class Sweeper:
         return [path for path in paths if path not in noted]
 
 
-def _within(path: str, root: str) -> bool:
-    """Whether a path is ``root`` or below it, whatever the spelling of the scheme."""
-    inner, outer = (each.split("://", 1)[-1].split(":", 1)[-1].strip("/") + "/" for each in (path, root))
-    return inner.startswith(outer)
+def _plain(path: str) -> str:
+    """A path without its scheme, however that is spelled."""
+    return path.split("://", 1)[-1].split(":", 1)[-1].strip("/")

@@ -239,8 +239,10 @@ class SqlStore:
             return list(connection.scalars(query))
 
     def removed(self, paths: Iterable[str]) -> None:
-        with self._begin() as connection:
-            connection.execute(sa.delete(garbage).where(garbage.c.path.in_(list(paths))))
+        rows = [{"gone": path} for path in paths]
+        if rows:
+            with self._begin() as connection:
+                connection.execute(sa.delete(garbage).where(garbage.c.path == sa.bindparam("gone")), rows)
 
     def order(self, kind: str, subject: str) -> None:
         """Leaves an order for the engine that acts on this store."""

@@ -1,0 +1,89 @@
+"""What is removed of old versions, and what stays."""
+
+from __future__ import annotations
+
+from threading import RLock
+from types import SimpleNamespace
+
+import pytest
+from attrs import evolve
+from cases import machine, view
+
+from headwater.model.error import RefreshFailed
+from headwater.spark.sweep import Sweeper
+from headwater.store.sql import SqlStore
+
+NOW, HOUR = 100_000_000, 3_600_000
+
+
+class Files:
+    """Directories of versions in place of a warehouse, and where the catalog points."""
+
+    def __init__(self, published: dict[str, list[str]], there: dict[str, list[str]]) -> None:
+        self.published, self.there, self.deleted = published, there, []
+
+    def names(self, root: str) -> list[str]:
+        if root not in self.there:
+            raise RefreshFailed(f"{root} cannot be reached")
+        return self.there[root]
+
+    def observe(self, asked: list[dict]) -> list[dict]:
+        places = self.published[asked[0]["table"]]
+        return [{"exists": True, "partitions": [{"location": each} for each in places]}]
+
+    def sweep(self, _definition, paths: list[str]) -> None:
+        self.deleted += paths
+
+
+def sweeper(store: SqlStore, files: Files) -> Sweeper:
+    made = machine({"t": "a"}, *(evolve(view(name, "a", "t"), root=f"file:/w/{name}") for name in files.published))
+    made.state.highest = 50
+    clock = SimpleNamespace(now=lambda: NOW)
+    return Sweeper(SimpleNamespace(leads=True, state=made.state, clock=clock, lock=RLock()), store, files, files)
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = SqlStore(tmp_path / "store.db")
+    yield made
+    made.close()
+
+
+def test_what_the_catalog_points_to_or_into_stays(store):
+    files = Files({"v": ["file:///w/v/.v3/data/a=1", "file:/w/v/.v4/data"]}, {"file:/w/v": []})
+    old = [
+        "file:/w/v/.v1/data",
+        "file:/w/v/.v3",
+        "file:/w/v/.v3/data/a=1",
+        "file:/w/v/.v3/data/a=11",
+        "file:///w/v/.v4",
+    ]
+    store.discard("v", old, NOW - HOUR - 1)
+    store.discard("v", ["file:/w/v/.v2"], NOW - HOUR)
+    sweeper(store, files).sweep()
+    assert sorted(files.deleted) == ["file:/w/v/.v1/data", "file:/w/v/.v3/data/a=11"]
+    assert store.discarded("v", NOW) == ["file:/w/v/.v2"], "its hour is not over"
+
+
+def test_orphans_are_noted_and_go_later(store):
+    files = Files({"v": ["file:/w/v/.v4/data"]}, {"file:/w/v": [".v4", ".v7", ".v60", "other"]})
+    sweeper(store, files).sweep()
+    assert store.discarded("v", NOW + 1) == ["file:/w/v/.v7"] and not files.deleted
+
+
+def test_a_view_that_cannot_be_reached_holds_up_no_other(store, caplog):
+    files = Files({"v": [], "w": []}, {"file:/w/w": []})
+    for name in ("v", "w"):
+        store.discard(name, [f"file:/w/{name}/.v1"], NOW - HOUR - 1)
+    sweeper(store, files).sweep()
+    assert files.deleted == ["file:/w/w/.v1"]
+    assert "old versions of v stay until the next check: file:/w/v cannot be reached" in caplog.text
+
+
+def test_a_hundred_thousand_are_no_trouble(store):
+    places = [f"file:/w/v/.v9/data/a={n}" for n in range(100_000)]
+    files = Files({"v": places}, {"file:/w/v": []})
+    old = [each.replace(".v9", ".v8") for each in places]
+    store.discard("v", old, NOW - HOUR - 1)
+    sweeper(store, files).sweep()
+    assert len(files.deleted) == len(old) and not store.discarded("v", NOW)
