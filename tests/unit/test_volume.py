@@ -115,6 +115,16 @@ def test_what_a_killed_engine_left_is_removed_at_the_next_start(tmp_path):
     assert not list(ours.iterdir())
 
 
+def test_what_tasks_wrote_after_their_engine_was_cleared_away_is_removed_too(tmp_path):
+    lives = Volume(tmp_path, LIMIT)
+    write(lives, 1, 10)
+    [ours] = tmp_path.iterdir()
+    (ours / "0123abcd" / "v7" / "data").mkdir(parents=True)
+    Volume(tmp_path, LIMIT).close()
+    assert not (ours / "0123abcd").exists() and lives.size(1) == 10
+    lives.close()
+
+
 SOME = Memory(LIMIT)
 
 

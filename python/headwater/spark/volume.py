@@ -140,7 +140,11 @@ def _locked(path: Path) -> int | None:
 
 
 def _remove_left(ours: Path) -> None:
-    """Removes what engines left that are gone: nobody holds the lock on it."""
+    """Removes what engines left that are gone: nobody holds the lock on it, or it has none any more, for a task that
+    outlived its engine has made it anew. An engine that begins makes the lock first."""
+    for directory in [each for each in ours.iterdir() if each.is_dir()]:
+        if not directory.with_suffix(LOCK).exists():
+            shutil.rmtree(directory, ignore_errors=True)
     for lock in ours.glob(f"*{LOCK}"):
         handle = _locked(lock)
         if handle is not None:
