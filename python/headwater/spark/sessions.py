@@ -18,7 +18,7 @@ FIXED = {
 
 
 class Sessions:
-    """Makes a session for each distinct set of captured settings, and keeps it."""
+    """Makes a session for each distinct set of captured settings, and keeps it; and for runs, for each thread."""
 
     def __init__(self, base: SparkSession) -> None:
         self._base = base
@@ -28,12 +28,17 @@ class Sessions:
     def of(self, definition: Definition) -> SparkSession:
         return self.captured(definition.catalog, definition.database, definition.settings)
 
-    def captured(self, catalog: str, database: str, settings: Pairs) -> SparkSession:
-        """The session that means what a session with these settings meant.
+    def of_run(self, definition: Definition) -> SparkSession:
+        """The same, of this thread alone. A session keeps the tables that it found: a run would read a version of a
+        view that another one, which may, has found there a moment before."""
+        return self.captured(definition.catalog, definition.database, definition.settings, threading.get_ident())
+
+    def captured(self, catalog: str, database: str, settings: Pairs, thread: int | None = None) -> SparkSession:
+        """The session that means what a session with these settings meant; ``thread``: of that thread alone.
 
         Raises pyspark's ``AnalysisException`` when the catalog or database is gone.
         """
-        key = (catalog, database, settings)
+        key = (catalog, database, settings, thread)
         with self._lock:
             session = self._made.get(key)
             if session is None:

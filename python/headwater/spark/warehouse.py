@@ -78,7 +78,7 @@ class SparkWarehouse:
     def compute(self, launch: Launch) -> Written:
         run, definition = launch.run, launch.definition
         with translating(run, self._shim):
-            session = self._sessions.of(definition)
+            session = self._sessions.of_run(definition)
             context = session.sparkContext
             self._take_up(context, run, "refresh")
             if not self._shim.exists(definition.view):
