@@ -55,16 +55,16 @@ object Publication {
       case None =>
         val catalog = Access.classic(session).sharedState.externalCatalog
         val same = unchanged(session, Seq(asked -> table.storage.locationUri))
-        val moved = table.copy(
-          storage = table.storage.copy(locationUri = Some(uri(string(asked \ "location")))),
-          properties = table.properties + (Version -> version.toString),
-          stats = Some(statistics(asked)))
-        if (!Metastore.move(catalog, moved)) {
+        val (place, property) = (uri(string(asked \ "location")), Version -> version.toString)
+        if (!Metastore.move(catalog, table.identifier, place, property, statistics(asked))) {
           Own.expect(table.database, table.identifier.table)
-          catalog.alterTable(moved)
-          catalog.alterTableStats(table.database, table.identifier.table, moved.stats)
+          // As it is by now: a statement may have changed its properties while files were compared.
+          val latest = catalog.getTable(table.database, table.identifier.table)
+          catalog.alterTable(latest.copy(
+            storage = latest.storage.copy(locationUri = Some(place)), properties = latest.properties + property))
+          catalog.alterTableStats(table.database, table.identifier.table, Some(statistics(asked)))
         }
-        JObject(superseded(table.storage.locationUri.toSeq, moved.storage.locationUri.toSeq), same)
+        JObject(superseded(table.storage.locationUri.toSeq, Seq(place)), same)
     }
 
   private def partitions(session: SparkSession, table: CatalogTable, version: Long, asked: JValue): JObject = {

@@ -1,6 +1,10 @@
 package org.apache.spark.sql.hive.headwater
 
-import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogUtils, ExternalCatalog, ExternalCatalogWithListener}
+import java.net.URI
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{
+  CatalogStatistics, CatalogUtils, ExternalCatalog, ExternalCatalogWithListener}
 import org.apache.spark.sql.hive.HiveExternalCatalog
 import org.apache.spark.sql.hive.HiveExternalCatalog.{
   DATASOURCE_PROVIDER, STATISTICS_NUM_ROWS, STATISTICS_PREFIX, STATISTICS_TOTAL_SIZE}
@@ -9,21 +13,22 @@ import org.apache.spark.sql.hive.HiveExternalCatalog.{
 object Metastore {
 
   /**
-   * Gives a table that is there a place, properties and statistics in one change, so that no reader plans with the statistics
-   * of files that are not there any more. Listeners of the catalog are not told.
-   * @param moved as Spark's catalog has it, with what is new
+   * Gives a table that is there a place, a property and statistics in one change, so that no reader plans with the statistics
+   * of files that are not there any more. All else stays as it is then. Listeners of the catalog are not told.
    * @return whether this catalog is Hive's, and the table was changed
    */
-  def move(catalog: ExternalCatalog, moved: CatalogTable): Boolean = plain(catalog) match {
+  def move(
+      catalog: ExternalCatalog, table: TableIdentifier, place: URI, property: (String, String),
+      stats: CatalogStatistics): Boolean = plain(catalog) match {
     case hive: HiveExternalCatalog if hive.getClass == classOf[HiveExternalCatalog] =>
-      val kept = hive.client.getTable(moved.database, moved.identifier.table)
+      val kept = hive.client.getTable(table.database.get, table.table)
       val isOfSpark = kept.properties.contains(DATASOURCE_PROVIDER)
-      val path = moved.storage.locationUri.filter(_ => isOfSpark).map("path" -> CatalogUtils.URIToString(_))
+      val path = Option.when(isOfSpark)("path" -> CatalogUtils.URIToString(place))
       hive.client.alterTable(kept.copy(
         storage = kept.storage.copy(
-          locationUri = moved.storage.locationUri,
+          locationUri = Some(place),
           properties = kept.storage.properties.filterNot(isOfSpark && _._1.equalsIgnoreCase("path")) ++ path),
-        properties = kept.properties.filterNot(_._1.startsWith(STATISTICS_PREFIX)) ++ moved.properties ++ statistics(moved)))
+        properties = kept.properties.filterNot(_._1.startsWith(STATISTICS_PREFIX)) + property ++ statistics(stats)))
       true
     case _ => false
   }
@@ -33,7 +38,6 @@ object Metastore {
     case other => other
   }
 
-  private def statistics(table: CatalogTable): Map[String, String] = table.stats.toSeq.flatMap { known =>
-    (STATISTICS_TOTAL_SIZE -> known.sizeInBytes.toString) +: known.rowCount.map(STATISTICS_NUM_ROWS -> _.toString).toSeq
-  }.toMap
+  private def statistics(known: CatalogStatistics): Map[String, String] =
+    Map(STATISTICS_TOTAL_SIZE -> known.sizeInBytes.toString) ++ known.rowCount.map(STATISTICS_NUM_ROWS -> _.toString)
 }
