@@ -419,7 +419,7 @@ def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
     def gone(*_: object) -> None:
         raise error
 
-    warehouse = SparkWarehouse(None, Recorder(publish=gone), Recorder(of=gone))
+    warehouse = SparkWarehouse(None, Recorder(publish=gone), Recorder(of_run=gone))
     with pytest.raises(DriverGone):
         warehouse.compute(launch(True))
     with pytest.raises(DriverGone):
@@ -446,7 +446,7 @@ def test_a_run_whose_source_was_overwritten_has_not_failed(why: str, there: list
     asked = []
     names = Recorder(names=lambda folder: asked.append(folder) or there)
     with pytest.raises(raised):
-        SparkWarehouse(None, names, Recorder(of=unread)).compute(launch(True))
+        SparkWarehouse(None, names, Recorder(of_run=unread)).compute(launch(True))
     assert asked in ([], ["file:/w/at=1 h"])
 
 
