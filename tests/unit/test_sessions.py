@@ -1,0 +1,47 @@
+"""Which session a run and everything else acts in."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+from attrs import evolve
+from cases import view
+
+from headwater.spark.sessions import FIXED, Sessions
+
+V = evolve(view("v", "", "t"), database="shop", settings=(("spark.sql.ansi.enabled", "false"), ("spark.app.name", "x")))
+
+
+class Session:
+    """What is asked of a session of Spark when it is made."""
+
+    def __init__(self) -> None:
+        self.set, self.at = {}, []
+        self.conf = SimpleNamespace(set=self.set.__setitem__)
+        self.catalog = SimpleNamespace(setCurrentCatalog=self.at.append, setCurrentDatabase=self.at.append)
+
+    def newSession(self) -> Session:
+        return Session()
+
+
+@pytest.fixture
+def sessions() -> Sessions:
+    return Sessions(Session())
+
+
+def test_a_session_means_what_the_view_was_declared_in(sessions):
+    found = sessions.of(V)
+    assert found.set == {"spark.sql.ansi.enabled": "false", **FIXED} and found.at[-1] == "shop"
+    assert sessions.of(evolve(V, view="w")) is found
+    assert sessions.of(evolve(V, settings=())) is not found
+    assert sessions.fresh(V) is not found
+
+
+def test_what_a_run_found_in_the_catalog_no_other_thread_reads(sessions):
+    mine = sessions.of_run(V)
+    assert sessions.of_run(V) is mine and sessions.of(V) is not mine
+    with ThreadPoolExecutor(1) as other:
+        theirs = other.submit(sessions.of_run, V).result()
+        assert theirs is not mine and other.submit(sessions.of_run, V).result() is theirs
