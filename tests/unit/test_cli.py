@@ -253,7 +253,9 @@ def test_a_store_is_private(here: Here) -> None:
         assert stat.S_IMODE(each.stat().st_mode) == 0o600, each
 
 
-def test_run_refuses_a_malformed_setting() -> None:
+def test_run_refuses_a_malformed_setting_at_once(monkeypatch) -> None:
+    """… and builds no jar before."""
+    monkeypatch.setattr("headwater.cli.serve.build_jar", lambda: pytest.fail("a jar was built"))
     result = CliRunner().invoke(main, ["run", "--conf", "spark.master"])
     assert result.exit_code == 2
     assert "'spark.master' is not KEY=VALUE" in result.output

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 
 import click
 
@@ -30,13 +31,30 @@ def jar(as_json: bool) -> None:
     click.echo(json.dumps({"jar": path, "extension": EXTENSION}) if as_json else path)
 
 
+def _settings(_context: click.Context, _option: click.Parameter, told: Sequence[str]) -> dict[str, str]:
+    settings = {}
+    for each in told:
+        key, equals, value = each.partition("=")
+        if not equals:
+            raise click.BadParameter(f"'{each}' is not KEY=VALUE")
+        settings[key] = value
+    return settings
+
+
 @click.command()
 @click.option("--once", is_flag=True, help="Refresh what is pending and exit; for cron.")
-@click.option("--conf", "confs", multiple=True, metavar="KEY=VALUE", help="A Spark setting, as for spark-sql.")
+@click.option(
+    "--conf",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=_settings,
+    help="A Spark setting, as for spark-sql.",
+)
 @click.option("--json", "as_json", is_flag=True, help="With --once: print the refreshes as JSON.")
-def run(once: bool, confs: tuple[str, ...], as_json: bool) -> None:
+def run(once: bool, settings: dict[str, str], as_json: bool) -> None:
     """Runs one Spark application that refreshes while other sessions only report."""
-    session = _session(confs)
+    session = _session(settings)
     try:
         if once:
             with _progress(session):
@@ -79,7 +97,7 @@ def _ask(session, statement: str):
         raise EngineError(str(error).strip().splitlines()[0]) from error
 
 
-def _session(confs: tuple[str, ...]):
+def _session(settings: dict[str, str]):
     from pyspark.sql import SparkSession  # starts nothing yet, but takes a second that `jar` need not wait
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -94,10 +112,7 @@ def _session(confs: tuple[str, ...]):
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.catalogImplementation", "hive")
     )
-    for conf in confs:
-        key, equals, value = conf.partition("=")
-        if not equals:
-            raise click.BadParameter(f"'{conf}' is not KEY=VALUE", param_hint="--conf")
+    for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
