@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import uuid
 from collections.abc import Iterator
@@ -25,6 +26,12 @@ CONF = {
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """A shell that starts the tests with ``&`` has them ignore Ctrl-C, and so would the programs they start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
