@@ -125,7 +125,7 @@ def _fitting(problem: Problem, order: Order, candidates: Iterable[int]) -> froze
     for task in candidates:
         if task in worth:
             kept[task] = True
-            if play(order, kept)[0] > problem.memory:
+            if play(order, kept) is None:
                 kept[task] = False
     return frozenset(task for task, keep in enumerate(kept) if keep)
 

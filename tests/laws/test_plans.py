@@ -149,7 +149,8 @@ def test_a_search_plays_a_plan_as_a_timeline_does(plan) -> None:
     problem, order, kept = plan
     told = timeline(problem, order, kept)
     area = sum(problem.tasks[n].size * (told.spans[n].released - told.spans[n].start) for n in kept)
-    assert player(problem)(order, [n in kept for n in range(len(order))]) == (told.peak, area)
+    found = player(problem)(order, [n in kept for n in range(len(order))])
+    assert found == (area if told.peak <= problem.memory else None)
 
 
 def best_of_all(problem: Problem) -> int:

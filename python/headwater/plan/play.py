@@ -13,7 +13,7 @@ AREA = 0.15
 """What filling all memory all the time costs, as a share of all scores. Memory that is filled for less time leaves
 room to keep more ([Li23] §V-B), which the score alone does not show."""
 
-Play = Callable[[Sequence[int], Sequence[bool]], "tuple[int, float]"]
+Play = Callable[[Sequence[int], Sequence[bool]], "float | None"]
 
 
 def saving(problem: Problem) -> Evaluate:
@@ -24,8 +24,8 @@ def saving(problem: Problem) -> Evaluate:
     for_area = AREA * total / max(1, problem.memory * longest)
 
     def evaluate(order: Sequence[int], kept: Sequence[bool]) -> tuple[int, float] | None:
-        peak, area = play(order, kept)
-        if peak > problem.memory:
+        area = play(order, kept)
+        if area is None:
             return None
         score = sum(compress(problem.scores, kept))
         return -score, for_area * area - score
@@ -34,16 +34,16 @@ def saving(problem: Problem) -> Evaluate:
 
 
 def player(problem: Problem) -> Play:
-    """A function that plays an order with outputs kept, as ``timeline`` does on one track, and tells the most memory
-    that is filled at any moment, and the sum of bytes times µs."""
-    tasks, inputs = problem.tasks, problem.inputs
+    """A function that plays an order with outputs kept, as ``timeline`` does on one track, and tells the sum of bytes
+    in memory times µs; ``None`` as soon as more memory would be filled than there is."""
+    tasks, inputs, memory = problem.tasks, problem.inputs, problem.memory
     run, size = [task.run for task in tasks], [task.size for task in tasks]
     spared, copy = [task.spared for task in tasks], [task.copy for task in tasks]
     readers = [len(each) for each in problem.readers]
     push, pop = heapq.heappush, heapq.heappop
 
-    def play(order: Sequence[int], kept: Sequence[bool]) -> tuple[int, float]:
-        now = copied = used = peak = 0
+    def play(order: Sequence[int], kept: Sequence[bool]) -> float | None:
+        now = copied = used = 0
         area = 0.0
         unread, published, began = readers[:], [0] * len(run), [0] * len(run)
         leaving: list[tuple[int, int]] = []
@@ -58,8 +58,8 @@ def player(problem: Problem) -> Play:
                 lasts -= spared[task]
                 began[task] = now
                 used += size[task]
-                if used > peak:
-                    peak = used
+                if used > memory:
+                    return None
             now += lasts if lasts > 1 else 1
             if kept[task]:
                 copied = published[task] = max(copied, now) + copy[task]
@@ -72,6 +72,6 @@ def player(problem: Problem) -> Play:
                     released = max(published[source], now)
                     push(leaving, (released, size[source]))
                     area += size[source] * (released - began[source])
-        return peak, area
+        return area
 
     return play
