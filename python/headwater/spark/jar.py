@@ -6,6 +6,8 @@ and a hash of the sources, so it is compiled once for each Spark and each Headwa
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -13,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
@@ -41,17 +44,32 @@ def built(name: str, root: Path) -> Path:
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-            classes = Path(scratch, "classes")
-            classes.mkdir()
-            _compile(sources, classes)
-            _pack(classes, Path(scratch, "shim.jar")).rename(target)
+        with _alone(target.with_suffix(".lock")):
+            if not target.exists():  # another program may have made it meanwhile
+                _make(sources, target)
     except OSError as error:
         raise JarError(
             f"cannot write the jar to {target.parent} ({error.strerror}); "
             "set XDG_CACHE_HOME to a directory you can write"
         ) from error
     return target
+
+
+@contextlib.contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """One program at a time; another waits. On a file system without locks none does."""
+    with lock.open("a") as handle:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _make(sources: list[Path], target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        classes = Path(scratch, "classes")
+        classes.mkdir()
+        _compile(sources, classes)
+        _pack(classes, Path(scratch, "shim.jar")).rename(target)
 
 
 def _source_root() -> Path:
