@@ -186,7 +186,7 @@ class Runner:
         except HeadwaterError as error:
             log.warning("the superseded files of %s are removed later, as orphans: %s", run.view, error)
         made = tuple(evolve(each, unchanged=each.slice in replaced.unchanged) for each in written.made)
-        seconds += _between(began, now)
+        seconds = round(seconds + _between(began, now), 3)  # the clock has whole milliseconds, their sum is shown
         return Published(
             now,
             run.version,

@@ -216,3 +216,14 @@ def test_what_was_dropped_is_not_brought_to_the_warehouse(bench, engine):
     going.set()
     until(lambda: (engine.step(), bench.of(Failed))[1])
     assert not brought and {event.view for event in bench.of(Failed)} == {"v"}
+
+
+def test_what_a_run_took_has_whole_milliseconds(bench, engine):
+    """… as the clock has, though it is the sum of steps: 0.1 and 0.2 seconds are 0.3."""
+    takes = {"compute": 100, "bring": 200, "publish": 400}
+    bench.world.pause = lambda step, launch: setattr(bench.clock, "at", bench.clock.at + takes.get(step, 0))
+    bench.write(engine, A1, 5)
+    bench.drain(engine)
+    found = bench.of(Published)[3:]
+    assert {event.view for event in found} == {"v", "w", "x"}
+    assert all(event.seconds == round(event.seconds, 3) > 0 for event in found)
