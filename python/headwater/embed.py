@@ -138,10 +138,10 @@ class Engine:
         Returns what was refreshed, a row for each partition, as ``SHOW REFRESHES`` has them.
         """
         since = self._runtime.seq
-        rows = self._waiting.until_fresh(
+        ran = self._waiting.until_fresh(
             lambda state: set(state.views), self._waiting.hurry(), since=since, timeout=timeout
         )
-        return [dict(zip(REFRESHES, row, strict=True)) for row in rows]
+        return [dict(zip(REFRESHES, row, strict=True)) for row in (each.row for each in ran)]
 
     def step(self) -> int | None:
         """Starts what is due by now, for programs with a loop of their own; when to call again (ms), if known."""

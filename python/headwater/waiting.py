@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from headwater.engine.coverage import upstream
-from headwater.engine.history import Row, refreshes
+from headwater.engine.history import Outcome, Refresh, refreshes
 from headwater.engine.settled import settled
 from headwater.engine.status import held_by
 from headwater.model.error import HeadwaterError, StatementError
@@ -52,10 +52,10 @@ class Waiting:
         token: int | None = None,
         only: str | None = None,
         timeout: float | None = None,
-    ) -> list[Row]:
+    ) -> list[Refresh]:
         """Waits until these views reflect everything recorded up to ``version``, or cannot.
 
-        Returns one row for each partition whose refresh ended after journal entry ``since`` (of the
+        Returns one entry for each partition whose refresh ended after journal entry ``since`` (of the
         view ``only``, if given), runs in their order. ``token`` is what ``abandon`` knows the wait by.
 
         Raises:
@@ -80,16 +80,16 @@ class Waiting:
             self._abandoned.discard(token)
             raise Abandoned("the statement was abandoned; what it asked for goes on in the background")
         entries = [entry.event for entry in self._store.history(only, ended_after=since)]
-        rows = [row for row in refreshes(entries) if row[9] != "running"]
-        return sorted(rows, key=lambda row: row[0])
+        ended = [each for each in refreshes(entries) if each.status is not Outcome.RUNNING]
+        return sorted(ended, key=lambda each: each.run_id)
 
-    def until_view_fresh(self, view: str, version: Version, *, since: int, token: int | None = None) -> list[Row]:
+    def until_view_fresh(self, view: str, version: Version, *, since: int, token: int | None = None) -> list[Refresh]:
         """Waits for a view and all that it reads, as ``until_fresh`` does.
 
         Raises:
             StatementError: the refresh failed, and why, or waits for a view that did; or nobody acts on this store.
         """
-        rows = self.until_fresh(lambda state: upstream(state, view), version, since=since, token=token, only=view)
+        ran = self.until_fresh(lambda state: upstream(state, view), version, since=since, token=token, only=view)
         with self._runtime.lock:
             known = self._runtime.state.views.get(view)
             held = held_by(self._runtime.state, view) if known is not None else []
@@ -98,12 +98,12 @@ class Waiting:
                 f"{view} waits for {', '.join(held)}, which cannot be refreshed now; EXPLAIN REFRESH {view} tells why. "
                 f"It follows when that is mended, or at once with 'headwater.upstream' = 'release'"
             )
-        if known is not None and known.failures and not any(row[9] == "published" for row in rows):
+        if known is not None and known.failures and not any(each.status is Outcome.PUBLISHED for each in ran):
             raise StatementError(
                 f"{view} could not be refreshed: {known.reason}. It is tried again; SHOW REFRESHES FOR {view} "
                 f"tells more, and DROP MATERIALIZED VIEW {view} gives it up"
             )
-        return rows
+        return ran
 
     def _require_actor(self) -> None:
         _, until = self._store.holder()

@@ -349,7 +349,7 @@ def test_a_refreshed_partition_is_shown_as_the_golden_row():
     needs = {"slices": (MARCH,), "needs": ((MARCH, ()),)}
     started = event(Started, **run, **needs, at=done[7], mode=done[3], reason=done[4])
     published = event(Published, **run, at=done[7] + 1900, made=(Made(MARCH, done[6], "f"),), seconds=done[8])
-    assert refreshes([published, started]) == [done]
+    assert [each.row for each in refreshes([published, started])] == [done]
 
 
 # --- requests of the engine

@@ -24,15 +24,19 @@ HISTORY = [
 ]
 
 
+def rows_of(events, limit=None) -> list[list]:
+    return [each.row for each in refreshes(reversed(events), limit)]
+
+
 def test_what_an_engine_left_running_is_not_running():
     """Another one has taken over; what the run was for is pending again."""
-    rows = refreshes(reversed([*HISTORY, Restarted(9_000)]))
+    rows = rows_of([*HISTORY, Restarted(9_000)])
     assert [(row[0], row[9], row[10]) for row in rows][:1] == [(13, "cancelled", "its engine ended")]
     assert "running" not in {row[9] for row in rows}
 
 
 def test_show_refreshes():
-    assert [dict(zip(REFRESHES, row, strict=True)) for row in refreshes(reversed(HISTORY), 1)] == [
+    assert [dict(zip(REFRESHES, row, strict=True)) for row in rows_of(HISTORY, 1)] == [
         {
             "run_id": 13,
             "view": "mart.n",
@@ -47,7 +51,7 @@ def test_show_refreshes():
             "error": None,
         }
     ]
-    shown = [[row[0], row[1], row[2], row[6], row[8], row[9], row[10]] for row in refreshes(reversed(HISTORY))]
+    shown = [[row[0], row[1], row[2], row[6], row[8], row[9], row[10]] for row in rows_of(HISTORY)]
     assert shown == [
         [13, "mart.n", "a=1", None, None, "running", None],
         [12, "mart.n", "()", None, 1.0, "cancelled", "cancelled by somebody"],
@@ -58,7 +62,7 @@ def test_show_refreshes():
 
 
 def test_a_limit_counts_rows():
-    assert len(refreshes(reversed(HISTORY), 4)) == 4
+    assert len(rows_of(HISTORY, 4)) == 4
     assert refreshes([], 4) == []
 
 

@@ -10,7 +10,7 @@ import threading
 import pytest
 import sqlalchemy as sa
 
-from headwater.engine.history import refreshes
+from headwater.engine.history import Outcome, refreshes
 from headwater.engine.status import Phase, Summary, ViewStatus
 from headwater.model.error import JournalError, LeaseLost, StoreError
 from headwater.model.event import Dropped, Failed, Hurried, Published, Restarted, Started
@@ -324,4 +324,4 @@ def test_history_has_what_ended_over_a_run(tmp_path):
     store.append(lambda version: Started(1, version, "v", ((WHOLE, (1,)),), (), "full", ""), 1, 0)
     store.append(lambda _: Restarted(2), 2, 1)
     assert [type(entry.event) for entry in store.history("v")] == [Restarted, Started]
-    assert [row[9] for row in refreshes(entry.event for entry in store.history("v"))] == ["cancelled"]
+    assert [each.status for each in refreshes(entry.event for entry in store.history("v"))] == [Outcome.CANCELLED]

@@ -48,11 +48,11 @@ def history(view: str | None, limit: int, path: Path | None, as_json: bool) -> N
     """Lists refreshes, newest first: what ran, why, how long, how many rows."""
     store = open_store(path)
     name = known_view(state_of(store)[0], view) if view else None
-    rows = refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit)
+    found = refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit)
     if as_json:
-        click.echo(json.dumps([dict(zip(REFRESHES, row, strict=True)) for row in rows], indent=2))
+        click.echo(json.dumps([dict(zip(REFRESHES, each.row, strict=True)) for each in found], indent=2))
         return
-    table(REFRESHES, rows, leave_out=("run_id", "version"))
+    table(REFRESHES, [each.row for each in found], leave_out=("run_id", "version"))
 
 
 @click.command()

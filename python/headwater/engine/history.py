@@ -1,31 +1,66 @@
-"""What ran and why, as ``SHOW REFRESHES`` shows it, from the journal's events."""
+"""The refreshes that ran and why, as ``SHOW REFRESHES`` shows them, from the journal's events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any
+
+from attrs import fields, frozen
 
 from headwater.model.event import Event, Failed, Published, Restarted, Skipped, Started
 from headwater.model.partition import Slice
 
 Row = list[Any]
-REFRESHES = (
-    "run_id",
-    "view",
-    "partition",
-    "mode",
-    "reason",
-    "version",
-    "rows",
-    "started_at",
-    "seconds",
-    "status",
-    "error",
-)
 
 
-def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Row]:
-    """One row for each refreshed partition, newest run first, from events given newest first."""
+class Outcome(Enum):
+    """How the refresh of a partition ended, if it did."""
+
+    RUNNING = "running"
+    PUBLISHED = "published"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@frozen
+class Refresh:
+    """One refresh of one partition.
+
+    Attributes:
+        run_id: the version of the run; ``version`` is the same number, which the partition carries afterwards.
+        partition: as a person reads it; ``()`` of an unpartitioned view.
+        rows: the rows of this partition; ``None`` where nobody counted them.
+        started_at: ms.
+        seconds: the wall time of the run, which all its partitions share.
+    """
+
+    run_id: int
+    view: str
+    partition: str
+    mode: str
+    reason: str
+    version: int
+    rows: int | None
+    started_at: int
+    seconds: float | None
+    status: Outcome
+    error: str | None = None
+
+    @property
+    def row(self) -> Row:
+        """The columns ``REFRESHES``."""
+        values = [getattr(self, name) for name in REFRESHES]
+        return [each.value if isinstance(each, Outcome) else each for each in values]
+
+
+REFRESHES = tuple(each.name for each in fields(Refresh))
+"""The columns of ``SHOW REFRESHES``, in their order."""
+
+
+def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Refresh]:
+    """One entry for each refreshed partition, newest run first, from events given newest first."""
     begun: dict[int, Started] = {}
     ended: list[tuple[Published | Failed | Skipped | Restarted | None, int]] = []
     closed: set[int] = set()
@@ -43,62 +78,42 @@ def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Row]:
                 closed.add(version)
             case Skipped(version=version):
                 ended.append((event, version))
-    rows: list[Row] = []
+    found: list[Refresh] = []
     for event, version in ended:
         if isinstance(event, Skipped):
-            rows += _skipped_rows(event)
+            found += _of_skipped(event)
         elif version in begun:
-            rows += _run_rows(begun[version], event)
-        if limit is not None and len(rows) >= limit:
+            found += _of_run(begun[version], event)
+        if limit is not None and len(found) >= limit:
             break
-    return rows[:limit]
+    return found[:limit]
 
 
-def _run_rows(started: Started, ended: Published | Failed | Restarted | None) -> list[Row]:
-    def row(each: Slice, rows: int | None, status: str, seconds: float | None, error: str | None) -> Row:
-        return [
-            started.version,
-            started.view,
-            str(each),
-            started.mode,
-            started.reason,
-            started.version,
-            rows,
-            started.at,
-            seconds,
-            status,
-            error,
-        ]
+def _of_run(started: Started, ended: Published | Failed | Restarted | None) -> list[Refresh]:
+    def refresh(
+        each: Slice, rows: int | None, status: Outcome, seconds: float | None, error: str | None = None
+    ) -> Refresh:
+        run, view, mode, why = started.version, started.view, started.mode, started.reason
+        return Refresh(run, view, str(each), mode, why, run, rows, started.at, seconds, status, error)
 
     match ended:
         case Published(made=made, removed=removed, seconds=seconds):
-            kept = [row(each.slice, each.rows, "published", seconds, None) for each in made]
-            return kept + [row(each, 0, "published", seconds, None) for each in removed]
+            kept = [refresh(each.slice, each.rows, Outcome.PUBLISHED, seconds) for each in made]
+            return kept + [refresh(each, 0, Outcome.PUBLISHED, seconds) for each in removed]
         case Failed(error=error, seconds=seconds, cancelled=cancelled):
-            status = "cancelled" if cancelled else "failed"
-            return [row(each, None, status, seconds, error) for each in started.slices]
+            status = Outcome.CANCELLED if cancelled else Outcome.FAILED
+            return [refresh(each, None, status, seconds, error) for each in started.slices]
         case Restarted():
-            return [row(each, None, "cancelled", None, "its engine ended") for each in started.slices]
+            return [refresh(each, None, Outcome.CANCELLED, None, "its engine ended") for each in started.slices]
         case None:
-            return [row(each, None, "running", None, None) for each in started.slices]
+            return [refresh(each, None, Outcome.RUNNING, None) for each in started.slices]
 
 
-def _skipped_rows(event: Skipped) -> list[Row]:
-    """What was completed without running; not slices of which parts were left to run, which have rows of their own."""
+def _of_skipped(event: Skipped) -> list[Refresh]:
+    """Slices that were completed without running; not those of which parts were left to run."""
+    version, why = event.version, event.reason
     return [
-        [
-            event.version,
-            event.view,
-            str(each),
-            "skipped",
-            event.reason,
-            event.version,
-            None,
-            event.at,
-            0.0,
-            "unchanged",
-            None,
-        ]
+        Refresh(version, event.view, str(each), "skipped", why, version, None, event.at, 0.0, Outcome.UNCHANGED)
         for each, _ in event.needs
         if not any(each.covers(part) for part, _ in event.left)
     ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from headwater.algebra.notation import spell_window
 from headwater.engine.consistency import Verdict, vertical
 from headwater.engine.reasons import of_origin, where
-from headwater.engine.status import VIEWS, Row, behind, condition, existing, views, waits
+from headwater.engine.status import VIEWS, Row, behind, condition, existing, statuses, views, waits
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.partition import WHOLE, sort_key
 from headwater.model.state import State, ViewState
@@ -140,4 +140,16 @@ def reading(state: State, name: str) -> Sequence[str]:
     return state.readers.get(name, ())
 
 
-__all__ = ["VIEWS", "behind", "condition", "describe", "existing", "explain", "reading", "views", "waits", "where"]
+__all__ = [
+    "VIEWS",
+    "behind",
+    "condition",
+    "describe",
+    "existing",
+    "explain",
+    "reading",
+    "statuses",
+    "views",
+    "waits",
+    "where",
+]

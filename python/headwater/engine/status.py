@@ -200,6 +200,9 @@ def _phases(state: State, name: str) -> Iterator[Phase]:
     if view.status is Status.BROKEN:
         yield Phase(None, f"broken: {view.reason}")
         return
+    if view.status is Status.UNREADABLE:
+        yield Phase(None, view.reason)
+        return
     yield Phase(view.retry_at, "tried again in", view.retry_at, f", after: {view.reason}", digits=0)
     starts = ready_at(state, name)
     yield from _before(state, view, starts)
@@ -239,8 +242,10 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
 
 
 def _stuck(view: ViewState) -> str:
-    what = "failed" if view.status is Status.FAILED else "is broken"
-    return f"{view.definition.view}, which {what}: {view.reason}"
+    return f"{view.definition.view}, which {_ILL[view.status]}: {view.reason}"
+
+
+_ILL = {Status.FAILED: "failed", Status.BROKEN: "is broken", Status.UNREADABLE: "cannot run"}
 
 
 def _decision(table: str, held: Hold | Ration | Expectation) -> str:

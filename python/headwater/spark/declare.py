@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from headwater.algebra import graph
 from headwater.engine import report
+from headwater.engine.history import Outcome
 from headwater.engine.runs import unfilled
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.estimate import Estimate
@@ -111,13 +112,13 @@ class Declarations:
         if message.get("later") or definition.option("fill", "now") == "later":
             return [[f"{view} is declared; it is filled in the background"]]
         self.waiting.hurry()
-        rows = self.waiting.until_view_fresh(view, event.version, since=since, token=message["id"])
-        made = [row for row in rows if row[9] == "published"]
-        total = sum(row[6] or 0 for row in made)
+        ran = self.waiting.until_view_fresh(view, event.version, since=since, token=message["id"])
+        made = [each for each in ran if each.status is Outcome.PUBLISHED]
+        total = sum(each.rows or 0 for each in made)
         with self.runtime.lock:
             state = self.runtime.state
             # A query over empty tables is filled, and has no partition to show for it.
-            held = not rows and view in state.views and report.behind(state, view)
+            held = not ran and view in state.views and report.behind(state, view)
             because = report.waits(state, view, self._now()) if held else ""
         if held:
             return [[f"{view} {done}, but not filled yet: {because}"]]

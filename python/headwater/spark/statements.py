@@ -89,7 +89,7 @@ class Statements:
             case syntax.ShowRefreshes(name, limit):
                 view = self._names.known(name, message) if name else None
                 entries = self._store.history(view, None if limit is None else 3 * limit + 20)
-                return refreshes((entry.event for entry in entries), limit)
+                return [each.row for each in refreshes((entry.event for entry in entries), limit)]
             case syntax.Describe(name, extended):
                 view = self._names.known(name, message)
                 with self._runtime.lock:
@@ -109,7 +109,8 @@ class Statements:
         since = self._runtime.seq
         self._observer.check()
         everything = self.waiting.hurry()
-        return self.waiting.until_fresh(lambda state: set(state.views), everything, since=since, token=message["id"])
+        ran = self.waiting.until_fresh(lambda state: set(state.views), everything, since=since, token=message["id"])
+        return [each.row for each in ran]
 
     def _refresh(self, statement: syntax.Refresh, message: Mapping[str, Any]) -> Answer:
         view, since = self._names.known(statement.name, message), self._runtime.seq
@@ -132,7 +133,8 @@ class Statements:
                 ),
             )
         version = self.waiting.hurry()
-        return self.waiting.until_view_fresh(view, version, since=since, token=message["id"])
+        ran = self.waiting.until_view_fresh(view, version, since=since, token=message["id"])
+        return [each.row for each in ran]
 
     def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
         by_name = {name.lower(): name for name in definition.partitioned_by}
@@ -156,13 +158,14 @@ class Statements:
         return Slice.of(bound)
 
     def _show_views(self, database: str | None, pattern: str | None) -> Answer:
+        now = self._now()
         with self._runtime.lock:
-            rows = report.views(self._runtime.state, self._now())
+            known = report.statuses(self._runtime.state, now)
         wanted = re.compile("|".join(fnmatch.translate(each.strip().lower()) for each in (pattern or "*").split("|")))
         return [
-            row
-            for row in rows
-            if (database is None or row[0].lower() == database.lower()) and wanted.fullmatch(row[1].lower())
+            each.row(now)
+            for each in known
+            if (database is None or each.database.lower() == database.lower()) and wanted.fullmatch(each.short.lower())
         ]
 
     def _drop(self, statement: syntax.Drop, message: Mapping[str, Any]) -> Answer:
