@@ -398,7 +398,7 @@ class Machine:
         to read the table.
         """
         record = self.state.tables.get(table)
-        if table in self.state.running or self.unfilled(table):
+        if table in self.state.running or table in self.state.unreadable or self.unfilled(table):
             return
         found = self.world.found(table)
         changed = differences(record, found) + revisited(record, found, (), named)
@@ -469,13 +469,15 @@ class Machine:
         return any(run.version in flight.launch.run.on for run in self.state.running.values())
 
     def advance(self, flight: Flight) -> None:
-        """One step of a run: reads one source, writes, lets other runs read that, shows readers, or journals; or is
-        cancelled, if a change preempted it. One that is on others waits for their publication."""
+        """One step of a run: reads one source, writes, lets other runs read that, shows readers, or journals; or
+        is cancelled, if a change preempted it or a source cannot be read. One that is on others waits for them."""
         launch = flight.launch
         run = self.state.running.get(launch.run.view)
         if run is not None and run.version == launch.run.version and run.preempted and not flight.visible:
             return self.fail(flight, cancelled=True)
         unread = [each for each in read_by(launch.definition) if each not in flight.read]
+        if self.state.unreadable.keys() & set(unread):
+            return self.fail(flight, cancelled=True)
         if self.looks and not flight.read:
             for each in launch.definition.sources:
                 if each not in self.state.views:
@@ -550,7 +552,8 @@ class Machine:
             for table in sorted(self.world.content):
                 self.look(table)
             self.drain()
-            if not any(self.unseen(table) for table in self.world.content if not self.unfilled(table)):
+            looked_at = self.world.content.keys() - self.state.unreadable.keys()
+            if not any(self.unseen(table) for table in looked_at if not self.unfilled(table)):
                 return
         raise AssertionError("changes never end")
 
@@ -613,7 +616,7 @@ def held(state: State, name: str) -> bool:
         status = state.views[source].status if source in state.views else Status.SUSPENDED
         if status is Status.ACTIVE and held(state, source):
             return True
-        if status in (Status.FAILED, Status.BROKEN) and definition.option("upstream") == "hold":
+        if status in (Status.FAILED, Status.BROKEN, Status.UNREADABLE) and definition.option("upstream") == "hold":
             return True
     return False
 

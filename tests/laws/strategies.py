@@ -12,7 +12,7 @@ from reference import Machine, World, computed
 
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
-from headwater.model.event import Altered, Broken, Budgeted, Hurried, Renamed, Requested, Resumed, Suspended
+from headwater.model.event import Altered, Broken, Budgeted, Hurried, Renamed, Requested, Resumed, Suspended, Unreadable
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import Status
 from headwater.model.view import Definition
@@ -201,6 +201,8 @@ HAPPENINGS = {
     "suspend": 1,
     "resume": 2,
     "break": 1,
+    "unreadable": 1,
+    "readable": 2,
     "full": 1,
     "backfill": 1,
     "hurry": 1,
@@ -317,6 +319,11 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
         case "resume":
             if suspended:
                 made.record(lambda _: Resumed(made.now, suspended[which % len(suspended)]))
+        case "unreadable":
+            if table not in made.state.unreadable:
+                made.record(lambda _: Unreadable(made.now, table, "nobody can tell"))
+        case "readable":
+            readable(made)
         case "redefine":
             possible = [each for each in graph.others if each.view in views and set(each.sources) <= _tables(made)]
             if possible:
@@ -327,8 +334,16 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
             _to_view(made, kind, view, how)
 
 
+def readable(made: Machine) -> None:
+    """Lets every table be looked at again, and looks."""
+    for table in sorted(made.state.unreadable):
+        made.record(lambda _, table=table: Unreadable(made.now, table))
+        made.look(table)
+
+
 def _tables(made: Machine) -> set[str]:
-    return {*made.world.columns, *made.state.views}
+    """What a definition can read: of a table that cannot be looked at, there is no first look."""
+    return {*made.world.columns, *made.state.views} - made.state.unreadable.keys()
 
 
 def _drop_or_create(made: Machine, graph: Graph, which: int) -> None:
@@ -389,6 +404,7 @@ def mark(made: Machine, table: str, asked: Slice = WHOLE) -> None:
 def kept(made: Machine) -> None:
     """Mends everything: what is suspended, broken or failing is kept fresh again."""
     made.world.evaluates = True
+    readable(made)
     for view in sorted(made.state.views):
         if made.state.views[view].status is Status.BROKEN:
             made.declare(made.state.views[view].definition, "can be computed again")

@@ -24,13 +24,17 @@ def waits_now(state: State, name: str, now: int) -> str:
         return "suspended; ALTER MATERIALIZED VIEW … RESUME continues it"
     if known.status is Status.BROKEN:
         return f"broken: {known.reason}"
+    if known.status is Status.UNREADABLE:
+        return known.reason
     if known.retry_at > now:
         return f"tried again in {(known.retry_at - now) / 1000:.0f} s, after: {known.reason}"
     if name in [each.view for each in ready(state, now)]:
         return "ready, waits for a free track"
     holding = [each for each in known.definition.sources if each in state.views and behind(state, each)]
     stuck = (
-        {Status.FAILED: "failed", Status.BROKEN: "is broken"} if known.definition.option("upstream") == "hold" else {}
+        {Status.FAILED: "failed", Status.BROKEN: "is broken", Status.UNREADABLE: "cannot run"}
+        if known.definition.option("upstream") == "hold"
+        else {}
     )
     holding = [each for each in holding if state.views[each].status in (Status.ACTIVE, *stuck)]
     failed = [state.views[each] for each in holding if state.views[each].status in stuck]

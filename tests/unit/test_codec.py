@@ -34,6 +34,7 @@ from headwater.model.event import (
     Skipped,
     Started,
     Suspended,
+    Unreadable,
 )
 from headwater.model.view import Column, Definition
 from headwater.store import codec
@@ -60,6 +61,7 @@ KINDS = {
         Declared, numbers, numbers, views, texts, st.booleans(), st.none() | st.builds(Estimate, numbers, numbers)
     ),
     Dropped: st.builds(Dropped, numbers, texts),
+    Unreadable: st.builds(Unreadable, numbers, texts, texts),
     Renamed: st.builds(Renamed, numbers, texts, texts, views),
     Altered: st.builds(Altered, numbers, texts, st.lists(st.tuples(texts, texts), max_size=2).map(tuple)),
     Changed: st.builds(

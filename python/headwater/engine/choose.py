@@ -23,7 +23,7 @@ from attrs import frozen
 from headwater.engine.coverage import prepared_by, unresolved
 from headwater.engine.due import Due
 from headwater.engine.hold import waits_for
-from headwater.engine.policy import awaits
+from headwater.engine.policy import HALTED, awaits
 from headwater.engine.ration import renew
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
@@ -31,7 +31,7 @@ from headwater.engine.succession import awaited, is_dated, spread, unspread
 from headwater.model.event import Skipped, Started
 from headwater.model.extract import Shared
 from headwater.model.partition import WHOLE, Slice, Value, overlapping, sort_key
-from headwater.model.state import Needs, State, Status, Version, ViewState
+from headwater.model.state import Needs, State, Version, ViewState
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
@@ -193,7 +193,7 @@ def _look_again(state: State) -> None:
 def _sorted_out(state: State, name: str) -> tuple[tuple[Needs, ...], tuple[Needs, Needs] | None]:
     """What of a view can run, in groups of overlapping slices; and what need not, with what is left of that."""
     view = state.views[name]
-    if not view.pending or view.status in (Status.SUSPENDED, Status.BROKEN) or name in state.running:
+    if not view.pending or view.status in HALTED or name in state.running:
         return (), None
     blocking, news = blockers(state, view), Reached(view.news.items())
     if view.definition.earlier:

@@ -28,8 +28,11 @@ ATTEMPTS = 5
 """Failed runs in a row after which a view no longer holds its readers back."""
 
 
-STUCK = (Status.FAILED, Status.BROKEN)
+STUCK = (Status.FAILED, Status.BROKEN, Status.UNREADABLE)
 """A view in one of these was given up for now, by nobody's wish."""
+
+HALTED = (Status.SUSPENDED, Status.BROKEN, Status.UNREADABLE)
+"""A view in one of these does not run."""
 
 
 PREEMPTED = 3

@@ -58,11 +58,19 @@ class ViewStatus:
     refreshed_at: int | None
     reason: tuple[Phase, ...]
 
+    @property
+    def database(self) -> str:
+        return self.name.rpartition(".")[0]
+
+    @property
+    def short(self) -> str:
+        """The name within its database."""
+        return self.name.rpartition(".")[2]
+
     def row(self, now: int) -> Row:
         """The columns of ``VIEWS`` at a time."""
-        database, _, short = self.name.rpartition(".")
         reason = _told(self.reason, now)
-        return [database, short, self.state, self.partitions, self.behind, self.refreshed_at, reason]
+        return [self.database, self.short, self.state, self.partitions, self.behind, self.refreshed_at, reason]
 
 
 @frozen
@@ -81,10 +89,15 @@ def summary(state: State) -> Summary:
     return Summary(tuple(_status(state, name) for name in sorted(state.views)), dict(state.merged))
 
 
+def statuses(state: State, now: int) -> tuple[ViewStatus, ...]:
+    """Every view as it is at a time, in name order."""
+    renew(state, now)
+    return summary(state).views
+
+
 def views(state: State, now: int) -> list[Row]:
     """One row a view, in name order."""
-    renew(state, now)
-    return summary(state).rows(now)
+    return [each.row(now) for each in statuses(state, now)]
 
 
 def detail(state: State) -> dict[str, Any]:

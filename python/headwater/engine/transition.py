@@ -39,6 +39,7 @@ from headwater.model.event import (
     Skipped,
     Started,
     Suspended,
+    Unreadable,
 )
 from headwater.model.partition import WHOLE, simplified
 from headwater.model.state import Budget, Origin, PartitionRecord, State, Status, TableRecord, ViewState
@@ -62,6 +63,8 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
             state.hurried = max(state.hurried, version)
         case Budgeted(core_seconds_per_day=spent, cores=cores):
             state.budget, state.rations = None if spent is None else Budget(spent, cores), None
+        case Unreadable(table=table, reason=reason):
+            _unreadable(state, table, reason)
         case Restarted():
             state.kept.clear()
             state.sharing.clear()
@@ -107,8 +110,8 @@ def _of_view(state: State, view: ViewState, event: Event) -> None:
         case Suspended():
             runs.release(view, Status.SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
         case Resumed():
-            view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, "", 0, 0
-            view.released = view.released and (bool(view.pending) or event.view in state.running)
+            _resumed(state, event.view)
+            _halt_unreadable(state, event.view)
         case Broken(reason=reason):
             runs.release(view, Status.BROKEN, reason)
         case Altered(properties=properties):
@@ -151,6 +154,7 @@ def _declared(state: State, event: Declared) -> None:
     if known is None:
         state.views[name] = ViewState(event.definition, estimate=event.estimate)
         state.tables.setdefault(name, TableRecord())
+        _halt_unreadable(state, name)
     else:
         if name in state.running:
             queue.put_back(state, state.running[name])  # what it makes is of the old definition
@@ -158,6 +162,7 @@ def _declared(state: State, event: Declared) -> None:
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, ""
         known.failures, known.retry_at = 0, 0
+        _halt_unreadable(state, name)
         if fill:
             queue.widen(state, name)  # slices of the old definition may mean nothing in the new one
     if known is None and name not in state.readers and all(each in state.order for each in _views_read(state, name)):
@@ -196,6 +201,7 @@ def _dropped(state: State, view: str) -> list[Action]:
     queue.forget(state, view)
     definition = state.views.pop(view).definition
     state.tables.pop(view, None)
+    state.unreadable.pop(view, None)
     state.promising.discard(view)
     _rewire(state)
     return [Clean(definition, running.version if running else None)]
@@ -210,11 +216,43 @@ def _renamed(state: State, old: str, new: str, definition) -> None:
     view.definition = definition
     state.views[new] = view
     state.tables[new] = state.tables.pop(old, TableRecord())
+    if old in state.unreadable:
+        state.unreadable[new] = state.unreadable.pop(old)
     for version, origin in state.origins.items():
         if origin.table == old:
             state.origins[version] = evolve(origin, table=new)
     state.promising.discard(old)
     _rewire(state)
+
+
+def _unreadable(state: State, table: str, reason: str) -> None:
+    """Lets the views that need a table wait while nobody can look at it, and go on afterwards."""
+    if reason:
+        state.unreadable[table] = reason
+    else:
+        state.unreadable.pop(table, None)
+    for name in (table, *state.readers.get(table, ())):
+        if name not in state.views:
+            continue
+        if state.views[name].status is Status.UNREADABLE:
+            _resumed(state, name)
+        _halt_unreadable(state, name)
+        _reconsider(state, name)
+
+
+def _resumed(state: State, name: str) -> None:
+    view = state.views[name]
+    view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, "", 0, 0
+    view.released = view.released and (bool(view.pending) or name in state.running)
+
+
+def _halt_unreadable(state: State, name: str) -> None:
+    """A view waits while one of the tables that it needs cannot be looked at; its readers go on past it."""
+    view = state.views[name]
+    needed = [each for each in (name, *view.definition.sources) if each in state.unreadable]
+    if needed and view.status in (Status.ACTIVE, Status.FAILED):
+        told = "; ".join(f"{each} cannot be read: {state.unreadable[each]}" for each in needed)
+        runs.release(view, Status.UNREADABLE, f"{told}. The view follows when it can be read again")
 
 
 def _reconsider(state: State, name: str) -> None:

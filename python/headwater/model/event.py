@@ -306,6 +306,15 @@ class Broken:
 
 
 @frozen
+class Unreadable:
+    """A table cannot be looked at, for this ``reason``; it can be again when there is none."""
+
+    at: int
+    table: str
+    reason: str = ""
+
+
+@frozen
 class Budgeted:
     """Refreshing may cost so much from now on, or what it takes if ``core_seconds_per_day`` is ``None``. A run
     that takes a second costs ``cores`` core-seconds."""
@@ -339,6 +348,7 @@ Event = (
     | Suspended
     | Resumed
     | Broken
+    | Unreadable
     | Budgeted
     | Restarted
 )

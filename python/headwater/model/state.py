@@ -19,12 +19,14 @@ Version = int
 
 
 class Status(Enum):
-    """Whether a view is kept fresh. Only ``ACTIVE`` views run and hold their readers back."""
+    """Whether a view is kept fresh. Only ``ACTIVE`` views hold their readers back. A view is ``UNREADABLE`` when it
+    waits for a table that cannot be looked at now."""
 
     ACTIVE = "active"
     SUSPENDED = "suspended"
     BROKEN = "broken"
     FAILED = "failed"
+    UNREADABLE = "unreadable"
 
 
 @frozen
@@ -281,6 +283,7 @@ class State:
         merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
         hurried: somebody waits for all changes up to this version.
+        unreadable: the tables that cannot be looked at now, each with the reason.
         order, readers: of the graph of views.
         routes: for a table, what its changes, or marked ones, may reach (see ``engine.coverage``).
         relations: how tables at which changes start lie to one another (see ``engine.queue``).
@@ -304,6 +307,7 @@ class State:
     merged: Counter[str] = Factory(Counter)
     hurried: Version = 0
     highest: Version = 0
+    unreadable: dict[str, str] = Factory(dict)
     order: dict[str, int] = Factory(dict)
     readers: dict[str, tuple[str, ...]] = Factory(dict)
     budget: Budget | None = None
