@@ -68,7 +68,8 @@ def drain(session: SparkSession) -> list:
 
 
 def bag(session: SparkSession, query: str, columns: list[str]) -> Counter:
-    return Counter(tuple(row) for row in session.sql(query).select(*columns).collect())
+    quoted = ["`" + each.replace("`", "``") + "`" for each in columns]
+    return Counter(tuple(row) for row in session.sql(query).select(*quoted).collect())
 
 
 def assert_equals_query(session: SparkSession, view: str, query: str) -> None:

@@ -63,7 +63,7 @@ class Lab:
 
     def forward(self, derivation: Derivation, change: Change) -> tuple[Slice, ...]:
         for dependency in derivation.dependencies:
-            if dependency.source == f"spark_catalog.base.{change.table}":
+            if dependency.source == f"base.{change.table}":
                 return forward(dependency, change.slice, self._images(dependency, change.slice))
         return ()
 
@@ -221,11 +221,11 @@ def test_determined_queries_are_accepted(lab: Lab, sql: str) -> None:
 def test_views_and_paths_are_told_apart(lab: Lab) -> None:
     where = lab.spark.sql("DESCRIBE FORMATTED base.lines").filter("col_name = 'Location'").first()[1]
     found = lab.derive(Case("", f"SELECT 1 AS x FROM monthly, parquet.`{where}`, base.lines", ""))
-    assert found.views == ("spark_catalog.base.monthly",)
+    assert found.views == ("base.monthly",)
     by_name = {each.source: each for each in found.reads}
-    assert by_name["spark_catalog.base.orders"].partition_columns == (("o_date", "DATE"), ("o_region", "STRING"))
-    assert by_name["spark_catalog.base.lines"].kind == "file"
-    assert any(name.startswith("file:/") and name.endswith("/lines") for name in by_name)
+    assert by_name["base.orders"].partition_columns == (("o_date", "DATE"), ("o_region", "STRING"))
+    assert by_name["base.lines"].kind == "file"
+    assert any(name.startswith("path:file:/") and name.endswith("/lines") for name in by_name)
 
 
 def test_a_command_is_not_a_query(lab: Lab) -> None:

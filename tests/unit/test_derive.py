@@ -16,7 +16,7 @@ GOLDEN = Path(__file__).parents[1] / "golden/plans"
 MONTH = Computed(
     "CAST(CAST(date_trunc('MONTH', CAST(CAST(`o_date` AS DATE) AS TIMESTAMP)) AS TIMESTAMP) AS STRING)", ("o_date",)
 )
-ORDERS = "spark_catalog.base.orders"
+ORDERS = "base.orders"
 
 
 def golden(name: str) -> Derivation:
@@ -39,7 +39,7 @@ def test_truncation_and_identity():
 def test_a_map_goes_through_an_ordinary_view_which_is_listed():
     found = golden("ordinary_views")
     assert occurrences(found) == (Occurrence((("m", MONTH),)),)
-    assert found.views == ("spark_catalog.base.monthly",)
+    assert found.views == ("base.monthly",)
 
 
 def test_an_aggregate_leaves_its_column_free_and_says_so():
@@ -56,7 +56,7 @@ def test_each_window_must_be_partitioned_by_the_column():
 
 def test_a_nullable_side_leaves_its_columns_free():
     found = golden("left_join_by_the_nullable_key")
-    for source in (ORDERS, "spark_catalog.base.lines"):
+    for source in (ORDERS, "base.lines"):
         (only,) = occurrences(found, source)
         assert only.columns == ()
         assert only.reason.endswith("which is NULL where the LEFT OUTER JOIN finds no match")

@@ -17,7 +17,7 @@ from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, Refresh
 from headwater.model.event import Effort, Made, Place, Published, Started
 from headwater.model.extract import Extract
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import PartitionRecord, Run
+from headwater.model.state import PartitionRecord, Run, State
 from headwater.model.view import Column, Definition
 from headwater.ports import Written
 from headwater.spark import catalog, syntax
@@ -27,7 +27,7 @@ from headwater.spark.engine import Engine
 from headwater.spark.observer import Hint, Observer
 from headwater.spark.progress import progress
 from headwater.spark.scans import Lying, Part
-from headwater.spark.shim import Shim
+from headwater.spark.shim import Failure, FailureKind, Shim
 from headwater.spark.statements import Statements
 from headwater.spark.warehouse import SparkWarehouse
 from headwater.spark.writer import Files, Writer, _part
@@ -359,8 +359,12 @@ class Facts(Observer):
     """An observer that notes what it would record."""
 
     def __init__(self, shim) -> None:
-        super().__init__(Recorder(change_all=lambda changes: None), shim, None)
-        self.recorded = {}
+        clock = Recorder(now=lambda: 0)
+        super().__init__(Recorder(change_all=lambda _: None, record=self._append, clock=clock), shim, None)
+        self.recorded, self.events = {}, []
+
+    def _append(self, build):
+        self.events.append(build(State(), 1))
 
     def _record(self, table, fact, hint, changes):
         self.recorded[table] = fact
@@ -377,16 +381,19 @@ def test_a_look_asks_for_and_takes_the_golden_facts():
     observer = Facts(Recorder(observe=observe))
     [lineitem, *others] = golden("observe_request")
     wanted = {lineitem["table"]: lineitem["partitions"]}
-    wanted |= {each.get("table") or f"path:{each['path']}": None for each in others}
+    wanted |= {each["table"]: None for each in others}
     observer.look(Hint(wanted))
     assert asked == [golden("observe_request")]
-    assert observer.recorded.keys() == wanted.keys()
+    assert observer.recorded.keys() == wanted.keys() - {"shop.elsewhere"}
+    assert [(each.table, each.reason) for each in filter(None, observer.events)] == [
+        ("shop.elsewhere", 'UnsupportedFileSystemException: No FileSystem for scheme "lost"')
+    ]
     assert observer._locations["shop.lineitem"] == f"{ROOT}/lineitem"
 
 
 def test_every_fact_has_what_recording_it_reads():
     for fact in golden("observe_answer"):
-        if fact["exists"]:
+        if fact.get("exists"):
             assert fact.keys() >= {"kind", "created", "schema", "partitions"}
             for each in fact["partitions"]:
                 assert each.keys() >= {"values", "spec", "fingerprint", "location", "files", "bytes"}
@@ -407,6 +414,7 @@ def launch(partitioned: bool, existing=()) -> Launch:
         columns=(Column("revenue", "BIGINT"), Column("month", "DATE")),
         partitioned_by=("month",) if partitioned else (),
         root=f"{ROOT}/{view.split('.')[1]}",
+        owner="0cc175b9c0f1b6a831c399e269772661",
     )
     run = Run(1762000000123, view, (WHOLE,), (), (), 0, "full", "because")
     return Launch(run, definition, {each: RECORD for each in existing})
@@ -427,27 +435,26 @@ def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
 
 
 @pytest.mark.parametrize(
-    "why, there, raised",
+    "kind, raised",
     [
-        ("FILE_NOT_EXIST", ["part-1.parquet"], RefreshCancelled),
-        ("NO_HINT", ["part-1.parquet"], RefreshCancelled),
-        ("NO_HINT", [], RefreshCancelled),
-        ("NO_HINT", ["part-0.parquet"], RefreshFailed),
-        ("PARQUET_COLUMN_DATA_TYPE_MISMATCH", ["part-0.parquet"], RefreshFailed),
+        (FailureKind.STOPPED, DriverGone),
+        (FailureKind.CANCELLED, RefreshCancelled),
+        (FailureKind.SOURCE_GONE, RefreshCancelled),
+        (FailureKind.OVERLAY_GONE, RefreshCancelled),
+        (FailureKind.UNWRITABLE, RefreshFailed),
+        (FailureKind.ANALYSIS, RefreshFailed),
+        (FailureKind.OTHER, RefreshFailed),
     ],
 )
-def test_a_run_whose_source_was_overwritten_has_not_failed(why: str, there: list[str], raised: type[Exception]):
-    """A file that goes while it is opened is not always said to be missing."""
-    text = f"[FAILED_READ_FILE.{why}] Encountered error while reading file file:/w/at=1%20h/part-0.parquet.  SQLSTATE"
+def test_the_kind_of_a_failure_says_how_a_run_ended(kind: FailureKind, raised: type[Exception]):
+    """Words of the user's own that sound like another kind change nothing."""
 
-    def unread(*_: object) -> None:
-        raise PySparkException(f"Job aborted due to stage failure: {text}: KD001")
+    def fail(*_: object) -> None:
+        raise PySparkException("the job was cancelled: FILE_NOT_EXIST, no space left on device")
 
-    asked = []
-    names = Recorder(names=lambda folder: asked.append(folder) or there)
+    shim = Recorder(failure=lambda error: Failure(kind, "it failed"))
     with pytest.raises(raised):
-        SparkWarehouse(None, names, Recorder(of_run=unread)).compute(launch(True))
-    assert asked in ([], ["file:/w/at=1 h"])
+        SparkWarehouse(None, shim, Recorder(of_run=fail)).compute(launch(True))
 
 
 def found(values: dict, location: str, size: int) -> dict:
@@ -586,6 +593,7 @@ def test_a_session_that_cannot_be_made_leaves_a_computed_column_unknown():
     def gone(_definition):
         raise AnalysisException("the database is gone")
 
-    warehouse = SparkWarehouse(None, Recorder(), Recorder(of=gone))
+    shim = Recorder(failure=lambda error: Failure(FailureKind.ANALYSIS, str(error)))
+    warehouse = SparkWarehouse(None, shim, Recorder(of=gone))
     with pytest.raises(RefreshFailed, match="cannot be evaluated"):
         warehouse.evaluate(launch(True).definition, "trunc(day, 'MM')", [("1996-03-01",)], ["day"])

@@ -33,7 +33,7 @@ def sessions() -> Sessions:
 
 def test_a_session_means_what_the_view_was_declared_in(sessions):
     found = sessions.of(V)
-    assert found.set == {"spark.sql.ansi.enabled": "false", **FIXED} and found.at[-1] == "shop"
+    assert found.set == {"spark.sql.ansi.enabled": "false", **FIXED} and found.at[-1] == "`shop`"
     assert sessions.of(evolve(V, view="w")) is found
     assert sessions.of(evolve(V, settings=())) is not found
     assert sessions.fresh(V) is not found

@@ -9,6 +9,7 @@ from headwater.engine.consistency import Verdict, vertical
 from headwater.engine.reasons import of_origin, where
 from headwater.engine.status import VIEWS, Row, behind, condition, existing, statuses, views, waits
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
+from headwater.model.name import FunctionName, named
 from headwater.model.partition import WHOLE, sort_key
 from headwater.model.state import State, ViewState
 
@@ -110,7 +111,7 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
             for line in _map_lines(dependency, view)
         ]
     rows += [["itself", _told(each), "from the earliest on"] for each in definition.earlier]
-    rows += [[each, "ordinary view", None] for each in definition.through]
+    rows += [_through(each) for each in definition.through]
     rows += [["", "", ""], ["# partition", "version", "reflects"]]
     record = state.tables.get(name)
     for each in sorted(existing(state, name), key=sort_key):
@@ -124,6 +125,15 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
         left, _, right = line.strip().partition(": ")
         rows.append([left, right, waits(state, name, now) if view.pending else "running"])
     return rows
+
+
+def _through(key: str) -> Row:
+    """An ordinary view or a function that the query uses."""
+    match named(key):
+        case FunctionName(database=database, name=name):
+            return [f"{database}.{name}", "function", None]
+        case _:
+            return [key, "ordinary view", None]
 
 
 def _verdict(verdict: Verdict, now: int) -> list[str | None]:

@@ -17,6 +17,7 @@ from headwater.engine.due import Due
 from headwater.engine.policy import STUCK, awaits
 from headwater.engine.ration import renew
 from headwater.engine.reasons import of_origin
+from headwater.model.name import spelled, split
 from headwater.model.partition import Slice, simplified
 from headwater.model.state import Expectation, Hold, Ration, State, Status, ViewState
 
@@ -60,12 +61,12 @@ class ViewStatus:
 
     @property
     def database(self) -> str:
-        return self.name.rpartition(".")[0]
+        return spelled(split(self.name)[:-1])
 
     @property
     def short(self) -> str:
         """The name within its database."""
-        return self.name.rpartition(".")[2]
+        return split(self.name)[-1]
 
     def row(self, now: int) -> Row:
         """The columns of ``VIEWS`` at a time."""

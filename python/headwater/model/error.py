@@ -44,7 +44,11 @@ class DriverGone(LeaseLost):
 
 
 class AnalysisFailed(HeadwaterError):
-    """Spark cannot analyse a view's query (a table or column is missing, a function unknown)."""
+    """Spark's analysis refuses a view's query: a table or column is missing, a function unknown."""
+
+
+class NotNow(HeadwaterError):
+    """Spark could not answer, for a reason that may pass: a metastore or a file system did not. It is tried again."""
 
 
 class RefreshFailed(HeadwaterError):

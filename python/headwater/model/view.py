@@ -34,7 +34,7 @@ class Definition:
     """A materialized view as declared, with what analysis found.
 
     Attributes:
-        view: ``database.name`` in the session catalog.
+        view: its key (see ``model.name``).
         query: the text after ``AS``.
         catalog, database, settings: of the session that declared it; the query means what it meant there.
         properties: all ``TBLPROPERTIES``.
@@ -42,9 +42,10 @@ class Definition:
         dependencies: one for each source table or view that the query reads.
         earlier: where it reads earlier partitions of itself: each place binds one column to a window that goes
             strictly back in time, the same column in all, and may take others over as they are.
-        through: ordinary views that the query reads through.
+        through: keys of the ordinary views and of the functions of the catalog that the query uses.
         declared: the column list of the statement; empty when it had none.
         root: the directory of its own in which its versions lie.
+        owner: what marks that directory, and the view's table in the catalog, as this view's.
     """
 
     view: str
@@ -62,6 +63,7 @@ class Definition:
     earlier: tuple[Occurrence, ...] = ()
     through: tuple[str, ...] = ()
     root: str = ""
+    owner: str = ""
     declared: tuple[Column, ...] = ()
 
     def option(self, name: str, default: str = "") -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
-from headwater.model.error import HeadwaterError
+from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
+from headwater.model.view import Definition
 from headwater.runtime import Runtime
 from headwater.spark import catalog
 from headwater.spark.define import Analyst
@@ -16,13 +18,32 @@ from headwater.spark.shim import Shim
 log = logging.getLogger("headwater")
 
 
-def adopt(runtime: Runtime, shim: Shim, analyst: Analyst, observer: Observer) -> None:
+def adopt(runtime: Runtime, shim: Shim, analyst: Analyst, observer: Observer) -> bool:
     """Declares the views that the catalog holds and the store does not know, or knows otherwise, sources first.
 
     This happens when a store was lost or put back, or when a declaration was cut off before it was
-    recorded. An adopted view is refreshed: what it holds may be older than its sources.
+    recorded. An adopted view is refreshed: it may be older than its sources.
+
+    Returns whether that is all; views that Spark cannot analyse now are left for another time.
     """
-    found = {}
+    found, complete = dict(_unknown(runtime, shim)), True
+    while found:
+        progress = [view for view, definition in found.items() if not set(definition.sources) & (set(found) - {view})]
+        for view in progress or list(found):
+            try:
+                _adopt(runtime, analyst, observer, found.pop(view))
+            except NotNow as error:
+                complete = False
+                log.warning("%s was found in the catalog; it is looked at again at the next check: %s", view, error)
+    return complete
+
+
+def _unknown(runtime: Runtime, shim: Shim) -> Iterator[tuple[str, Definition]]:
+    """The definitions in the catalog that are not as on record. One that is a copy of another is nobody's: both would
+    own the same directory."""
+    with runtime.lock:
+        known = {name: view.definition for name, view in runtime.state.views.items()}
+    owners = {definition.owner: name for name, definition in known.items()}
     for entry in shim.views():
         view = entry["table"]
         try:
@@ -30,21 +51,19 @@ def adopt(runtime: Runtime, shim: Shim, analyst: Analyst, observer: Observer) ->
         except (KeyError, ValueError):
             log.warning("%s has an incomplete definition in the catalog; create it again", view)
             continue
-        with runtime.lock:
-            known = runtime.state.views.get(view)
-        if known is None or known.definition.statement != definition.statement:
-            found[view] = definition
-    while found:
-        progress = [view for view, definition in found.items() if not set(definition.sources) & (set(found) - {view})]
-        for view in progress or list(found):
-            _adopt(runtime, analyst, observer, found.pop(view))
+        if owners.setdefault(definition.owner, view) != view:
+            log.warning("%s has the properties of %s and is no view; create it as one", view, owners[definition.owner])
+        elif view not in known or known[view].statement != definition.statement:
+            yield view, definition
 
 
-def _adopt(runtime: Runtime, analyst: Analyst, observer: Observer, stored) -> None:
+def _adopt(runtime: Runtime, analyst: Analyst, observer: Observer, stored: Definition) -> None:
+    reason = ""
     try:
         definition = analyst.analysed(stored)
-        observer.baseline(definition)
-        reason = ""
+        observer.first_look(definition)
+    except NotNow:
+        raise
     except HeadwaterError as error:
         definition, reason = stored, str(error)
     runtime.change(

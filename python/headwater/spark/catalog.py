@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve
 from pyspark.sql import SparkSession
 
+from headwater.model.name import spelled, split
 from headwater.model.view import Column, Definition
 from headwater.spark import sql
 
 MARKER = "headwater.view"
+OWNER = "headwater.owner"
 DEFINITION = "headwater.definition"
 CHUNK = 3000  # Hive's metastore holds at most 4000 characters in a property
 
@@ -29,7 +31,7 @@ def create(session: SparkSession, definition: Definition, name: str | None = Non
         + (f" PARTITIONED BY ({partitioned})" if partitioned else "")
         + f" LOCATION {sql.string(location)}"
         + (f" COMMENT {sql.string(definition.comment)}" if definition.comment else "")
-        + ("" if name else f" TBLPROPERTIES ({_properties(properties(definition))})")
+        + f" TBLPROPERTIES ({_properties({OWNER: definition.owner} if name else properties(definition))})"
     )
 
 
@@ -85,8 +87,9 @@ def replace(session: SparkSession, definition: Definition) -> str:
 
 
 def replacement(view: str) -> str:
-    """The name of the table that is to take a view's place."""
-    return f"{view}__headwater"
+    """The key of the table that is to take a view's place."""
+    *database, name = split(view)
+    return spelled((*database, f"{name}__headwater"))
 
 
 def swap(session: SparkSession, definition: Definition) -> None:
@@ -123,7 +126,7 @@ def properties(definition: Definition) -> dict[str, str]:
     )
     chunks = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
     kept = {f"{DEFINITION}.{n}": chunk for n, chunk in enumerate(chunks)}
-    return {**dict(definition.properties), MARKER: str(len(chunks)), **kept}
+    return {**dict(definition.properties), OWNER: definition.owner, MARKER: str(len(chunks)), **kept}
 
 
 def read(view: str, found: Mapping[str, str]) -> Definition:
@@ -146,6 +149,7 @@ def read(view: str, found: Mapping[str, str]) -> Definition:
         settings=tuple(map(tuple, body["settings"])),
         properties=tuple(map(tuple, body["properties"])),
         root=body["root"],
+        owner=found[OWNER],
     )
 
 

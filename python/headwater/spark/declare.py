@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,13 +15,14 @@ from headwater.engine.runs import unfilled
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.estimate import Estimate
 from headwater.model.event import Declared
+from headwater.model.name import split
 from headwater.model.partition import WHOLE
-from headwater.model.state import State
+from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
 from headwater.runtime import Runtime
 from headwater.spark import catalog, sql, syntax
 from headwater.spark.define import Analyst, view_name
-from headwater.spark.observer import Observer
+from headwater.spark.observer import Hint, Observer
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.waiting import Waiting
@@ -48,8 +50,7 @@ class Declarations:
         view, replace = view_name(message), message["or_replace"]
         if replace and message["if_not_exists"]:
             raise StatementError("CREATE OR REPLACE and IF NOT EXISTS exclude each other; use one of them")
-        with self.runtime.lock:
-            known = self.runtime.state.views.get(view)
+        known = self._known(view)
         if known is not None and message["if_not_exists"]:
             return [[f"{view} exists already; nothing was done"]]
         if known is not None and not replace:
@@ -57,12 +58,12 @@ class Declarations:
                 "EXISTS", f"the materialized view {view} exists already; use CREATE OR REPLACE to redefine it"
             )
         definition = self.analyst.declared(message)
-        session = self.sessions.of(definition)
-        if known is None and session.catalog.tableExists(sql.quoted(view)):
+        if known is None and self.shim.owner(view) is not None:
             raise DefinitionError(
                 "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
             )
-        definition = self._rooted(definition, known.definition if known else None)
+        if known is not None:
+            definition = evolve(definition, root=known.definition.root, owner=known.definition.owner)
         with self.runtime.lock:
             sources = {name: each.definition.sources for name, each in self.runtime.state.views.items()}
         graph.refuse_cycle(sources, view, definition.sources)
@@ -79,12 +80,17 @@ class Declarations:
     def _declare(self, definition: Definition, message: Mapping[str, Any]) -> Answer:
         estimate = self.analyst.estimate(definition, self._unfilled(definition))
         self.observer.baseline(definition)
-        self.shim.make(catalog.first_location(definition))
-        catalog.create(self.sessions.of(definition), definition)
+        definition = self._rooted(definition)
+        try:
+            self.shim.make(catalog.first_location(definition))
+            catalog.create(self.sessions.of_catalog(), definition)
+        except Exception:
+            self.shim.release(definition.root, definition.owner)
+            raise
         return self._fill(definition, "created", message, estimate)
 
     def _redeclare(self, definition: Definition, before: Definition, message: Mapping[str, Any]) -> Answer:
-        session, view = self.sessions.of(definition), definition.view
+        session, view = self.sessions.of_catalog(), definition.view
         self.observer.baseline(definition)
         catalog.store(session, definition, before)
         catalog.describe(session, definition)
@@ -124,18 +130,24 @@ class Declarations:
             return [[f"{view} {done}, but not filled yet: {because}"]]
         return [[f"{view} {done}: {len(made)} partition{'s' if len(made) != 1 else ''}, {total} rows"]]
 
-    def _rooted(self, definition: Definition, before: Definition | None) -> Definition:
-        if before is not None:
-            return evolve(definition, root=before.root)
-        database, _, name = definition.view.rpartition(".")
-        base = self.sessions.of(definition).catalog.getDatabase(database).locationUri
+    def _known(self, view: str) -> ViewState | None:
+        """The view of this name, if its table is still there."""
         with self.runtime.lock:
-            taken = {view.definition.root for view in self.runtime.state.views.values()}
+            known = view in self.runtime.state.views
+        if known:
+            self.observer.look(Hint({view: None}))
+        with self.runtime.lock:
+            return self.runtime.state.views.get(view)
+
+    def _rooted(self, definition: Definition) -> Definition:
+        """The definition with a directory of its own. Where somebody's files lie, no view is put."""
+        database, name = split(definition.view)
+        base = self.sessions.of(definition).catalog.getDatabase(sql.identifier(database)).locationUri
         wanted = root = f"{base.rstrip('/')}/{name}"
-        number = 2
-        while root in taken:  # by a view that had this name before it was renamed
+        number, owner = 2, uuid.uuid4().hex
+        while not self.shim.claim(root, owner):
             root, number = f"{wanted}_{number}", number + 1
-        return evolve(definition, root=root)
+        return evolve(definition, root=root, owner=owner)
 
     def _now(self) -> int:
         return self.runtime.clock.now()

@@ -12,14 +12,15 @@ from pyspark.errors import PySparkException
 
 from headwater.algebra.derive import Derivation, derive
 from headwater.model.dependency import Computed, Dependency
-from headwater.model.error import AnalysisFailed, DefinitionError
+from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
+from headwater.model.name import SESSION_CATALOG, TableName
 from headwater.model.view import Column, Definition
 from headwater.spark import jobs
 from headwater.spark.fingerprint import digest, fingerprint
 from headwater.spark.options import check_properties, stated
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.shim import FailureKind, Shim, is_gone
 
 log = logging.getLogger("headwater")
 
@@ -43,12 +44,9 @@ class Analyst:
             DefinitionError: a view cannot have this definition.
             AnalysisFailed: Spark cannot analyse the query outside the user's session.
         """
-        catalog, *name = message["name"]
-        view = view_name(message)
-        if catalog != "spark_catalog" or len(name) != 2:
-            raise DefinitionError(
-                "CATALOG", f"{catalog}.{view}: views are kept in the session catalog; name it database.view"
-            )
+        name, view = TableName.of(tuple(message["name"])), view_name(message)
+        if name.catalog != SESSION_CATALOG or len(name.namespace) != 1:
+            raise DefinitionError("CATALOG", f"{view}: views are kept in the session catalog; name it database.view")
         if message["temporary"]:
             raise DefinitionError(
                 "TEMPORARY",
@@ -93,19 +91,18 @@ class Analyst:
         Raises:
             DefinitionError: a view cannot have this query.
             AnalysisFailed: Spark cannot analyse the query any more.
+            NotNow: Spark could not say.
         """
         view = definition.view
         if definition.is_job:
             return jobs.analysed(definition, self._sessions.fresh(definition))
         try:
             description = self._shim.describe(self._sessions.fresh(definition), definition.query)
-        except PySparkException as error:
-            raise AnalysisFailed(f"{view}: {first_line(error)}") from error
-        except Exception as error:
-            raise AnalysisFailed(f"{view}: {str(error).strip().splitlines()[0][:300]}") from error
+        except (PySparkException, Py4JError) as error:
+            raise self._refused(view, error) from error
         columns = _columns(definition, description["columns"])
         partitioned = _partition_columns(view, definition.partitioned_by, columns)
-        derivation = _named(derive(description, partitioned, [column.name for column in columns]))
+        derivation = derive(description, partitioned, [column.name for column in columns])
         if derivation.problems:
             problem = derivation.problems[0]
             raise DefinitionError(problem.code, f"{view} cannot be a materialized view: {problem.sentence}")
@@ -115,8 +112,17 @@ class Analyst:
             partitioned_by=partitioned,
             fingerprint=fingerprint(description),
             dependencies=_with_stated(definition, columns, derivation),
-            through=derivation.views,
+            through=(*derivation.views, *description["functions"]),
         )
+
+    def _refused(self, view: str, error: Exception) -> AnalysisFailed | NotNow:
+        """Only what Spark's analysis refuses is a fault of the query."""
+        if is_gone(error):
+            return NotNow(f"{view}: the application cannot be reached")
+        failure = self._shim.failure(error)
+        if failure.kind is FailureKind.ANALYSIS:
+            return AnalysisFailed(f"{view}: {failure.said}")
+        return NotNow(f"{view}: Spark could not analyse the query now ({failure.said}); try again")
 
     def estimate(self, definition: Definition, unfilled: Mapping[str, int | None]) -> Estimate | None:
         """What Spark's statistics foresee of a view's first refresh; ``None`` if they foresee nothing, or if nobody
@@ -197,31 +203,17 @@ def _under(dependency: Dependency, under: str) -> Dependency:
     )
 
 
-def _named(derivation: Derivation) -> Derivation:
-    """Tables under the names used everywhere: ``database.name`` in the session catalog."""
-
-    def plain(name: str) -> str:
-        return name.removeprefix("spark_catalog.")
-
-    return evolve(
-        derivation,
-        reads=tuple(evolve(each, source=plain(each.source)) for each in derivation.reads),
-        views=tuple(plain(each) for each in derivation.views),
-        dependencies=tuple(evolve(each, source=plain(each.source)) for each in derivation.dependencies),
-    )
-
-
 def first_line(error: Exception) -> str:
     """The first line of what Spark says that is not empty."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def canonical(name: str, message: Mapping[str, Any]) -> str:
-    """A name as the session catalog keeps it: in lower case, unless the session tells cases apart."""
+def canonical(name: TableName, message: Mapping[str, Any]) -> str:
+    """The key of a name as the session catalog keeps it: in lower case, unless the session tells cases apart."""
     sensitive = message["session"]["settings"].get("spark.sql.caseSensitive", "false").lower() == "true"
-    return name if sensitive else name.lower()
+    return name.key if sensitive else name.key.lower()
 
 
 def view_name(message: Mapping[str, Any]) -> str:
-    """``database.view`` of a ``create`` message."""
-    return canonical(".".join(message["name"][1:]), message)
+    """The key of the view that a ``create`` message is about."""
+    return canonical(TableName.of(tuple(message["name"])), message)

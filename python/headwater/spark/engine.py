@@ -211,7 +211,7 @@ class Engine:
 
     def _observe(self) -> None:
         """Looks where hints point, and at everything at the start and every so often."""
-        self._guarded(lambda: adopt(self.runtime, self.shim, self.analyst, self.observer))
+        adopted = self._guarded(self._adopt)
         for module in self._jobs:
             self._guarded(lambda module=module: self.statements.declare_jobs(module))
         self._ready.set()
@@ -224,9 +224,13 @@ class Engine:
                 self._guarded(self.observer.hinted)
                 self._guarded(self.runtime.step)
             if time.monotonic() - checked > self._check:
+                adopted = adopted or self._guarded(self._adopt)
                 self._guarded(self.observer.check)
                 self._guarded(self.sweeper.sweep)
                 checked = time.monotonic()
+
+    def _adopt(self) -> bool:
+        return adopt(self.runtime, self.shim, self.analyst, self.observer)
 
     def _guarded(self, work: Callable[[], Result]) -> Result | None:
         """Background work must go on after a failure; what failed is found again by the next check."""

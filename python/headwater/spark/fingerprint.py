@@ -38,7 +38,8 @@ def fingerprint(description: Mapping[str, Any]) -> str:
                 return numbers.setdefault(value, len(numbers))
         return value
 
-    return digest({name: rebuilt(description[name], name) for name in ("plan", "columns", "attributes")})
+    described = {name: rebuilt(description[name], name) for name in ("plan", "columns", "attributes")}
+    return digest({**described, "functions": description["functions"]})
 
 
 def digest(value: Any) -> str:

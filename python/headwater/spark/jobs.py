@@ -17,9 +17,11 @@ from headwater.jobs import Job
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
+from headwater.model.name import SESSION_CATALOG, spelled, split
 from headwater.model.partition import Slice
 from headwater.model.state import Run
 from headwater.model.view import JOB, Column, Definition
+from headwater.spark import sql
 from headwater.spark.shim import is_gone
 
 PARTITION = "partition"
@@ -70,10 +72,10 @@ def jobs_in(module: str) -> list[Job]:
 def messages(job: Job, session: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """For each output the message that declares it, as ``CREATE OR REPLACE MATERIALIZED VIEW`` sends one."""
     for output in job.outputs:
-        name = output.split(".")
+        name = split(output)
         yield {
             "type": "create",
-            "name": ["spark_catalog", *([session["database"]] if len(name) == 1 else []), *name],
+            "name": [SESSION_CATALOG, *([session["database"]] if len(name) == 1 else []), *name],
             "columns": [],
             "partitioning": [column for column, _ in job.partition],
             "format": None,
@@ -159,16 +161,17 @@ def _columns(view: str, job: Job) -> tuple[Column, ...]:
 
 
 def _full_name(definition: Definition, source: str) -> str:
-    return source.lower() if "." in source else f"{definition.database}.{source}".lower()
+    parts = split(source)
+    return spelled((definition.database, *parts) if len(parts) == 1 else parts).lower()
 
 
 def _dependency(
     view: str, job: Job, stated: Dependency, columns: Mapping[str, Column], session: SparkSession
 ) -> Dependency:
     source = stated.source
-    if not session.catalog.tableExists(source):
+    if not session.catalog.tableExists(sql.quoted(source)):
         raise AnalysisFailed(f"{view} depends on {source}, which does not exist")
-    available = [each.name for each in session.catalog.listColumns(source) if each.isPartition]
+    available = [each.name for each in session.catalog.listColumns(sql.quoted(source)) if each.isPartition]
     occurrences = []
     for occurrence in stated.occurrences:
         bound = [_bound(view, job, source, *each, columns, available) for each in occurrence.columns]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.model.error import StatementError
+from headwater.model.name import TableName, spelled
 from headwater.runtime import Runtime
 from headwater.spark import syntax
 from headwater.spark.define import canonical
@@ -35,14 +36,13 @@ class Names:
             return next((each for each in self._runtime.state.views if each.lower() == qualified), None)
 
     def qualified(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
-        """database.name, in the session's database where the name gives none."""
-        parts = name[1:] if len(name) == 3 and name[0].lower() == "spark_catalog" else name
-        full = (message["session"]["database"], *parts) if len(parts) == 1 else parts
-        return canonical(".".join(full), message)
+        """The key of a name, in the session's database where the name gives none."""
+        full = (message["session"]["database"], *name) if len(name) == 1 else name
+        return canonical(TableName.of(full), message)
 
     def unknown(self, name: syntax.Name) -> str:
         """What to say of a name that no view has."""
         with self._runtime.lock:
             known = sorted(self._runtime.state.views)
         listed = f"there are {', '.join(known[:10])}" if known else "there is none yet"
-        return f"there is no materialized view {'.'.join(name)}; {listed}"
+        return f"there is no materialized view {spelled(name)}; {listed}"

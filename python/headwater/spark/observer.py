@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import define, field
-from pyspark.errors import PySparkException
 
 from headwater.algebra.dependency import backward
 from headwater.ledger.compare import differences, revisited, summary
-from headwater.model.error import AnalysisFailed, DefinitionError
-from headwater.model.event import Broken, Changed, Declared, Dropped, Event, Observed
+from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshCancelled
+from headwater.model.event import Broken, Changed, Declared, Dropped, Event, Observed, Unreadable
+from headwater.model.name import FunctionName, PathName, TableName, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.state import Run, State, Status, TableRecord, Version
 from headwater.model.view import Definition
@@ -59,6 +59,7 @@ class Observer:
         self.noticed = threading.Event()
         self._locations: dict[str, str] = {}
         self._scattered: set[str] = set()  # tables with a partition outside their own directory
+        self._undecided: dict[str, str] = {}  # views to be analysed again, each because of a table that changed
 
     def notice(self, message: Mapping[str, Any]) -> None:
         """Keeps one of the driver's hints for the next look, whoever takes it."""
@@ -101,16 +102,13 @@ class Observer:
             self._look(hint)
 
     def _look(self, hint: Hint) -> None:
-        asked = [
-            {"path": table.removeprefix("path:")}
-            if table.startswith("path:")
-            else {"table": table, "partitions": partitions}
-            for table, partitions in hint.tables.items()
-        ]
+        asked = [{"table": table, "partitions": partitions} for table, partitions in hint.tables.items()]
         shaken: set[str] = set()
         changes: list[Change] = []
         for fact in self._shim.observe(asked):
-            table = fact.get("table") or f"path:{fact['path']}"
+            table = fact["table"]
+            if not self._readable(table, fact.get("unreadable", "")):
+                continue
             if fact.get("location"):
                 self._locations[table] = fact["location"]
             if self._record(table, fact, hint, changes):
@@ -120,11 +118,27 @@ class Observer:
             self.reanalyse(table)
 
     def baseline(self, definition: Definition) -> None:
-        """Takes the first look at the tables that a view about to be declared reads."""
+        """Takes the first look at the tables that a view about to be declared reads.
+
+        Raises:
+            DefinitionError: one of them cannot be looked at.
+        """
+        for table, why in self.first_look(definition).items():
+            raise DefinitionError(
+                "UNREADABLE", f"{definition.view} reads {table}, which cannot be read: {why}. Create it when it can be"
+            )
+
+    def first_look(self, definition: Definition) -> dict[str, str]:
+        """Looks at those tables of a definition that nobody could look at before; those that nobody can, with the
+        reason."""
+        needed = (*definition.sources, *definition.through)
         with self._runtime.lock:
-            unknown = [t for t in (*definition.sources, *definition.through) if t not in self._runtime.state.tables]
+            state = self._runtime.state
+            unknown = [each for each in needed if each not in state.tables or each in state.unreadable]
         if unknown:
             self.look(Hint({table: None for table in unknown}))
+        with self._runtime.lock:
+            return {each: why for each, why in self._runtime.state.unreadable.items() if each in needed}
 
     def reading(self, run: Run, definition: Definition, before: bool) -> Mapping[str, Version]:
         """Looks at what a run reads of base tables. Done before it reads and after, so that what it may have
@@ -143,6 +157,8 @@ class Observer:
             self.look(hint)
         with self._runtime.lock:
             tables = self._runtime.state.tables
+            if lost := [each.source for each in bases if each.source in self._runtime.state.unreadable]:
+                raise RefreshCancelled(f"{run.view} reads {', '.join(lost)}, which cannot be read now")
             return {
                 **dict(run.inputs),
                 **{each.source: tables[each.source].highest for each in bases if each.source in tables},
@@ -169,8 +185,8 @@ class Observer:
             if name and name.lower() in by_name:
                 targets.append((by_name[name.lower()], message.get("partitions") or None))
         if message.get("database"):
-            prefix = message["database"].lower() + "."
-            targets += [(table, None) for table in watched if table.lower().startswith(prefix)]
+            dropped = message["database"].lower()
+            targets += [(table, None) for table in watched if _database(table) == dropped]
         if message.get("path"):
             targets += [(table, None) for table in watched if self._touches(table, message["path"])]
         return targets
@@ -178,11 +194,29 @@ class Observer:
     def _touches(self, table: str, path: str) -> bool:
         """Whether a write to ``path`` may change what is read from ``table``. A partition may lie
         anywhere, so the files of a table with a partition elsewhere count too."""
-        location = table.removeprefix("path:") if table.startswith("path:") else self._locations.get(table)
-        if location is None:
-            return True
+        match named(table):
+            case PathName(path):
+                location = path
+            case FunctionName():
+                return False
+            case _ if table in self._locations:
+                location = self._locations[table]
+            case _:
+                return True
         mine, written = _plain(location), _plain(path)
         return mine.startswith(written) or written.startswith(mine) or "*" in mine or table in self._scattered
+
+    def _readable(self, table: str, reason: str) -> bool:
+        """Whether a table could be looked at. A ``reason`` why not, or its end, is recorded."""
+        runtime = self._runtime
+
+        def build(state: State, _version: int) -> Event | None:
+            known = state.unreadable.get(table, "")
+            return None if known == reason else Unreadable(runtime.clock.now(), table, reason)
+
+        if runtime.record(build) is not None and reason:
+            log.warning("%s cannot be read, and its views wait: %s", table, reason)
+        return not reason
 
     def _record(self, table: str, fact: Mapping[str, Any], hint: Hint, changes: list[Change]) -> bool:
         """Notes a difference among ``changes``; whether the table's columns, incarnation or existence changed."""
@@ -247,18 +281,23 @@ class Observer:
             if not fact["exists"]:
                 seen = self._shim.observe([{"table": view}, {"table": catalog.replacement(view)}])
                 # A swap that was cut off left the replacement; the refresh that is pending makes the view anew.
-                if not any(each["exists"] for each in seen):
-                    readers = state.readers.get(view, ())
-                    runtime.record(lambda _s, _v: Dropped(runtime.clock.now(), view))
-                    log.warning("%s was dropped (%s)", view, command or "by another program")
-                    for reader in readers:
-                        self._reanalyse_view(reader, view)
+                if not any(each.get("exists", True) for each in seen):
+                    self._record_dropped(view, command)
                 return False
-            if catalog.MARKER not in fact["properties"]:
+            if fact["properties"].get(catalog.OWNER) != state.views[view].definition.owner:
+                self._record_dropped(view, command)
                 return False
             if _drift(state.tables[view], fact):
                 self._record_drift(view, command)
         return False
+
+    def _record_dropped(self, view: str, command: str) -> None:
+        """The table of a view is gone, or another one has its name, which is nothing of Headwater's."""
+        readers = self._runtime.state.readers.get(view, ())
+        self._runtime.record(lambda _s, _v: Dropped(self._runtime.clock.now(), view))
+        log.warning("%s was dropped (%s)", view, command or "by another program")
+        for reader in readers:
+            self._reanalyse_view(reader, view)
 
     def _record_drift(self, view: str, command: str) -> None:
         runtime = self._runtime
@@ -290,8 +329,8 @@ class Observer:
     def _retry_broken(self) -> None:
         with self._runtime.lock:
             broken = [name for name, view in self._runtime.state.views.items() if view.status is Status.BROKEN]
-        for view in broken:
-            self._reanalyse_view(view, "")
+        for view in dict.fromkeys((*broken, *self._undecided)):
+            self._reanalyse_view(view, self._undecided.pop(view, ""))
 
     def _reanalyse_view(self, name: str, because: str) -> None:
         runtime = self._runtime
@@ -301,7 +340,11 @@ class Observer:
             return
         try:
             fresh = self._analyst.analysed(view.definition)
-        except (AnalysisFailed, DefinitionError, PySparkException) as error:
+        except NotNow as error:
+            self._undecided[name] = because
+            log.warning("whether %s means the same is found out at the next check: %s", name, error)
+            return
+        except (AnalysisFailed, DefinitionError) as error:
             reason = str(error).strip().splitlines()[0]
             if view.status is not Status.BROKEN or view.reason != reason:
                 runtime.record(lambda _s, _v: Broken(runtime.clock.now(), name, reason))
@@ -310,7 +353,7 @@ class Observer:
         if view.status is Status.BROKEN or fresh.fingerprint != view.definition.fingerprint:
             recovered = view.status is Status.BROKEN
             why = "can be computed again" if recovered else f"means something else since {because} changed"
-            self.baseline(fresh)
+            self.first_look(fresh)
             runtime.change(name, [Slice()], lambda _, version: Declared(runtime.clock.now(), version, fresh, why))
 
 
@@ -326,6 +369,17 @@ def _named(command: str, asked: Iterable[Slice] | None, empty: Iterable[Slice]) 
     if asked:
         return asked if command else ()
     return empty if command.startswith(("INSERT", "TRUNCATE")) else ()
+
+
+def _database(table: str) -> str | None:
+    """The database of a table or function, in lower case."""
+    match named(table):
+        case TableName(namespace=namespace):
+            return spelled(namespace).lower()
+        case FunctionName(database=database):
+            return database.lower()
+        case PathName():
+            return None
 
 
 def _plain(path: str) -> str:

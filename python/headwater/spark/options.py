@@ -14,6 +14,7 @@ from headwater.algebra.notation import is_window, parse_window
 from headwater.engine.policy import LEARNED, Overrun, duration
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
+from headwater.model.name import TableName, named, spelled
 from headwater.model.view import Column, Definition
 
 DEPENDENCY = "dependency."
@@ -124,12 +125,21 @@ def stated(definition: Definition, columns: Sequence[Column], derivation: Deriva
 
 def _source(definition: Definition, table: str, derivation: Derivation) -> str:
     for source in (each.source for each in derivation.dependencies):
-        if table.lower() in (source.lower(), source.split(".", 1)[-1].lower()):
+        if table.lower() in (source.lower(), _short(source)):
             return source
     known = ", ".join(each.source for each in derivation.dependencies)
     raise DefinitionError(
         "PROPERTY", f"{definition.view} states a dependency on {table}, which it does not read; it reads {known}"
     )
+
+
+def _short(source: str) -> str:
+    """A table without its database, as a property may name it."""
+    match named(source):
+        case TableName(name=name):
+            return spelled((name,)).lower()
+        case _:
+            return source
 
 
 def _assignments(

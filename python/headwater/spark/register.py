@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from headwater.jobs import Job
 from headwater.model.error import DefinitionError, StatementError
+from headwater.model.name import SESSION_CATALOG
 from headwater.spark.jobs import messages
 
 
@@ -25,7 +26,7 @@ def register(spark: SparkSession, *jobs: Job) -> list[str]:
     for job in jobs:
         if job.name.startswith("__main__:"):
             raise DefinitionError("JOB", f"{job.name} cannot be imported by others; put it into a module of its own")
-        session = {"catalog": "spark_catalog", "database": spark.catalog.currentDatabase(), "settings": {}}
+        session = {"catalog": SESSION_CATALOG, "database": spark.catalog.currentDatabase(), "settings": {}}
         for message in messages(job, session):
             try:
                 rows = spark._jvm.io.headwater.spark.Bridge.create(spark._jsparkSession, json.dumps(message))

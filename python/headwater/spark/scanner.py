@@ -16,7 +16,6 @@ from headwater.model.event import Effort, Scanned
 from headwater.model.extract import Extract, Shared
 from headwater.spark import sql
 from headwater.spark.blocks import Blocks
-from headwater.spark.failures import words
 from headwater.spark.room import OutOfRoom
 from headwater.spark.scans import Lying, Number, Part
 from headwater.spark.shim import Shim, is_gone
@@ -54,16 +53,21 @@ class Scanner:
             frame = scanned(self.session.table(sql.quoted(shared.table)), part, shared.extract)
             with self.room.watched(number, self.stop):
                 place, size = self._leave(frame, number)
-        except (OutOfRoom, PySparkException, Py4JError) as error:
-            self.room.remove(number)
+        except OutOfRoom as error:
+            self._leave_out(shared, number, str(error))
+            self._note(shared, self.room.limit + 1, began, before)
+            return None
+        except (PySparkException, Py4JError) as error:
             if is_gone(error):
                 raise
-            log.warning("%s is not scanned once for %s (%s)", shared.table, ", ".join(shared.readers), words(error))
-            if isinstance(error, OutOfRoom):
-                self._note(shared, self.room.limit + 1, began, before)
+            self._leave_out(shared, number, self.shim.failure(error).said)
             return None
         self._note(shared, size, began, before)
         return Lying(number, part, tuple(frame.columns), place, size)
+
+    def _leave_out(self, shared: Shared, number: Number, why: str) -> None:
+        self.room.remove(number)
+        log.warning("%s is not scanned once for %s (%s)", shared.table, ", ".join(shared.readers), why)
 
     def _note(self, shared: Shared, size: int, began: float, before: Effort | None) -> None:
         micros, effort = 1e6 * (time.perf_counter() - began), self.effort()

@@ -6,7 +6,9 @@ import threading
 
 from pyspark.sql import SparkSession
 
+from headwater.model.name import SESSION_CATALOG
 from headwater.model.view import Definition, Pairs
+from headwater.spark import sql
 
 FIXED = {
     "spark.headwater.internal": "true",
@@ -14,7 +16,18 @@ FIXED = {
     # Partition directories are read back as the strings the catalog uses.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.sources.partitionOverwriteMode": "static",
+    # Hive's metastore cannot filter by a column such as `2023 day`: then Spark lists all partitions, and filters.
+    "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
 }
+
+
+LITERALS = (
+    ("spark.sql.ansi.doubleQuotedIdentifiers", "false"),
+    ("spark.sql.caseSensitive", "false"),
+    ("spark.sql.legacy.consecutiveStringLiterals.enabled", "false"),
+    ("spark.sql.parser.escapedStringLiterals", "false"),
+)
+"""How the statements that Headwater writes are read."""
 
 
 class Sessions:
@@ -45,6 +58,11 @@ class Sessions:
                 session = self._made[key] = self._make(catalog, database, settings)
             return session
 
+    def of_catalog(self) -> SparkSession:
+        """A session for statements about tables only: it depends on no database that may be gone, and reads string
+        literals as ``sql.string`` writes them, whatever the application is set to."""
+        return self.captured(SESSION_CATALOG, "default", LITERALS)
+
     def fresh(self, definition: Definition) -> SparkSession:
         """A session that has cached nothing: it sees the tables as they are in the catalog now."""
         return self._make(definition.catalog, definition.database, definition.settings)
@@ -58,5 +76,5 @@ class Sessions:
             session.conf.set(name, value)
         session.catalog.setCurrentCatalog(catalog)
         if database:
-            session.catalog.setCurrentDatabase(database)
+            session.catalog.setCurrentDatabase(sql.quoted(database))
         return session

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import reduce
 from typing import Any
 
+from attrs import frozen
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.estimate import Estimate
 from headwater.model.event import Effort
 from headwater.spark.counted import Counted
+
+
+class FailureKind(Enum):
+    """Why Spark could not do something."""
+
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+    OVERLAY_GONE = "overlay_gone"
+    SOURCE_GONE = "source_gone"
+    UNWRITABLE = "unwritable"
+    ANALYSIS = "analysis"
+    OTHER = "other"
+
+
+@frozen
+class Failure:
+    """A failure of Spark's; ``said`` is one line for a person."""
+
+    kind: FailureKind
+    said: str
 
 
 def is_gone(error: BaseException) -> bool:
@@ -53,8 +75,9 @@ class Shim:
         """The materialized views that the catalog holds."""
         return json.loads(self._call("Tables.views", self._session._jsparkSession))
 
-    def exists(self, table: str) -> bool:
-        return self._call("Tables.exists", self._session._jsparkSession, table)
+    def owner(self, table: str) -> str | None:
+        """Who owns a table: empty for one that is no view's; ``None`` when there is none of that name."""
+        return self._call("Tables.owner", self._session._jsparkSession, table)
 
     def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
         """Lets the next queries of a session see tables and paths as they are now."""
@@ -129,8 +152,29 @@ class Shim:
         """µs that so many bytes take to be written and read there, by so many streams side by side."""
         return json.loads(self._call("Files.probe", self._session._jsparkSession, directory, size, streams))
 
+    def claim(self, root: str, owner: str) -> bool:
+        """Takes a directory that does not exist or is empty, for an owner; whether it could be taken."""
+        return self._call("Roots.claim", self._session._jsparkSession, root, owner)
+
+    def release(self, root: str, owner: str) -> None:
+        """Removes what an owner wrote into the directory that it had claimed."""
+        self._call("Roots.release", self._session._jsparkSession, root, owner)
+
+    def delete_versions(self, root: str, owner: str, paths: Sequence[str]) -> None:
+        """Removes versions, or parts of them, from the directory that an owner claimed."""
+        self._call("Roots.delete", self._session._jsparkSession, root, owner, json.dumps(list(paths)))
+
     def delete(self, root: str, paths: Sequence[str]) -> None:
         self._call("Files.delete", self._session._jsparkSession, root, json.dumps(list(paths)))
+
+    def failure(self, error: Exception) -> Failure:
+        """Of which kind an error is that Spark raised."""
+        java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+        if java is None:
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            return Failure(FailureKind.OTHER, lines[0])
+        told = json.loads(self._call("Failures.told", self._session.sparkContext._jsc.sc(), java))
+        return Failure(FailureKind(told["kind"]), told["said"])
 
     def describe(self, session: SparkSession, query: str) -> dict[str, Any]:
         """The analysed plan of a query; raises what Spark's analysis raises."""

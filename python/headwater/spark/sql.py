@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from headwater.model.name import split
 from headwater.model.partition import Slice, Value
 
 
-def quoted(name: str) -> str:
-    """A name of one or more parts, each in backticks."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))
+def quoted(key: str) -> str:
+    """A table's name as SQL reads it in any session: each part in backticks."""
+    return ".".join(map(identifier, split(key)))
 
 
 def identifier(name: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from attrs import evolve
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from headwater.engine import report
 from headwater.engine.coverage import depending
@@ -17,6 +16,7 @@ from headwater.engine.history import refreshes
 from headwater.engine.policy import duration, follows
 from headwater.model.error import StatementError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
+from headwater.model.name import SESSION_CATALOG
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State, Status
 from headwater.model.view import Definition, pairs
@@ -25,7 +25,7 @@ from headwater.spark import catalog, jobs, sql, syntax
 from headwater.spark.declare import Answer, Declarations
 from headwater.spark.define import Analyst, first_line
 from headwater.spark.names import Names
-from headwater.spark.observer import Observer
+from headwater.spark.observer import Hint, Observer
 from headwater.spark.options import check_properties, check_settings
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
@@ -71,7 +71,7 @@ class Statements:
         Raises:
             HeadwaterError: the module cannot be imported, or a job is refused.
         """
-        session = {"catalog": "spark_catalog", "database": "default", "settings": {}}
+        session = {"catalog": SESSION_CATALOG, "database": "default", "settings": {}}
         for job in jobs.jobs_in(module):
             for message in jobs.messages(job, session):
                 self._declarations.create({**message, "id": None, "later": True})
@@ -121,6 +121,8 @@ class Statements:
                 raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
             if known.status is Status.BROKEN:
                 raise StatementError(f"{view} is broken: {known.reason}")
+            if known.status is Status.UNREADABLE:
+                raise StatementError(f"{view} cannot be refreshed now: {known.reason}")
         asked = self._asked(known.definition, statement.partition)
         full = statement.full or known.status is Status.FAILED or known.failures > 0
         if full:
@@ -183,10 +185,13 @@ class Statements:
                 )
             definition = state.views[view].definition
             self._runtime.record(lambda _s, _v: Dropped(self._now(), view))
-            catalog.drop(self._catalog_session(), definition)
+        if self._shim.owner(view) == definition.owner:
+            catalog.drop(self._sessions.of_catalog(), definition)
         return [[f"{view} dropped"]]
 
     def _alter(self, statement: syntax.Statement, message: Mapping[str, Any]) -> Answer:
+        view = self._names.known(statement.name, message)
+        self._observer.look(Hint({view: None}))  # its table may have been dropped
         view = self._names.known(statement.name, message)
         with self._runtime.lock:
             definition = self._runtime.state.views[view].definition
@@ -208,7 +213,7 @@ class Statements:
         check_properties(definition.view, changed)
         properties = {**dict(definition.properties), **changed}
         altered = self._analyst.analysed(evolve(definition, properties=properties))
-        catalog.store(self._catalog_session(), altered, definition)
+        catalog.store(self._sessions.of_catalog(), altered, definition)
         follows_again = follows(altered) and not follows(definition)
         if follows_again or altered.dependencies != definition.dependencies:
             why = "follows its sources again" if follows_again else "depends on its sources in another way"
@@ -229,7 +234,7 @@ class Statements:
                 )
             if definition.view in self._runtime.state.running:
                 raise StatementError(f"{definition.view} is being refreshed; rename it when the refresh has ended")
-            session = self._catalog_session()
+            session = self._sessions.of_catalog()
             if session.catalog.tableExists(sql.quoted(target)):
                 raise StatementError(f"{target} exists already; choose another name")
             renamed = catalog.renamed(session, definition, target)
@@ -251,10 +256,6 @@ class Statements:
                 timeout=limit / 1000,
             )
         return []
-
-    def _catalog_session(self) -> SparkSession:
-        """A session for what concerns a view's table only: it depends on no database that may be gone."""
-        return self._sessions.captured("spark_catalog", "default", ())
 
     def _now(self) -> int:
         return self._runtime.clock.now()

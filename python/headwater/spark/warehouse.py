@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.action import Launch
-from headwater.model.error import LeaseLost, RefreshFailed
+from headwater.model.error import LeaseLost, RefreshCancelled, RefreshFailed
 from headwater.model.event import Effort, Place, Scanned
 from headwater.model.partition import WHOLE, Value
 from headwater.model.state import Run, Version
@@ -25,12 +25,12 @@ from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, sql
 from headwater.spark.blocks import Blocks
 from headwater.spark.counted import extract_of, moved
-from headwater.spark.failures import is_cancelled, translating, words
+from headwater.spark.failures import translating
 from headwater.spark.overlay import PROPERTY, Output, Overlays
 from headwater.spark.scanner import Scanner
 from headwater.spark.scans import Scans
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.shim import FailureKind, Shim, is_gone
 from headwater.spark.volume import Volume
 from headwater.spark.writer import Writer, group
 
@@ -81,8 +81,7 @@ class SparkWarehouse:
             session = self._sessions.of_run(definition)
             context = session.sparkContext
             self._take_up(context, run, "refresh")
-            if not self._shim.exists(definition.view):
-                catalog.create(session, definition)
+            self._require_table(definition)
             seen = self.reading(run, definition, True)
             with self._overlaid(context, run):
                 scanned = self._share(launch, session, seen)
@@ -117,6 +116,8 @@ class SparkWarehouse:
             answer = self._publish(launch, written.handle.request)
         if "fenced" in answer:
             raise LeaseLost(f"version {answer['fenced']} of {launch.run.view} is already published")
+        if "stranger" in answer:
+            raise _taken(launch.run.view)
         root = launch.definition.root
         self._overlays.publish(launch.run.version)
         places = written.handle.places
@@ -128,11 +129,11 @@ class SparkWarehouse:
         self._shim.stop_copy(group(view, version))
 
     def remove(self, definition: Definition) -> None:
-        self._shim.delete(_parent(definition.root), [definition.root])
+        self._shim.release(definition.root, definition.owner)
 
     def sweep(self, definition: Definition, paths: Sequence[str]) -> None:
         """Deletes superseded locations of a view."""
-        self._shim.delete(definition.root, paths)
+        self._shim.delete_versions(definition.root, definition.owner, paths)
 
     def evaluate(
         self, definition: Definition, expression: str, inputs: Sequence[tuple[Value, ...]], names: Sequence[str]
@@ -143,12 +144,15 @@ class SparkWarehouse:
             session = self._sessions.of(definition)
             found = session.sql(f"SELECT `headwater row`, {expression} FROM VALUES {rows} AS t({columns})").collect()
         except (PySparkException, Py4JError) as error:
-            raise RefreshFailed(f"{expression} cannot be evaluated: {words(error)}") from error
+            raise RefreshFailed(f"{expression} cannot be evaluated: {self._said(error)}") from error
         values = {row[0]: row[1] for row in found}
         # Spark writes the empty string as the null partition.
         return [values[n] or None for n in range(len(inputs))]
 
     # --- inside
+
+    def _said(self, error: Exception) -> str:
+        return str(error) if is_gone(error) else self._shim.failure(error).said
 
     def _publish(self, launch: Launch, request: dict) -> dict:
         definition = launch.definition
@@ -157,11 +161,25 @@ class SparkWarehouse:
         answer = self._shim.publish({**request, "shape": catalog.shape(definition)})
         if not answer.get("misfit"):
             return answer
-        session = self._sessions.of(definition)
+        session = self._sessions.of_catalog()
         answer = self._shim.publish({**request, "table": catalog.replace(session, definition), "removed": []})
+        if self._shim.owner(definition.view) != definition.owner:
+            raise _taken(definition.view)
         catalog.swap(session, definition)
         self.reshaped(launch.run.view)
         return answer
+
+    def _require_table(self, definition: Definition) -> None:
+        """Makes the table of a view if somebody dropped it.
+
+        Raises:
+            RefreshCancelled: another table has its name.
+        """
+        owner = self._shim.owner(definition.view)
+        if owner is None:
+            catalog.create(self._sessions.of_catalog(), definition)
+        elif owner != definition.owner:
+            raise _taken(definition.view)
 
     def _frame(self, session: SparkSession, definition: Definition, run: Run) -> DataFrame:
         itself = (definition.view,) if definition.earlier else ()
@@ -182,7 +200,8 @@ class SparkWarehouse:
             yield
         except (PySparkException, Py4JError) as error:
             self._overlays.forget(run.on)  # perhaps they are gone, and what is published is in the warehouse
-            for table in self._scans.refuse(run) if not is_cancelled(error) else ():
+            cancelled = is_gone(error) or self._shim.failure(error).kind in (FailureKind.CANCELLED, FailureKind.STOPPED)
+            for table in self._scans.refuse(run) if not cancelled else ():
                 log.warning("views read %s themselves from now on: %s failed on a scan of it", table, run.view)
             raise
         finally:
@@ -225,8 +244,8 @@ def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:
     return frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))
 
 
-def _parent(path: str) -> str:
-    return path.rstrip("/").rsplit("/", 1)[0]
+def _taken(view: str) -> RefreshCancelled:
+    return RefreshCancelled(f"{view} was dropped, and another table has its name; that table stays as it is")
 
 
 def _same_path(left: str, right: str) -> bool:

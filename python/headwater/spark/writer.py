@@ -18,14 +18,13 @@ from headwater.model.action import Launch
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Made, Place
 from headwater.model.partition import Slice
-from headwater.model.state import PartitionRecord, Version
+from headwater.model.state import PartitionRecord, Run, Version
 from headwater.ports import Written
 from headwater.spark import sql
 from headwater.spark.blocks import Blocks
 from headwater.spark.counted import Counted, counts, slice_of
-from headwater.spark.failures import is_unwritable, words
 from headwater.spark.room import OutOfRoom
-from headwater.spark.shim import Shim
+from headwater.spark.shim import FailureKind, Shim, is_gone
 from headwater.spark.volume import Volume
 
 log = logging.getLogger("headwater")
@@ -62,11 +61,12 @@ class Writer:
             try:
                 with room.watched(run.version, stop):
                     return self._kept(launch, frame(), room)
-            except (OutOfRoom, PySparkException, Py4JError) as error:
-                if not (isinstance(error, OutOfRoom) or is_unwritable(error)):
+            except OutOfRoom as error:
+                self._leave(room, run, str(error))
+            except (PySparkException, Py4JError) as error:
+                if is_gone(error) or (failure := self._shim.failure(error)).kind is not FailureKind.UNWRITABLE:
                     raise
-                room.remove(run.version)
-                log.warning("%s cannot be kept in memory (%s); it is written to the warehouse", run.view, words(error))
+                self._leave(room, run, failure.said)
         return self._write(launch, frame(), _place(launch))
 
     def bring(self, session: SparkSession, launch: Launch, kept: Written) -> Written:
@@ -80,6 +80,10 @@ class Writer:
         return self._copied(launch, kept)
 
     # --- inside
+
+    def _leave(self, room: Volume | Blocks, run: Run, why: str) -> None:
+        room.remove(run.version)
+        log.warning("%s cannot be kept in memory (%s); it is written to the warehouse", run.view, why)
 
     def _kept(self, launch: Launch, frame: DataFrame, room: Volume | Blocks) -> tuple[Written, Counted]:
         match room:
@@ -139,7 +143,7 @@ class Writer:
         files = {slice_of(each, columns): each for each in self._shim.written(place, len(columns))}
         made = tuple(evolve(known[each], fingerprint=file["fingerprint"]) for each, file in files.items())
         removed = tuple(each for each in launch.existing if each not in files)
-        request: dict[str, Any] = {"table": run.view, "version": run.version}
+        request: dict[str, Any] = {"table": run.view, "owner": definition.owner, "version": run.version}
         parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
         if columns:
             specs = [{"spec": sql.spec(each.slice), **part} for each, part in zip(made, parts, strict=True)]

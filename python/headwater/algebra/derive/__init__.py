@@ -19,6 +19,7 @@ from headwater.algebra.derive.plan import Node, Reader
 from headwater.algebra.derive.problems import Problem, problems
 from headwater.algebra.derive.rules import short, source, transfer
 from headwater.model.dependency import Dependency, Expression, Occurrence
+from headwater.model.name import TableName, split
 
 __all__ = ["Derivation", "Problem", "Read", "derive"]
 
@@ -59,7 +60,7 @@ def derive(description: Mapping[str, Any], partition_columns: Sequence[str], out
         if node.op == "Relation":
             relations.setdefault(source(node), []).append(node)
         elif node.op == "View":
-            views[node.facts["temporary"]][node.facts["name"]] = None
+            views[node.facts["temporary"]][TableName.of(split(node.facts["name"])).key] = None
     outputs = _columns(description, partition_columns, output_names)
     return Derivation(
         reads=tuple(_read(name, each[0]) for name, each in relations.items()),

@@ -10,6 +10,7 @@ from headwater.algebra.derive.delta import Delta, Lost, conjuncts
 from headwater.algebra.derive.image import Facts, Image, exact, type_of
 from headwater.algebra.derive.joins import join, lateral
 from headwater.algebra.derive.plan import Attr, Call, Named, Node
+from headwater.model.name import PathName, TableName, named, split
 
 ROWWISE = {
     *("SubqueryAlias", "View", "Sort", "WithCTE", "ResolvedHint", "LimitAll"),
@@ -205,11 +206,17 @@ def _new(node: Node, lost: Lost) -> dict[int, Lost]:
 
 
 def source(relation: Node) -> str:
-    """The name of what a relation reads: catalog.database.table, or a path."""
+    """The key of the table or path that a relation reads; the format of one that has neither."""
     facts = relation.facts
-    return facts.get("table") or facts.get("path") or facts["format"]
+    if "table" in facts:
+        return TableName.of(split(facts["table"])).key
+    return PathName(facts["path"]).key if "path" in facts else facts["format"]
 
 
-def short(name: str) -> str:
-    """A table's own name, for sentences."""
-    return name if "/" in name else name.rsplit(".", 1)[-1].strip("`")
+def short(key: str) -> str:
+    """The own name of a table, or the path, for sentences."""
+    match named(key):
+        case PathName(path):
+            return path
+        case name:
+            return name.name

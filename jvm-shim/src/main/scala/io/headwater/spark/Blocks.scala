@@ -41,7 +41,7 @@ object Blocks {
 
   def frame(session: SparkSession, version: Long): DataFrame =
     Access.frame(session, plan(version).getOrElse(
-      throw new java.io.FileNotFoundException(s"FILE_NOT_EXIST: what version $version made is not held any more")))
+      throw new OverlayGone(s"Spark's memory does not hold the rows of version $version any more")))
 
   def release(version: Long): Unit = Option(relations.remove(version)).foreach(_.cacheBuilder.clearCache(true))
 

@@ -22,7 +22,7 @@ object Captured {
     val manager = classic.sessionState.catalogManager
     JObject(
       "catalog" -> JString(manager.currentCatalog.name),
-      "database" -> JString(manager.currentNamespace.mkString(".")),
+      "database" -> JString(Names.spelled(manager.currentNamespace.toSeq)),
       "settings" -> JObject((settings.toMap + zone).toList.sortBy(_._1)))
   }
 }

@@ -25,7 +25,8 @@ final class EngineProcess private (process: Process, gateway: Gateway, python: S
 
   /** Why there is no engine any more, in words for the user; empty while it runs. */
   def failure: Option[String] =
-    if (process.isAlive || stopping) None
+    if (stopping) Some("this application has ended, and Headwater with it")
+    else if (process.isAlive) None
     else {
       reader.join(1000)
       Some(EngineProcess.explain(python, process.exitValue, lastLines.asScala.toSeq))

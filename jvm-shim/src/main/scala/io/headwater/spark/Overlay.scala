@@ -17,7 +17,7 @@ import org.json4s.jackson.JsonMethods.parse
  * that is closer at hand.
  *
  * The engine says so in a local property of the thread that analyses the query, [[Overlay.Property]]:
- * `{"database.view": {"whole": bool, "without": [spec], "with": [{"spec", "location"}]}}`. A view's relation then
+ * `{"the view's key": {"whole": bool, "without": [spec], "with": [{"spec", "location"}]}}`. A view's relation then
  * lists what is published, but for the partitions `without` (all, if `whole`), and those `with` others. If rows are `held`
  * in Spark's memory, by the version that made them, these come in place of the latter; so do those of a `scan` of the
  * table, a directory that has only some of its `columns`. A table that is no view can be read by a scan, too.
@@ -33,7 +33,7 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
         Access.rewrite(plan) {
           case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(view), false, _)
               if !files.location.isInstanceOf[OverlaidFiles] =>
-            overlays \ view.identifier.unquotedString.stripPrefix("spark_catalog.") match {
+            overlays \ Names.key(view.identifier) match {
               case overlay: JObject if overlay \ "held" != JNothing => beside(relation, files, view, overlay, held(view, overlay))
               case overlay: JObject if overlay \ "scan" != JNothing =>
                 beside(relation, files, view, overlay, scanned(relation, view, overlay))
@@ -52,8 +52,8 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
 
   /** Rows that Spark's memory holds. */
   private def held(view: CatalogTable, overlay: JObject): LogicalPlan =
-    Blocks.plan(integer(overlay \ "held").num).getOrElse(throw new java.io.FileNotFoundException(
-      s"FILE_NOT_EXIST: what was made of ${view.qualifiedName} is not held any more"))
+    Blocks.plan(integer(overlay \ "held").num).getOrElse(throw new OverlayGone(
+      s"Spark's memory does not hold the rows of ${Names.key(view.identifier)} any more"))
 
   /** Some columns of the table, as Parquet files. */
   private def scanned(relation: LogicalRelation, view: CatalogTable, overlay: JObject): LogicalPlan = {
@@ -94,7 +94,7 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
   private def unread(text: String, kind: DataType): Expression =
     RaiseError(Literal("USER_RAISED_EXCEPTION"), CreateMap(Seq(Literal("errorMessage"), Literal(text))), kind)
 
-  /** @throws java.io.FileNotFoundException when not all is there of what the other run made */
+  /** @throws OverlayGone when not all is there of what the other run made */
   private def listing(view: CatalogTable, overlay: JObject): FileIndex = {
     val classic = Access.classic(session)
     val own = (overlay \ "with").asInstanceOf[JArray].arr.map { each =>
@@ -122,7 +122,7 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def checked(view: CatalogTable, overlay: JObject, found: Long): Unit =
     if (JLong(found) != integer(overlay \ "bytes"))
-      throw new java.io.FileNotFoundException(s"FILE_NOT_EXIST: not all is there of what was made of ${view.qualifiedName}")
+      throw new OverlayGone(s"some files of the refresh of ${Names.key(view.identifier)} are gone")
 
   private def below(places: Set[String], file: Path): Boolean =
     Iterator.iterate(file)(_.getParent).takeWhile(_ != null).exists(each => places.contains(each.toUri.getPath))

@@ -26,11 +26,12 @@ object PlanJson {
         throw new IllegalArgumentException(s"not a query: $sql")
       val execution = state.executePlan(parsed, CommandExecutionMode.SKIP)
       execution.assertAnalyzed()
-      compact(render(described(execution.analyzed, new Reparse(state.sqlParser, state.analyzer))))
+      val functions = "functions" -> Functions.called(session, execution.analyzed)
+      compact(render(JObject(described(execution.analyzed, new Reparse(state.sqlParser, state.analyzer)).obj :+ functions)))
     }
   }
 
-  private def described(analyzed: LogicalPlan, reparse: Reparse): JValue = {
+  private def described(analyzed: LogicalPlan, reparse: Reparse): JObject = {
     val numbering = new Numbering
     val plan = new PlanNodes(numbering, reparse).node(analyzed)
     val columns = analyzed.output.map { column =>

@@ -21,19 +21,21 @@ import org.json4s.jackson.JsonMethods.{compact, parse, render}
  */
 object Publication {
   private val Version = "headwater.version"
+  val Owner = "headwater.owner"
 
   /**
-   * @param request {"table", "version", "partitions": [{"spec", "location", "rows", "bytes", "was"}], "removed":
+   * @param request {"table", "owner", "version", "partitions": [{"spec", "location", "rows", "bytes", "was"}], "removed":
    *   [spec], "location" (of an unpartitioned view), "rows", "bytes", "was", "shape" (what the table must be)}
-   * @return {"superseded": [old locations], "unchanged": [new locations]}, {"fenced": the higher version found} or
-   *   {"misfit": true}. Unchanged is what took the place of files with the fingerprint `was`.
+   * @return {"superseded": [old locations], "unchanged": [new locations]}, {"fenced": the higher version found},
+   *   {"misfit": true} or, when the table of that name is another one, {"stranger": true}. Unchanged is what took the place of files with the fingerprint `was`.
    */
   def publish(session: SparkSession, request: String): String = {
     val asked = parse(request)
     val version = (asked \ "version").asInstanceOf[JInt].num.toLong
     val table = metadata(session, string(asked \ "table"))
     val answer =
-      if (!fits(table, asked \ "shape")) JObject("misfit" -> JBool(true))
+      if (!table.properties.get(Owner).contains(string(asked \ "owner"))) JObject("stranger" -> JBool(true))
+      else if (!fits(table, asked \ "shape")) JObject("misfit" -> JBool(true))
       else if (table.partitionColumnNames.isEmpty) whole(session, table, version, asked)
       else partitions(session, table, version, asked)
     Tables.renewed(session, string(asked \ "table"))
@@ -142,7 +144,7 @@ object Publication {
     CatalogStatistics(number(entry \ "bytes"), Some(number(entry \ "rows")))
 
   private def metadata(session: SparkSession, name: String): CatalogTable =
-    Tables.metadata(session, Tables.identify(name)).getOrElse(throw new NoSuchTableException(name.split('.').toSeq))
+    Tables.metadata(session, Names.table(name)).getOrElse(throw new NoSuchTableException(Names.split(name)))
 
   private def spec(value: JValue): Map[String, String] =
     value.asInstanceOf[JObject].obj.map { case (column, each) => column -> string(each) }.toMap

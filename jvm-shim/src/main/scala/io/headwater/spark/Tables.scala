@@ -1,5 +1,8 @@
 package io.headwater.spark
 
+import scala.util.Try
+import scala.util.control.NonFatal
+
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -17,26 +20,31 @@ object Tables {
   private val NullPartition = "__HIVE_DEFAULT_PARTITION__"
 
   /**
-   * @param asked a JSON list of {"table": "db.name", "partitions": [{column: value}] or null} or
-   *   {"path": uri}; with partitions, only those (or those that agree with a partial one) are listed
-   * @return a JSON list of what was found, in the same order
+   * @param asked a JSON list of {"table": key, "partitions": [{column: value}] or null}; with partitions, only those (or
+   *   those that agree with a partial one) are listed
+   * @return a JSON list of what was found, in the same order; what cannot be looked at is `unreadable`, with the reason
    */
   def observe(session: SparkSession, asked: String): String = {
     val entries = parse(asked).asInstanceOf[JArray].arr
-    val known = metadata(session, entries.map(_ \ "table").collect { case JString(name) => identify(name) })
-    compact(render(JArray(entries.map { entry =>
-      (entry \ "table", entry \ "path") match {
-        case (JString(name), _) => table(session, name, known.get(identify(name)), entry \ "partitions")
-        case (_, JString(path)) => directory(session, path)
-        case _ => throw new IllegalArgumentException(s"neither a table nor a path: ${compact(render(entry))}")
-      }
+    val names = entries.map(entry => Names.named((entry \ "table").asInstanceOf[JString].s))
+    val known = Lookup(session, names.collect { case TableName(identifier) => identifier })
+    compact(render(JArray(entries.zip(names).map { case (entry, name) =>
+      val key = "table" -> (entry \ "table")
+      try JObject(key :: looked(session, name, known, entry \ "partitions"))
+      catch { case NonFatal(error) => JObject(key, "unreadable" -> JString(Failures.said(error))) }
     })))
   }
 
-  private def table(session: SparkSession, name: String, found: Option[CatalogTable], partitions: JValue): JObject = {
-    found.fold(JObject("table" -> JString(name), "exists" -> JBool(false))) { meta =>
-      val common = List[(String, JValue)](
-        "table" -> JString(name), "exists" -> JBool(true),
+  private def looked(session: SparkSession, name: Name, known: Lookup, partitions: JValue): List[JField] = name match {
+    case TableName(identifier) => table(session, known(identifier), partitions)
+    case PathName(path) => directory(session, path)
+    case FunctionName(identifier) => Functions.look(session, identifier)
+  }
+
+  private def table(session: SparkSession, found: Option[CatalogTable], partitions: JValue): List[JField] = {
+    found.fold(List[JField]("exists" -> JBool(false))) { meta =>
+      val common = List[JField](
+        "exists" -> JBool(true),
         "kind" -> JString(if (meta.tableType == CatalogTableType.VIEW) "view" else "table"),
         "created" -> JLong(meta.createTime),
         "schema" -> JString(meta.schema.json + meta.viewText.getOrElse("")),
@@ -44,8 +52,8 @@ object Tables {
         "properties" -> JObject(meta.properties.toList.collect {
           case (key, value) if key.startsWith("headwater.") => key -> JString(value)
         }))
-      if (meta.tableType == CatalogTableType.VIEW) JObject(common :+ ("partitions" -> JArray(Nil)))
-      else JObject(common ++ contents(session, meta, partitions))
+      if (meta.tableType == CatalogTableType.VIEW) common :+ ("partitions" -> JArray(Nil))
+      else common ++ contents(session, meta, partitions)
     }
   }
 
@@ -83,9 +91,9 @@ object Tables {
   private def inCatalog(session: SparkSession, meta: CatalogTable): Boolean =
     meta.tracksPartitionsInCatalog || meta.provider.contains("hive")
 
-  private def directory(session: SparkSession, path: String): JObject = {
+  private def directory(session: SparkSession, path: String): List[JField] = {
     val state = Files.state(session, Some(new Path(path)))
-    JObject("path" -> JString(path), "exists" -> JBool(true), "kind" -> JString("path"), "created" -> JLong(0),
+    List("exists" -> JBool(true), "kind" -> JString("path"), "created" -> JLong(0),
       "schema" -> JString(""), "partition_columns" -> JArray(Nil),
       "partitions" -> JArray(List(JObject("values" -> JObject(), "spec" -> JObject()) ~~ state)))
   }
@@ -148,30 +156,33 @@ object Tables {
       case _: NoSuchNamespaceException | _: NoSuchDatabaseException | _: NoSuchTableException => Nil
     }
 
-  def exists(session: SparkSession, name: String): Boolean = {
-    val classic = Access.classic(session)
-    val full = classic.sessionState.catalog.qualifyIdentifier(identify(name))
-    classic.sharedState.externalCatalog.tableExists(full.database.get, full.table)
+  /** The catalog's entries of several tables, asked for together. Where that fails, each is asked for alone. */
+  private final case class Lookup(session: SparkSession, identifiers: Seq[TableIdentifier]) {
+    private val together = Try(metadata(session, identifiers)).toOption
+
+    def apply(identifier: TableIdentifier): Option[CatalogTable] =
+      together.fold(metadata(session, identifier))(_.get(identifier))
   }
 
+  /** Who owns a table, by its property: empty for one that is no view's; `null` when there is none of that name. */
+  def owner(session: SparkSession, name: String): String =
+    metadata(session, Names.table(name)).map(_.properties.getOrElse(Publication.Owner, "")).orNull
+
   /**
-   * Lets the next queries of a session see tables, views (`db.name`) and paths (`path:...`) as they are now, whoever wrote
-   * them. To have Spark refresh a table means to analyse it first, which is needed only for what it caches.
-   * @param names a JSON list
+   * Lets the next queries of a session see tables, views, paths and functions as they are now, whoever changed them. To have Spark refresh a table means to analyse it first, which is needed only for what it caches.
+   * @param names a JSON list of keys
    */
   def renew(session: SparkSession, names: String): Unit =
     parse(names).asInstanceOf[JArray].arr.foreach(name => renewed(session, name.values.toString))
 
   private[spark] def renewed(session: SparkSession, name: String): Unit = {
     val classic = Access.classic(session)
-    if (name.startsWith("path:")) classic.catalog.refreshByPath(name.stripPrefix("path:"))
-    else if (classic.sharedState.cacheManager.isEmpty) classic.sessionState.catalog.refreshTable(identify(name))
-    else classic.catalog.refreshTable(identify(name).quotedString)
-  }
-
-  def identify(name: String): TableIdentifier = {
-    val dot = name.indexOf('.')
-    TableIdentifier(name.substring(dot + 1), Some(name.substring(0, dot)), Some("spark_catalog"))
+    Names.named(name) match {
+      case PathName(path) => classic.catalog.refreshByPath(path)
+      case FunctionName(identifier) => Functions.renew(session, identifier)
+      case TableName(table) if classic.sharedState.cacheManager.isEmpty => classic.sessionState.catalog.refreshTable(table)
+      case TableName(table) => classic.catalog.refreshTable(table.quotedString)
+    }
   }
 
   /** Every materialized view the session catalog holds, with its Headwater properties. */
@@ -180,7 +191,7 @@ object Tables {
     val found = catalog.listDatabases().flatMap { database =>
       catalog.getTablesByName(database, catalog.listTables(database)).filter(Views.is).map { meta =>
         JObject(
-          "table" -> JString(s"$database.${meta.identifier.table}"), "created" -> JLong(meta.createTime),
+          "table" -> JString(Names.key(Seq(database, meta.identifier.table))), "created" -> JLong(meta.createTime),
           "properties" -> JObject(meta.properties.toList.collect {
             case (key, value) if key.startsWith("headwater.") => key -> JString(value)
           }))

@@ -1,6 +1,7 @@
 package io.headwater.spark
 
 import org.apache.spark.scheduler.SparkListenerEvent
+import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.catalog._
 import org.apache.spark.sql.headwater.Access
 import org.json4s._
@@ -25,21 +26,29 @@ final class WriteListener(application: Application) {
   }
 
   private def catalogHint(event: ExternalCatalogEvent): Option[Hint] = event match {
-    case CreateTableEvent(database, name) => Some(Hint(table = Some(s"$database.$name"), command = "CREATE TABLE"))
-    case DropTableEvent(database, name) => Some(Hint(table = Some(s"$database.$name"), command = "DROP TABLE"))
+    case CreateTableEvent(database, name) => Some(Hint(table = Some(key(database, name)), command = "CREATE TABLE"))
+    case DropTableEvent(database, name) => Some(Hint(table = Some(key(database, name)), command = "DROP TABLE"))
     case RenameTableEvent(database, name, renamed) =>
-      Some(Hint(table = Some(s"$database.$name"), renamed = Some(s"$database.$renamed"), command = "ALTER TABLE RENAME"))
+      Some(Hint(table = Some(key(database, name)), renamed = Some(key(database, renamed)), command = "ALTER TABLE RENAME"))
     case AlterTableEvent(_, _, AlterTableKind.STATS) => None
     case AlterTableEvent(database, name, AlterTableKind.TABLE) if Own.is(database, name) => None
     case AlterTableEvent(database, name, _) =>
-      Some(Hint(table = Some(s"$database.$name"), command = "ALTER TABLE"))
+      Some(Hint(table = Some(key(database, name)), command = "ALTER TABLE"))
+    case CreateFunctionEvent(database, name) => Some(function(database, name, "CREATE FUNCTION"))
+    case AlterFunctionEvent(database, name) => Some(function(database, name, "CREATE OR REPLACE FUNCTION"))
+    case DropFunctionEvent(database, name) => Some(function(database, name, "DROP FUNCTION"))
     case DropDatabaseEvent(database) => Some(Hint(database = Some(database), command = "DROP DATABASE"))
     case _ => None
   }
+
+  private def function(database: String, name: String, command: String): Hint =
+    Hint(table = Some(Names.function(FunctionIdentifier(name, Some(database)))), command = command)
+
+  private def key(database: String, name: String): String = Names.key(Seq(database, name))
 }
 
 /**
- * @param table database.table, in the session catalog
+ * @param table its key (see [[Names]])
  * @param partitions what the statement said it writes (a null value is the null partition); empty when it did not say
  */
 final case class Hint(

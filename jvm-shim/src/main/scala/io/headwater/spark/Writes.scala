@@ -50,6 +50,5 @@ object Writes {
   private def table(identifier: TableIdentifier, command: String, partitions: Seq[Map[String, String]] = Nil) =
     Hint(table = Some(name(identifier)), partitions = partitions, command = command)
 
-  private def name(identifier: TableIdentifier): String =
-    (identifier.database.toSeq :+ identifier.table).mkString(".")
+  private def name(identifier: TableIdentifier): String = Names.key(identifier)
 }

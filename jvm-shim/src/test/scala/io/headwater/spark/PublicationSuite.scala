@@ -12,10 +12,12 @@ class PublicationSuite extends AnyFunSuite {
 
   private def publish(session: SparkSession, request: String): JValue = parse(Publication.publish(session, request))
 
+  private val owned = "'headwater.owner' = '0cc175b9c0f1b6a831c399e269772661'"
+
   private def partitioned(): SparkSession = {
     val session = LocalSpark.emptyShop()
     session.sql("CREATE TABLE monthly_revenue (revenue BIGINT, month DATE) USING parquet PARTITIONED BY (month) " +
-      s"LOCATION '${LocalSpark.warehouse}/shop.db/monthly_revenue'")
+      s"LOCATION '${LocalSpark.warehouse}/shop.db/monthly_revenue' TBLPROPERTIES ($owned)")
     session
   }
 
@@ -26,7 +28,7 @@ class PublicationSuite extends AnyFunSuite {
       session.sql(s"SELECT ${version}L AS revenue").write.parquet(s"$root/month=$month")
       s"""{"spec": {"month": "$month"}, "location": "$root/month=$month", "rows": 1, "bytes": 100}"""
     }
-    publish(session, s"""{"table": "shop.monthly_revenue", "version": $version,
+    publish(session, s"""{"table": "shop.monthly_revenue", "owner": "0cc175b9c0f1b6a831c399e269772661", "version": $version,
       "partitions": [${parts.mkString(",")}], "removed": []}""")
   }
 
@@ -51,7 +53,7 @@ class PublicationSuite extends AnyFunSuite {
   test("the golden requests and answers: a whole table, fenced") {
     val session = LocalSpark.emptyShop()
     session.sql("CREATE TABLE revenue (x BIGINT) USING parquet " +
-      s"LOCATION '${LocalSpark.warehouse}/shop.db/revenue/.v0/data' TBLPROPERTIES ('headwater.version' = '1762000000999')")
+      s"LOCATION '${LocalSpark.warehouse}/shop.db/revenue/.v0/data' TBLPROPERTIES ($owned, 'headwater.version' = '1762000000999')")
     assert(publish(session, LocalSpark.here("publish_request_whole")) == Golden.json("publish_answer_fenced"))
     session.sql("ALTER TABLE revenue SET TBLPROPERTIES ('headwater.version' = '1762000000122')")
     val answer = publish(session, LocalSpark.here("publish_request_whole"))
@@ -79,7 +81,7 @@ class PublicationSuite extends AnyFunSuite {
       .find(_ \ "values" == parse("""{"month": "1996-01-01"}""")).get \ "fingerprint"
     val parts = Seq("1996-01-01", "1996-02-01", "1996-03-01").map(month =>
       s"""{"spec": {"month": "$month"}, "location": "$root/.v2/data/month=$month", "was": "$january"}""")
-    val answer = publish(session, s"""{"table": "shop.monthly_revenue", "version": 2,
+    val answer = publish(session, s"""{"table": "shop.monthly_revenue", "owner": "0cc175b9c0f1b6a831c399e269772661", "version": 2,
       "partitions": [${parts.mkString(",")}], "removed": []}""")
     assert(answer \ "unchanged" == parse(s"""["$root/.v2/data/month=1996-01-01"]"""))
   }
@@ -103,7 +105,7 @@ class PublicationSuite extends AnyFunSuite {
   test("a removed partition leaves the catalog; one that is not there is no error") {
     val session = partitioned()
     fill(session, 1, "1996-01-01", "1996-02-01")
-    val answer = publish(session, """{"table": "shop.monthly_revenue", "version": 2, "partitions": [],
+    val answer = publish(session, """{"table": "shop.monthly_revenue", "owner": "0cc175b9c0f1b6a831c399e269772661", "version": 2, "partitions": [],
       "removed": [{"month": "1996-01-01"}, {"month": "2000-01-01"}]}""")
     assert((answer \ "superseded").asInstanceOf[JArray].arr.size == 1)
     assert(content(session) == Set(("1996-02-01", 1)))
@@ -117,7 +119,7 @@ class PublicationSuite extends AnyFunSuite {
       s"""{"spec": {"month": "$month"}, "location": "${LocalSpark.warehouse}/v/month=$month", "rows": 1, "bytes": 1}"""
     }
     def request(version: Int) =
-      s"""{"table": "shop.monthly_revenue", "version": $version, "partitions": [${parts.mkString(",")}]}"""
+      s"""{"table": "shop.monthly_revenue", "owner": "0cc175b9c0f1b6a831c399e269772661", "version": $version, "partitions": [${parts.mkString(",")}]}"""
     assert(publish(session, request(7)) == parse("""{"superseded": [], "unchanged": []}"""))
     assert(publish(session, request(6)) == parse("""{"fenced": 7}"""))
     assert(catalog(session).listPartitions("shop", "monthly_revenue").size == 40)
@@ -125,11 +127,19 @@ class PublicationSuite extends AnyFunSuite {
 
   test("a name that needs quotes") {
     val session = LocalSpark.emptyShop()
-    session.sql("CREATE TABLE `2024` (x BIGINT) USING parquet")
-    publish(session, s"""{"table": "shop.2024", "version": 1, "location": "${LocalSpark.warehouse}/shop.db/2024/.v1/data",
+    session.sql(s"CREATE TABLE `2024` (x BIGINT) USING parquet TBLPROPERTIES ($owned)")
+    publish(session, s"""{"table": "shop.2024", "owner": "0cc175b9c0f1b6a831c399e269772661", "version": 1, "location": "${LocalSpark.warehouse}/shop.db/2024/.v1/data",
       "rows": 0, "bytes": 0}""")
     val moved = Access.classic(session).sessionState.catalog.getTableMetadata(TableIdentifier("2024", Some("shop")))
     assert(moved.properties("headwater.version") == "1")
+  }
+
+  test("a table that is not the view's is left alone") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE revenue (x BIGINT) USING parquet")
+    val before = catalog(session).getTable("shop", "revenue")
+    assert(publish(session, LocalSpark.here("publish_request_whole")) == parse("""{"stranger": true}"""))
+    assert(catalog(session).getTable("shop", "revenue") == before)
   }
 
   private def sorted(locations: JValue): List[String] =

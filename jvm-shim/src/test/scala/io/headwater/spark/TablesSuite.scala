@@ -26,6 +26,8 @@ class TablesSuite extends AnyFunSuite {
     session.sql("INSERT INTO customer VALUES ('a')")
     session.sql("CREATE VIEW customer_names AS SELECT DISTINCT c_name FROM customer")
     Files.make(session, s"${LocalSpark.warehouse}/landing")
+    session.sql("CREATE FUNCTION cleaned AS 'org.example.Cleaned' USING JAR 'file:/lib/cleaned.jar'")
+    session.sql("CREATE TABLE elsewhere (x INT) USING parquet LOCATION 'lost://nowhere/elsewhere'")
     val found = Tables.observe(session, LocalSpark.here("observe_request"))
     assert(settled(parse(found)) == settled(parse(LocalSpark.here("observe_answer"))))
   }
@@ -91,9 +93,9 @@ class TablesSuite extends AnyFunSuite {
     assert(LocalSpark.table("shop.t") == before)
   }
 
-  test("neither a table nor a path is refused") {
-    val wrong = intercept[IllegalArgumentException](LocalSpark.observe("""[{"view": "x"}]"""))
-    assert(wrong.getMessage.contains("""{"view":"x"}"""))
+  test("a key that no name has is refused") {
+    val wrong = intercept[IllegalArgumentException](LocalSpark.observe("""[{"table": "x"}]"""))
+    assert(wrong.getMessage.contains("not a table: x"))
   }
 
   test("written: the partition directories below a root, with their values unescaped") {

@@ -2,6 +2,8 @@ package org.apache.spark.sql.headwater
 
 import scala.util.Try
 
+import io.headwater.spark.Names
+
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LocalRelation}
@@ -28,7 +30,7 @@ object Needs {
     else Some(Needs(scans.flatMap(_.output.map(_.name)).toSet, scans.map(conditions).toSet))
 
   def table(scan: FileSourceScanExec): Option[String] =
-    scan.tableIdentifier.map(_.unquotedString.stripPrefix("spark_catalog."))
+    scan.tableIdentifier.map(Names.key)
 
   /** The directory of a scan of no table's files; empty for one of a table's. */
   def place(scan: FileSourceScanExec): String =

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.headwater
 
+import io.headwater.spark.Names
+
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, PhysicalOperation}
@@ -77,5 +79,5 @@ object Sizes {
     case relation: LogicalRelation => relation.catalogTable.map(_.identifier)
     case relation: HiveTableRelation => Some(relation.tableMeta.identifier)
     case _ => None
-  }).map(_.unquotedString.stripPrefix("spark_catalog."))
+  }).map(Names.key)
 }

@@ -1,0 +1,75 @@
+package io.headwater.spark
+
+import java.io.IOException
+import java.net.URI
+
+import scala.util.Try
+
+import org.apache.hadoop.fs.{FSError, Path}
+import org.apache.spark.{SparkContext, SparkThrowable}
+import org.apache.spark.sql.AnalysisException
+import org.json4s._
+import org.json4s.jackson.JsonMethods.{compact, render}
+
+/** Something that a query reads in place of a table's files is not there any more. */
+class OverlayGone(text: String) extends java.io.FileNotFoundException(text)
+
+/** What went wrong, by the types of exceptions and the conditions that Spark gives them, never by their texts. */
+object Failures {
+  private val Cancelled = Set("SPARK_JOB_CANCELLED", "OPERATION_CANCELED")
+  private val Unread = "FAILED_READ_FILE"
+
+  /**
+   * @return {"kind", "said"}. The kind is `stopped` (the application), `cancelled`, `overlay_gone`, `source_gone` (a file that
+   *   was to be read), `unwritable`, `analysis` (the query is at fault) or `other`
+   */
+  def told(context: SparkContext, error: Throwable): String = {
+    val causes = chain(error)
+    val (kind, shown) =
+      if (context.isStopped) "stopped" -> error
+      else if (causes.exists(condition(_).exists(Cancelled))) "cancelled" -> error
+      else if (causes.exists(_.isInstanceOf[OverlayGone])) "overlay_gone" -> error
+      else if (causes.exists(isUnread)) (if (causes.exists(isGone(context, _))) "source_gone" else "other") -> error
+      else if (causes.exists(isOfFiles)) "unwritable" -> causes.filter(isOfFiles).last
+      else if (isOfQuery(causes)) "analysis" -> error
+      else "other" -> error
+    compact(render(JObject("kind" -> JString(kind), "said" -> JString(said(shown)))))
+  }
+
+  /** One line for a person: with the class, unless Spark wrote the message for people. */
+  def said(error: Throwable): String = {
+    val text = Option(error.getMessage).getOrElse("").trim
+    val line = text.linesIterator.nextOption().getOrElse("").take(500)
+    if (line.isEmpty) error.getClass.getSimpleName
+    else if (condition(error).nonEmpty) line
+    else s"${error.getClass.getSimpleName}: $line"
+  }
+
+  /** The metastore's own errors are wrapped into the same class: their cause is something else. */
+  private def isOfQuery(causes: Seq[Throwable]): Boolean =
+    causes.headOption.exists(_.isInstanceOf[AnalysisException]) && causes.forall(_.isInstanceOf[AnalysisException])
+
+  private def isUnread(error: Throwable): Boolean = condition(error).exists(_.startsWith(Unread))
+
+  /** Spark says so, unless the file went between two steps of opening it. */
+  private def isGone(context: SparkContext, error: Throwable): Boolean = error match {
+    case spark: SparkThrowable if isUnread(error) =>
+      spark.getCondition == s"$Unread.FILE_NOT_EXIST" || Try {
+        val file = new Path(new URI(spark.getMessageParameters.get("path")))
+        !file.getFileSystem(context.hadoopConfiguration).exists(file)
+      }.getOrElse(false)
+    case _ => false
+  }
+
+  /** A file that cannot be read is told otherwise (`isUnread`), so this is of one to be written. */
+  private def isOfFiles(error: Throwable): Boolean =
+    error.isInstanceOf[IOException] || error.isInstanceOf[FSError]
+
+  private def condition(error: Throwable): Option[String] = error match {
+    case spark: SparkThrowable => Option(spark.getCondition)
+    case _ => None
+  }
+
+  private def chain(error: Throwable): Seq[Throwable] =
+    Iterator.iterate(error)(_.getCause).takeWhile(_ != null).take(50).toSeq
+}

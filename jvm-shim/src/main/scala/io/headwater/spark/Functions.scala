@@ -1,0 +1,65 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.FunctionIdentifier
+import org.apache.spark.sql.catalyst.analysis.{SQLFunctionNode, SQLScalarFunction}
+import org.apache.spark.sql.catalyst.catalog.CatalogFunction
+import org.apache.spark.sql.catalyst.expressions.{Expression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.headwater.Access
+import org.json4s._
+
+/** Functions of the catalog, which a query means by name: somebody may give the name to another function. */
+object Functions {
+
+  /** A function's state, in the shape of a table's. */
+  def look(session: SparkSession, function: FunctionIdentifier): List[JField] =
+    find(session, function).fold(List[JField]("exists" -> JBool(false))) { found =>
+      List(
+        "exists" -> JBool(true), "kind" -> JString("function"), "created" -> JLong(1), "schema" -> JString(meaning(found)),
+        "partition_columns" -> JArray(Nil), "partitions" -> JArray(Nil))
+    }
+
+  /** The functions of the catalog that an analysed query calls, each with its definition. */
+  def called(session: SparkSession, plan: LogicalPlan): JObject =
+    JObject(named(plan).distinct.flatMap(find(session, _)).sortBy(_.identifier.unquotedString).map { found =>
+      Names.function(found.identifier.copy(catalog = None)) -> JString(meaning(found))
+    }.toList)
+
+  /** Lets a session call a function as the catalog has it now: a session keeps those that it called. */
+  def renew(session: SparkSession, function: FunctionIdentifier): Unit = {
+    val catalog = Access.classic(session).sessionState.catalog
+    if (catalog.isRegisteredFunction(function)) catalog.unregisterFunction(function)
+  }
+
+  private def find(session: SparkSession, function: FunctionIdentifier): Option[CatalogFunction] = {
+    val catalog = Access.classic(session).sharedState.externalCatalog
+    function.database.filter(catalog.functionExists(_, function.funcName)).map(catalog.getFunction(_, function.funcName))
+  }
+
+  /** The text of a SQL function lies in the resources, too. */
+  private def meaning(function: CatalogFunction): String =
+    (function.className +: function.resources.map(each => s"${each.resourceType.resourceType} ${each.uri}")).mkString("\n")
+
+  private def named(plan: LogicalPlan): Seq[FunctionIdentifier] =
+    plan.collectWithSubqueries { case node =>
+      val itself = node match {
+        case call: SQLFunctionNode => Seq(call.function.name)
+        case _ => Nil
+      }
+      itself ++ node.expressions.flatMap(_.collect(Function.unlift(called)))
+    }.flatten
+
+  private def called(expression: Expression): Option[FunctionIdentifier] = expression match {
+    case call: SQLScalarFunction => Some(call.function.name)
+    case call: UserDefinedExpression => permanent(call.name)
+    case _ => None
+  }
+
+  /** A temporary function has one part. Names in the session catalog have no dots. */
+  private def permanent(name: String): Option[FunctionIdentifier] = name.split('.').toSeq match {
+    case Seq(database, function) => Some(FunctionIdentifier(function, Some(database)))
+    case Seq(Names.SessionCatalog, database, function) => Some(FunctionIdentifier(function, Some(database)))
+    case _ => None
+  }
+}

@@ -1,0 +1,77 @@
+package io.headwater.spark
+
+import java.nio.charset.StandardCharsets.UTF_8
+
+import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.io.IOUtils
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.headwater.Access
+import org.json4s._
+import org.json4s.jackson.JsonMethods.parse
+
+/**
+ * The directories that Headwater owns, one for each view. A file in it, [[Marker]], names the owner. Only the versions in a
+ * marked directory are ever deleted: whatever else somebody puts there stays.
+ */
+object Roots {
+  private val Marker = ".headwater"
+  private val Version = """\.v\d+""".r
+
+  /** Takes a directory that does not exist or is empty; whether it could be taken. */
+  def claim(session: SparkSession, root: String, owner: String): Boolean = {
+    val (fs, top) = at(session, root)
+    val free = !fs.exists(top) || fs.getFileStatus(top).isDirectory && fs.listStatus(top).isEmpty
+    free && {
+      fs.mkdirs(top)
+      val out = fs.create(marker(top), false)
+      try out.write(owner.getBytes(UTF_8)) finally out.close()
+      true
+    }
+  }
+
+  /** Gives a directory up: its versions go, and it too if nothing else is in it. */
+  def release(session: SparkSession, root: String, owner: String): Unit = {
+    val (fs, top) = at(session, root)
+    if (owns(fs, top, owner)) {
+      fs.listStatus(top).map(_.getPath).filter(isVersion).foreach(fs.delete(_, true))
+      fs.delete(marker(top), false)
+      if (fs.listStatus(top).isEmpty) fs.delete(top, false)
+    }
+  }
+
+  /**
+   * Deletes directories of versions, or in them, with those above that are empty then.
+   * @param paths a JSON list; what is not of a version below `root` stays
+   */
+  def delete(session: SparkSession, root: String, owner: String, paths: String): Unit = {
+    val (fs, top) = at(session, root)
+    if (owns(fs, top, owner))
+      parse(paths).asInstanceOf[JArray].arr.map(each => fs.makeQualified(new Path(each.asInstanceOf[JString].s)))
+        .filter(path => within(top, path).exists(isVersion))
+        .foreach { path =>
+          fs.delete(path, true)
+          within(top, path).tail.foreach(above => if (fs.exists(above) && fs.listStatus(above).isEmpty) fs.delete(above, false))
+        }
+  }
+
+  /** The path and those above it, up to the one right below a directory; none when it does not lie there. */
+  private def within(top: Path, path: Path): Seq[Path] = {
+    val above = Iterator.iterate(path)(_.getParent).takeWhile(_ != null).toSeq
+    if (above.contains(top)) above.takeWhile(_ != top) else Nil
+  }
+
+  private def isVersion(path: Path): Boolean = Version.matches(path.getName)
+
+  private def owns(fs: FileSystem, top: Path, owner: String): Boolean = fs.exists(marker(top)) && {
+    val in = fs.open(marker(top))
+    try new String(IOUtils.readFullyToByteArray(in), UTF_8) == owner finally in.close()
+  }
+
+  private def marker(top: Path): Path = new Path(top, Marker)
+
+  private def at(session: SparkSession, root: String): (FileSystem, Path) = {
+    val path = new Path(root)
+    val fs = path.getFileSystem(Access.classic(session).sessionState.newHadoopConf())
+    (fs, fs.makeQualified(path))
+  }
+}

@@ -1,0 +1,33 @@
+package io.headwater.spark
+
+import java.nio.file.{Files => Disk, Path => DiskPath}
+
+import org.json4s._
+import org.json4s.jackson.JsonMethods.parse
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Keys are spelled as the engine spells them. */
+class NamesSuite extends AnyFunSuite {
+  private val golden = parse(Disk.readString(DiskPath.of("tests/golden/names.json"))).asInstanceOf[JArray].arr
+
+  for (each <- golden) {
+    val JString(key) = each \ "key"
+    test(s"the golden key $key") {
+      each \ "table" match {
+        case JArray(parts) =>
+          val names = parts.map(_.values.toString)
+          assert(Names.key(names) == key)
+          assert(Names.table(key).nameParts == names)
+        case _ => each \ "path" match {
+          case JString(path) => assert(Names.named(key) == PathName(path))
+          case _ =>
+            val FunctionName(function) = Names.named(key)
+            assert(Names.function(function.copy(catalog = None)) == key)
+        }
+      }
+    }
+  }
+
+  for (text <- Seq("", ".", "a.", ".a", "a..b", "`a", "a`b"))
+    test(s"'$text' is no name") { intercept[IllegalArgumentException](Names.split(text)) }
+}

@@ -1,0 +1,108 @@
+"""Names of tables, paths and functions: what they consist of, and how they are spelled.
+
+The engine knows a table by one string, its *key*. ``TableName("spark_catalog", ("default",), "2023_orders")`` has the
+key ``default.2023_orders``; a part with other characters than letters, digits and ``_`` stands in backticks, so each
+key belongs to one name. ``Names.scala`` spells keys in the same way; ``tests/golden/names.json`` holds for both.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+SESSION_CATALOG = "spark_catalog"
+"""The catalog that a key leaves out."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_]+")
+_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
+
+
+@frozen
+class TableName:
+    """A table or view of a catalog."""
+
+    catalog: str
+    namespace: tuple[str, ...]
+    name: str
+
+    @classmethod
+    def of(cls, parts: tuple[str, ...]) -> TableName:
+        """The table of these parts, in the session catalog if they name no catalog: (database, table) do not."""
+        catalog, *rest = parts if len(parts) > 2 else (SESSION_CATALOG, *parts)
+        return cls(catalog, tuple(rest[:-1]), rest[-1])
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Catalog, namespace and name."""
+        return (self.catalog, *self.namespace, self.name)
+
+    @property
+    def key(self) -> str:
+        own = self.parts[1:] if self.catalog == SESSION_CATALOG and len(self.namespace) == 1 else self.parts
+        return spelled(own)
+
+
+@frozen
+class PathName:
+    """Files at a path, which no catalog knows."""
+
+    path: str
+
+    @property
+    def key(self) -> str:
+        return f"path:{self.path}"
+
+
+@frozen
+class FunctionName:
+    """A function of the session catalog."""
+
+    database: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        return f"function:{spelled((self.database, self.name))}"
+
+
+Name = TableName | PathName | FunctionName
+
+
+def named(key: str) -> Name:
+    """The name that has this key.
+
+    Raises:
+        ValueError: no name has it.
+    """
+    kind, colon, rest = key.partition(":")
+    if colon and kind == "path":
+        return PathName(rest)
+    if colon and kind == "function":
+        return FunctionName(*split(rest))
+    return TableName.of(split(key))
+
+
+def spelled(parts: tuple[str, ...]) -> str:
+    """The parts with dots between them, in backticks where they need it."""
+    return ".".join(part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts)
+
+
+def split(text: str) -> tuple[str, ...]:
+    """The parts that ``spelled``, or Spark, wrote.
+
+    Raises:
+        ValueError: the text is no name.
+    """
+    parts, at = [], 0
+    while True:
+        match = _PART.match(text, at)
+        if match is None:
+            raise ValueError(f"not a name: {text}")
+        parts.append(match[2] if match[1] is None else match[1].replace("``", "`"))
+        at = match.end()
+        if at == len(text):
+            return tuple(parts)
+        if text[at] != ".":
+            raise ValueError(f"not a name: {text}")
+        at += 1
