@@ -13,6 +13,7 @@ from headwater.model.extract import Extract
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.ports import Written
+from headwater.spark import paths
 from headwater.spark.scans import Lying
 
 NOTHING = Made(WHOLE, 0, "", "0" * 32)
@@ -44,11 +45,11 @@ def moved(
     """What moving bytes took a run, of those tables that lay in one place; ``places`` says where, if it was not the
     warehouse. What a view reads of its own past is left out: it goes by the name of what it writes. What it reads
     of a table beside a scan, or in spite of one, is part of what the scan took."""
-    lying = {_plain(scan.place): table for table, scan in scans.items() if scan.place}
+    lying = {paths.plain(scan.place): table for table, scan in scans.items() if scan.place}
     near: dict[str, Moved] = {}
     reads = []
     for each in spent["reads"]:
-        table = each["table"] or lying.get(_plain(each["place"]))
+        table = each["table"] or lying.get(paths.plain(each["place"]))
         place = places.get(table, Place.WAREHOUSE)
         if table in lying.values():
             before = near.get(table, Moved(table, Place.SCAN, 0, 0))
@@ -61,11 +62,6 @@ def moved(
 def extract_of(needs: Mapping[str, Any]) -> Extract:
     """What a query needs of a table, as the shim tells it."""
     return Extract(needs["columns"], needs["rows"])
-
-
-def _plain(place: str) -> str:
-    """A local directory as this process spells it; Spark writes one slash after the scheme, or three."""
-    return place.removeprefix("file:").replace("//", "/").rstrip("/")
 
 
 def _read(read: Mapping[str, Any], place: Place) -> Moved:

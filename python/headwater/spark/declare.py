@@ -20,7 +20,7 @@ from headwater.model.partition import WHOLE
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
 from headwater.runtime import Runtime
-from headwater.spark import catalog, sql, syntax
+from headwater.spark import catalog, syntax
 from headwater.spark.define import Analyst, view_name
 from headwater.spark.observer import Hint, Observer
 from headwater.spark.sessions import Sessions
@@ -142,7 +142,7 @@ class Declarations:
     def _rooted(self, definition: Definition) -> Definition:
         """The definition with a directory of its own. Where somebody's files lie, no view is put."""
         database, name = split(definition.view)
-        base = self.sessions.of(definition).catalog.getDatabase(sql.identifier(database)).locationUri
+        base = self.shim.home(database)
         wanted = root = f"{base.rstrip('/')}/{name}"
         number, owner = 2, uuid.uuid4().hex
         while not self.shim.claim(root, owner):

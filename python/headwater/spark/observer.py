@@ -24,7 +24,7 @@ from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.state import Run, State, Status, TableRecord, Version
 from headwater.model.view import Definition
 from headwater.runtime import Change, Runtime
-from headwater.spark import catalog
+from headwater.spark import catalog, paths
 from headwater.spark.define import Analyst
 from headwater.spark.shim import Shim
 
@@ -195,16 +195,17 @@ class Observer:
         """Whether a write to ``path`` may change what is read from ``table``. A partition may lie
         anywhere, so the files of a table with a partition elsewhere count too."""
         match named(table):
-            case PathName(path):
-                location = path
+            case PathName(path=location):
+                pass
             case FunctionName():
                 return False
             case _ if table in self._locations:
                 location = self._locations[table]
             case _:
                 return True
-        mine, written = _plain(location), _plain(path)
-        return mine.startswith(written) or written.startswith(mine) or "*" in mine or table in self._scattered
+        mine, written = paths.plain(location), paths.plain(path)
+        near = paths.is_within(mine, written) or paths.is_within(written, mine)
+        return near or "*" in mine or table in self._scattered
 
     def _readable(self, table: str, reason: str) -> bool:
         """Whether a table could be looked at. A ``reason`` why not, or its end, is recorded."""
@@ -256,8 +257,9 @@ class Observer:
         return shaken
 
     def _note_scattered(self, table: str, fact: Mapping[str, Any]) -> None:
-        root = _plain(fact.get("location") or "")
-        if any(not _plain(each.get("location") or root).startswith(root) for each in fact["partitions"]):
+        root = fact.get("location")
+        elsewhere = (each["location"] for each in fact["partitions"] if root and each.get("location"))
+        if any(not paths.is_within(paths.plain(each), paths.plain(root)) for each in elsewhere):
             self._scattered.add(table)
 
     def _record_missing(self, table: str, command: str) -> bool:
@@ -380,9 +382,3 @@ def _database(table: str) -> str | None:
             return database.lower()
         case PathName():
             return None
-
-
-def _plain(path: str) -> str:
-    """A path without scheme and authority, ending in one slash."""
-    without = path.split("://", 1)[-1] if "://" in path else path.split(":", 1)[-1]
-    return "/" + without.strip("/") + "/"

@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 from pyspark.sql import SparkSession
 
 from headwater.model.error import StoreError
+from headwater.spark import paths
 from headwater.store.place import default_store
 
 IN_MEMORY = "in-memory"
@@ -28,18 +28,21 @@ def store_path(session: SparkSession, conf: Mapping[str, str]) -> Path:
     An in-memory catalog has a store of its own, which is of no use to anybody after the application.
 
     Raises:
-        StoreError: the warehouse is not on a local disk and the setting is missing.
+        StoreError: the setting, or the warehouse if there is none, is not on a local disk.
     """
     named = conf.get("spark.headwater.store")
     if named:
-        return Path(unquote(urlparse(named).path) if named.startswith("file:") else named).absolute()
+        found = paths.local(named)
+        if found is None:
+            raise StoreError(f"spark.headwater.store is {named}; set it to a file on a local disk")
+        return found.absolute()
     warehouse = session.conf.get("spark.sql.warehouse.dir")
-    parsed = urlparse(warehouse)
-    if parsed.scheme not in ("", "file"):
+    directory = paths.local(warehouse)
+    if directory is None:
         raise StoreError(
             f"the warehouse {warehouse} is not on a local disk; set spark.headwater.store to a local file for the store"
         )
-    usual = default_store(Path(unquote(parsed.path)))
+    usual = default_store(directory)
     if not in_memory(session):
         return usual
     _remove_old(usual.parent)

@@ -79,6 +79,10 @@ class Shim:
         """Who owns a table: empty for one that is no view's; ``None`` when there is none of that name."""
         return self._call("Tables.owner", self._session._jsparkSession, table)
 
+    def home(self, database: str) -> str:
+        """Where the tables of a database of the session catalog lie."""
+        return self._call("Tables.home", self._session._jsparkSession, database)
+
     def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
         """Lets the next queries of a session see tables and paths as they are now."""
         self._call("Tables.renew", session._jsparkSession, json.dumps(tables))

@@ -11,6 +11,7 @@ from headwater.engine.policy import duration
 from headwater.model.error import HeadwaterError
 from headwater.model.view import Definition
 from headwater.runtime import Runtime
+from headwater.spark import paths
 from headwater.spark.define import first_line
 from headwater.spark.shim import Shim
 from headwater.spark.warehouse import SparkWarehouse
@@ -46,11 +47,11 @@ class Sweeper:
         used = self._used(definition) if due or orphans else None
         if used is None:
             return
-        unused = [path for path in due if _plain(path) not in used]
+        unused = [path for path in due if paths.plain(path) not in used]
         if unused:
             self._warehouse.sweep(definition, unused)
         self._store.removed(due)
-        self._store.discard(definition.view, [path for path in orphans if _plain(path) not in used], now)
+        self._store.discard(definition.view, [path for path in orphans if paths.plain(path) not in used], now)
 
     def _used(self, definition: Definition) -> set[str] | None:
         """Where the catalog points for the view now, and all directories that this is in; ``None`` when it has no
@@ -61,7 +62,7 @@ class Sweeper:
             return None
         found: set[str] = set()
         for each in fact["partitions"]:
-            place = _plain(each["location"]) if each["location"] else ""
+            place = paths.plain(each["location"]) if each["location"] else ""
             while place and place not in found:
                 found.add(place)
                 place = place.rpartition("/")[0]
@@ -78,10 +79,5 @@ class Sweeper:
                 live.add(run.version)
             newest = state.highest
         found = [name for name in self._shim.names(definition.root) if name.startswith(".v") and name[2:].isdigit()]
-        paths = [f"{definition.root}/{name}" for name in found if int(name[2:]) not in live and int(name[2:]) < newest]
-        return [path for path in paths if path not in noted]
-
-
-def _plain(path: str) -> str:
-    """A path without its scheme, however that is spelled."""
-    return path.split("://", 1)[-1].split(":", 1)[-1].strip("/")
+        left = [f"{definition.root}/{name}" for name in found if int(name[2:]) not in live and int(name[2:]) < newest]
+        return [path for path in left if path not in noted]

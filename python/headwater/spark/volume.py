@@ -18,6 +18,7 @@ from pathlib import Path
 
 from headwater.model.error import HeadwaterError
 from headwater.model.state import Version
+from headwater.spark import paths
 from headwater.spark.room import Room
 from headwater.spark.settings import Memory
 
@@ -44,7 +45,9 @@ def opened(memory: Memory, named: str | None, local: bool, is_shared: Callable[[
     Raises:
         NoVolume: it can have none.
     """
-    root = Path(named.removeprefix("file:")) if named else IN_MEMORY
+    root = paths.local(named) if named else IN_MEMORY
+    if root is None:
+        raise NoVolume(f"{named} is not on a local disk; set spark.headwater.memory.path to a directory that is")
     problem = _problem(root, bool(named), local, is_shared)
     if problem:
         raise NoVolume(problem)

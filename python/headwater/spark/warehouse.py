@@ -22,7 +22,7 @@ from headwater.model.partition import WHOLE, Value
 from headwater.model.state import Run, Version
 from headwater.model.view import Definition
 from headwater.ports import Replaced, Written
-from headwater.spark import catalog, jobs, sql
+from headwater.spark import catalog, jobs, paths, sql
 from headwater.spark.blocks import Blocks
 from headwater.spark.counted import extract_of, moved
 from headwater.spark.failures import translating
@@ -121,7 +121,9 @@ class SparkWarehouse:
         root = launch.definition.root
         self._overlays.publish(launch.run.version)
         places = written.handle.places
-        superseded = [path for path in answer["superseded"] if path not in places and not _same_path(path, root)]
+        superseded = [
+            path for path in answer["superseded"] if path not in places and paths.plain(path) != paths.plain(root)
+        ]
         return Replaced(superseded, frozenset(places[each] for each in answer["unchanged"]))
 
     def cancel(self, view: str, version: Version) -> None:
@@ -131,9 +133,9 @@ class SparkWarehouse:
     def remove(self, definition: Definition) -> None:
         self._shim.release(definition.root, definition.owner)
 
-    def sweep(self, definition: Definition, paths: Sequence[str]) -> None:
+    def sweep(self, definition: Definition, locations: Sequence[str]) -> None:
         """Deletes superseded locations of a view."""
-        self._shim.delete_versions(definition.root, definition.owner, paths)
+        self._shim.delete_versions(definition.root, definition.owner, locations)
 
     def evaluate(
         self, definition: Definition, expression: str, inputs: Sequence[tuple[Value, ...]], names: Sequence[str]
@@ -246,7 +248,3 @@ def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:
 
 def _taken(view: str) -> RefreshCancelled:
     return RefreshCancelled(f"{view} was dropped, and another table has its name; that table stays as it is")
-
-
-def _same_path(left: str, right: str) -> bool:
-    return left.split(":", 1)[-1].strip("/") == right.split(":", 1)[-1].strip("/")

@@ -68,7 +68,7 @@ class SqlStore:
         self.path, self.reads_only = Path(path), reads_only
         if not reads_only:
             _create_private(self.path)
-        url = _for_reading(self.path) if reads_only else f"sqlite:///{self.path}"
+        url = _for_reading(self.path) if reads_only else sa.URL.create("sqlite", database=str(self.path))
         self._engine = sa.create_engine(url, connect_args={"timeout": 30})
         sa.event.listen(self._engine, "connect", _configure_reader if reads_only else _configure)
         sa.event.listen(self._engine, "begin", _begin_transaction)
@@ -312,11 +312,12 @@ def _create_private(path: Path) -> None:
         ) from error
 
 
-def _for_reading(path: Path) -> str:
+def _for_reading(path: Path) -> sa.URL:
     """The URL of a file that this program cannot write. Where SQLite cannot make the files of its write-ahead
     log, it reads a database without one only when told that nobody writes it."""
     alone = not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
-    return f"sqlite:///file:{quote(str(path))}?mode=ro{'&immutable=1' if alone else ''}&uri=true"
+    query = {"mode": "ro", "uri": "true", **({"immutable": "1"} if alone else {})}
+    return sa.URL.create("sqlite", database=f"file:{quote(str(path))}", query=query)
 
 
 def _begin_transaction(connection: sa.Connection) -> None:

@@ -1,7 +1,7 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogUtils}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.{DataSource, LogicalRelation}
@@ -40,7 +40,7 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
       className = published.provider.get,
       userSpecifiedSchema = Some(published.schema),
       partitionColumns = published.partitionColumnNames,
-      options = published.storage.properties ++ published.storage.locationUri.map(uri => "path" -> uri.toString),
+      options = published.storage.properties ++ published.storage.locationUri.map(uri => "path" -> CatalogUtils.URIToString(uri)),
       catalogTable = Some(published))
     val fresh = LogicalRelation(source.resolveRelation(checkFilesExist = false), published)
     val alike = fresh.output.map(a => (a.name, a.dataType)) == relation.output.map(a => (a.name, a.dataType))

@@ -168,8 +168,13 @@ object Tables {
   def owner(session: SparkSession, name: String): String =
     metadata(session, Names.table(name)).map(_.properties.getOrElse(Publication.Owner, "")).orNull
 
+  /** Where the tables of a database lie. */
+  def home(session: SparkSession, database: String): String =
+    new Path(Access.classic(session).sharedState.externalCatalog.getDatabase(database).locationUri).toString
+
   /**
-   * Lets the next queries of a session see tables, views, paths and functions as they are now, whoever changed them. To have Spark refresh a table means to analyse it first, which is needed only for what it caches.
+   * Lets the next queries of a session see tables, views, paths and functions as they are now, whoever changed them. To
+   * have Spark refresh a table means to analyse it first, which is needed only for what it caches.
    * @param names a JSON list of keys
    */
   def renew(session: SparkSession, names: String): Unit =
