@@ -379,6 +379,7 @@ def test_a_look_asks_for_and_takes_the_golden_facts():
         return golden("observe_answer")
 
     observer = Facts(Recorder(observe=observe))
+    observer._regular.add("shop.lineitem")
     [lineitem, *others] = golden("observe_request")
     wanted = {lineitem["table"]: lineitem["partitions"]}
     wanted |= {each["table"]: None for each in others}
@@ -389,6 +390,27 @@ def test_a_look_asks_for_and_takes_the_golden_facts():
         ("shop.elsewhere", 'UnsupportedFileSystemException: No FileSystem for scheme "lost"')
     ]
     assert observer._locations["shop.lineitem"] == f"{ROOT}/lineitem"
+
+
+def test_partitions_are_looked_at_alone_only_where_all_are_known_to_have_sparks_names():
+    [fact, *_] = golden("observe_answer")
+    [odd, null] = fact["partitions"]
+    usual = {**odd, "spec": odd["values"]}
+    asked = []
+
+    def answered(whole: bool, *partitions) -> Recorder:
+        def observe(request):
+            asked.append(request[0]["whole"])
+            return [{**fact, "whole": whole, "partitions": partitions}]
+
+        return Recorder(observe=observe)
+
+    observer = Facts(None)
+    answers = [(False, usual), (True, usual, null), (False, usual), (False, odd), (True, odd, null), (True, usual)]
+    for answer in answers:
+        observer._shim = answered(*answer)
+        observer.look(Hint({"shop.lineitem": [{"l_month": "1996-03-01"}]}))
+    assert asked == [True, True, False, False, True, True]
 
 
 def test_every_fact_has_what_recording_it_reads():

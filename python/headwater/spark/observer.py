@@ -24,7 +24,7 @@ from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.state import Run, State, Status, TableRecord, Version
 from headwater.model.view import Definition
 from headwater.runtime import Change, Runtime
-from headwater.spark import catalog, paths
+from headwater.spark import catalog, found, paths
 from headwater.spark.define import Analyst
 from headwater.spark.shim import Shim
 
@@ -60,6 +60,7 @@ class Observer:
         self._locations: dict[str, str] = {}
         self._scattered: set[str] = set()  # tables with a partition outside their own directory
         self._undecided: dict[str, str] = {}  # views to be analysed again, each because of a table that changed
+        self._regular: set[str] = set()  # tables whose partitions all have the names that Spark gives them
 
     def notice(self, message: Mapping[str, Any]) -> None:
         """Keeps one of the driver's hints for the next look, whoever takes it."""
@@ -102,7 +103,10 @@ class Observer:
             self._look(hint)
 
     def _look(self, hint: Hint) -> None:
-        asked = [{"table": table, "partitions": partitions} for table, partitions in hint.tables.items()]
+        asked = [
+            {"table": table, "partitions": partitions, "whole": partitions is None or table not in self._regular}
+            for table, partitions in hint.tables.items()
+        ]
         shaken: set[str] = set()
         changes: list[Change] = []
         for fact in self._shim.observe(asked):
@@ -111,6 +115,7 @@ class Observer:
                 continue
             if fact.get("location"):
                 self._locations[table] = fact["location"]
+            self._note_spelling(table, fact)
             if self._record(table, fact, hint, changes):
                 shaken.add(table)
         self._runtime.change_all(changes)
@@ -228,14 +233,14 @@ class Observer:
             return self._record_missing(table, command)
         self._note_scattered(table, fact)
         schema = hashlib.sha256(fact["schema"].encode()).hexdigest()[:16]
-        found = {Slice.of(each["values"]): each["fingerprint"] for each in fact["partitions"]}
+        states, empty = found.fingerprints(fact), found.empty(fact)
         asked = [Slice.of(values) for values in fact.get("asked", ())] or None
-        empty = {Slice.of(each["values"]) for each in fact["partitions"] if not each["files"]}
+        looked = None if fact.get("whole") else asked
         columns = frozenset(each["name"] for each in fact.get("partition_columns", ()))
         named = [each for each in _named(command, asked, empty) if each.columns == columns]
 
         def differing(record: TableRecord | None) -> tuple[Observed, ...]:
-            return differences(record, found, asked) + revisited(record, found, empty, named)
+            return differences(record, states, looked) + revisited(record, states, empty, named)
 
         with runtime.lock:
             before = runtime.state.tables.get(table)
@@ -255,6 +260,13 @@ class Observer:
 
             changes.append((table, [each.slice for each in changed], build))
         return shaken
+
+    def _note_spelling(self, table: str, fact: Mapping[str, Any]) -> None:
+        """A look by value misses partitions of other names, so it is good only for tables that have none."""
+        if not fact["exists"] or not found.is_spelled_as_spark_does(fact):
+            self._regular.discard(table)
+        elif fact.get("whole"):
+            self._regular.add(table)
 
     def _note_scattered(self, table: str, fact: Mapping[str, Any]) -> None:
         root = fact.get("location")
@@ -363,7 +375,7 @@ def _drift(record: TableRecord, fact: Mapping[str, Any]) -> tuple[Observed, ...]
     """Where a view is not as it was published."""
     if record.highest == 0 or not fact["exists"]:
         return ()
-    return differences(record, {Slice.of(each["values"]): each["fingerprint"] for each in fact["partitions"]})
+    return differences(record, found.fingerprints(fact))
 
 
 def _named(command: str, asked: Iterable[Slice] | None, empty: Iterable[Slice]) -> Iterable[Slice]:

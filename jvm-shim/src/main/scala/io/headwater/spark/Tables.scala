@@ -3,25 +3,21 @@ package io.headwater.spark
 import scala.util.Try
 import scala.util.control.NonFatal
 
-import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchNamespaceException, NoSuchTableException}
-import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition, CatalogTableType, ExternalCatalog}
-import org.apache.spark.sql.catalyst.expressions.{Cast, Literal}
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType, ExternalCatalog}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.headwater.Access
-import org.apache.spark.sql.types.{StringType, StructType}
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, parse, render}
 
 /** The state of tables as a query through the catalog would find it, as facts for the engine. */
 object Tables {
-  private val NullPartition = "__HIVE_DEFAULT_PARTITION__"
-
   /**
-   * @param asked a JSON list of {"table": key, "partitions": [{column: value}] or null}; with partitions, only those (or
-   *   those that agree with a partial one) are listed
+   * @param asked a JSON list of {"table": key, "partitions": [{column: value}] or null, "whole": bool}; with partitions, only
+   *   those (or those that agree with a partial one) are listed, unless `whole`
    * @return a JSON list of what was found, in the same order; what cannot be looked at is `unreadable`, with the reason
    */
   def observe(session: SparkSession, asked: String): String = {
@@ -30,18 +26,18 @@ object Tables {
     val known = Lookup(session, names.collect { case TableName(identifier) => identifier })
     compact(render(JArray(entries.zip(names).map { case (entry, name) =>
       val key = "table" -> (entry \ "table")
-      try JObject(key :: looked(session, name, known, entry \ "partitions"))
+      try JObject(key :: looked(session, name, known, entry))
       catch { case NonFatal(error) => JObject(key, "unreadable" -> JString(Failures.said(error))) }
     })))
   }
 
-  private def looked(session: SparkSession, name: Name, known: Lookup, partitions: JValue): List[JField] = name match {
-    case TableName(identifier) => table(session, known(identifier), partitions)
+  private def looked(session: SparkSession, name: Name, known: Lookup, asked: JValue): List[JField] = name match {
+    case TableName(identifier) => table(session, known(identifier), asked)
     case PathName(path) => directory(session, path)
     case FunctionName(identifier) => Functions.look(session, identifier)
   }
 
-  private def table(session: SparkSession, found: Option[CatalogTable], partitions: JValue): List[JField] = {
+  private def table(session: SparkSession, found: Option[CatalogTable], asked: JValue): List[JField] = {
     found.fold(List[JField]("exists" -> JBool(false))) { meta =>
       val common = List[JField](
         "exists" -> JBool(true),
@@ -53,42 +49,21 @@ object Tables {
           case (key, value) if key.startsWith("headwater.") => key -> JString(value)
         }))
       if (meta.tableType == CatalogTableType.VIEW) common :+ ("partitions" -> JArray(Nil))
-      else common ++ contents(session, meta, partitions)
+      else common ++ contents(session, meta, asked)
     }
   }
 
-  private def contents(session: SparkSession, meta: CatalogTable, partitions: JValue): List[(String, JValue)] = {
+  private def contents(session: SparkSession, meta: CatalogTable, asked: JValue): List[(String, JValue)] = {
     val columns = "partition_columns" -> JArray(meta.partitionSchema.fields.map { field =>
       JObject("name" -> JString(field.name), "type" -> JString(field.dataType.sql))
     }.toList)
-    if (meta.partitionColumnNames.isEmpty || !inCatalog(session, meta)) {
+    if (meta.partitionColumnNames.isEmpty || !inCatalog(meta)) {
       val whole = JObject("values" -> JObject(), "spec" -> JObject()) ~~ Files.state(session, meta.storage.locationUri.map(new Path(_)))
       List(columns, "partitions" -> JArray(List(whole)))
-    } else {
-      val catalog = Access.classic(session).sessionState.catalog
-      val zone = Access.classic(session).sessionState.conf.sessionLocalTimeZone
-      val (specs, listed) = partitions match {
-        case JArray(some) if some.nonEmpty =>
-          val specs = some.map(spec => named(meta, spec))
-          // As it was said, and as Spark would have written it.
-          val spellings = specs ++ specs.map(spec => named(meta, canonical(meta.partitionSchema, spec, zone)))
-          (specs, spellings.distinct.flatMap(spec => catalog.listPartitions(meta.identifier, Some(spec))).distinctBy(_.spec))
-        case _ => (Nil, catalog.listPartitions(meta.identifier))
-      }
-      val states = Files.states(session, listed.map(_.storage.locationUri.map(new Path(_))))
-      List(
-        columns,
-        "asked" -> JArray(specs.map(spec => canonical(meta.partitionSchema, spec, zone))),
-        "partitions" -> JArray(listed.zip(states).map { case (partition, state) =>
-          JObject(
-            "values" -> canonical(meta.partitionSchema, partition.spec, zone),
-            "spec" -> strings(partition.spec),
-            "version" -> partition.parameters.get("headwater.version").map(v => JLong(v.toLong)).getOrElse(JNull)) ~~ state
-        }.toList))
-    }
+    } else columns :: new Partitions(session, meta).state(asked \ "partitions", asked \ "whole" == JBool(true))
   }
 
-  private def inCatalog(session: SparkSession, meta: CatalogTable): Boolean =
+  private def inCatalog(meta: CatalogTable): Boolean =
     meta.tracksPartitionsInCatalog || meta.provider.contains("hive")
 
   private def directory(session: SparkSession, path: String): List[JField] = {
@@ -97,30 +72,6 @@ object Tables {
       "schema" -> JString(""), "partition_columns" -> JArray(Nil),
       "partitions" -> JArray(List(JObject("values" -> JObject(), "spec" -> JObject()) ~~ state)))
   }
-
-  /** The spec with the table's own spelling of its columns. */
-  private def named(meta: CatalogTable, spec: JValue): Map[String, String] =
-    spec.asInstanceOf[JObject].obj.map { case (column, value) =>
-      val own = meta.partitionColumnNames.find(_.equalsIgnoreCase(column)).getOrElse(column)
-      own -> (value match { case JString(text) => text; case _ => NullPartition })
-    }.toMap
-
-  /** Partition values as Spark itself would write them: `05` of an INT column is `5`. */
-  private def canonical(schema: StructType, spec: Map[String, String], zone: String): JObject =
-    JObject(schema.fields.toList.flatMap { field =>
-      spec.find(_._1.equalsIgnoreCase(field.name)).map { case (_, text) =>
-        val value =
-          if (text == null || text == NullPartition) JNull
-          else {
-            val typed = Cast(Literal(text), field.dataType, Some(zone), ansiEnabled = false)
-            Option(Cast(typed, StringType, Some(zone), ansiEnabled = false).eval()).map(v => JString(v.toString)).getOrElse(JNull)
-          }
-        field.name -> value
-      }
-    })
-
-  private def strings(spec: Map[String, String]): JObject =
-    JObject(spec.toList.sortBy(_._1).map { case (column, value) => column -> JString(value) })
 
   /**
    * A table as the catalog has it. That is one call: a session's own catalog asks for the database and for the table first,

@@ -49,6 +49,34 @@ class TablesSuite extends AnyFunSuite {
     assert(values(found) == List(Map("n" -> "5")))
   }
 
+  test("a partition whose value is spelled otherwise is found, and all are if the whole table is asked for") {
+    val session = LocalSpark.emptyShop()
+    session.sql("CREATE TABLE t (x INT, a INT, b INT) USING parquet PARTITIONED BY (a, b)")
+    session.sql("INSERT INTO t VALUES (1, 1, 1)")
+    Access.classic(session).sharedState.externalCatalog.createPartitions("shop", "t", Seq(CatalogTablePartition(
+      Map("a" -> "05", "b" -> "06"), CatalogStorageFormat.empty)), ignoreIfExists = false)
+    Seq("""[{"a": "5", "b": "6"}]""", """[{"b": "6"}]""").foreach { asked =>
+      val found = LocalSpark.table("shop.t", parse(asked))
+      assert(found \ "whole" == JBool(false))
+      assert(values(found) == List(Map("a" -> "5", "b" -> "6")))
+      assert((found \ "partitions")(0) \ "spec" == parse("""{"a": "05", "b": "06"}"""))
+    }
+    val whole = LocalSpark.observe("""[{"table": "shop.t", "partitions": [{"a": "1"}], "whole": true}]""").head
+    assert(whole \ "asked" == parse("""[{"a": "1"}]""") && whole \ "whole" == JBool(true))
+    assert(values(whole).toSet == Set(Map("a" -> "1", "b" -> "1"), Map("a" -> "5", "b" -> "6")))
+  }
+
+  test("an hour that the clock of the session's zone skips is a value of its own") {
+    val session = LocalSpark.emptyShop().newSession()
+    session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    session.sql("CREATE TABLE shop.t (x INT, at TIMESTAMP) USING parquet PARTITIONED BY (at)")
+    val skipped = Map("at" -> "2024-03-31 02:30:00")
+    Access.classic(session).sharedState.externalCatalog.createPartitions("shop", "t", Seq(CatalogTablePartition(
+      skipped, CatalogStorageFormat.empty)), ignoreIfExists = false)
+    val found = parse(Tables.observe(session, """[{"table": "shop.t", "partitions": [{"at": "2024-03-31 02:30"}], "whole": false}]"""))
+    assert(values(found(0)) == List(skipped))
+  }
+
   test("only the partitions asked for are listed, and those a partial spec leaves open") {
     val session = LocalSpark.emptyShop()
     session.sql("CREATE TABLE t (x INT, a INT, b INT) USING parquet PARTITIONED BY (a, b)")

@@ -1,0 +1,102 @@
+"""Partitions that other programs made and spelled otherwise than Spark does are followed as any others."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from support import assert_equals_query, database, drain
+
+QUERY = "SELECT part, sum(amount) AS total FROM sales GROUP BY part"
+
+SPELLINGS = {
+    "number": ("INT", "5", "part=05"),
+    "date": ("DATE", "2024-01-05", "part=2024-1-5"),
+    "column in upper case": ("INT", "5", "PART=5"),
+    "time": ("TIMESTAMP", "2024-03-31 02:30:00", "part=2024-03-31 02%3A30"),
+}
+
+
+class Sales:
+    """A table, its view, and hands that put files into the table's directory."""
+
+    def __init__(self, spark: SparkSession, warehouse: Path, kind: str) -> None:
+        self.spark, self.root = spark, warehouse / f"{database(spark)}.db" / "sales"
+        spark.sql(f"CREATE TABLE sales (amount INT, part {kind}) USING parquet PARTITIONED BY (part)")
+        spark.sql("INSERT INTO sales VALUES (1, NULL)")
+        self.file = next(self.root.rglob("*.parquet"))
+
+    def put(self, directory: str, name: str) -> None:
+        """One more row, by a file."""
+        (self.root / directory).mkdir(exist_ok=True)
+        shutil.copy(self.file, self.root / directory / f"{name}.parquet")
+
+    def declare(self) -> None:
+        self.spark.sql("MSCK REPAIR TABLE sales")
+        self.spark.sql(f"CREATE MATERIALIZED VIEW totals PARTITIONED BY (part) AS {QUERY}")
+
+    def refreshed(self) -> list[str]:
+        """The partitions that are refreshed, once; the view is right then, and stays as it is."""
+        refreshed = [row["partition"] for row in drain(self.spark)]
+        assert_equals_query(self.spark, "totals", QUERY)
+        assert drain(self.spark) == []
+        return refreshed
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_another_spelling(spark: SparkSession, warehouse: Path, name: str) -> None:
+    kind, value, directory = SPELLINGS[name]
+    sales = Sales(spark, warehouse, kind)
+    sales.put(directory, "one")
+    sales.declare()
+    assert sales.refreshed() == []
+    sales.put(directory, "two")
+    assert sales.refreshed() == [f"part={value}"]
+    shutil.rmtree(sales.root / directory)
+    spark.sql("MSCK REPAIR TABLE sales DROP PARTITIONS")
+    assert sales.refreshed() == [f"part={value}"]
+
+
+def test_several_spellings_of_one_value(spark: SparkSession, warehouse: Path) -> None:
+    sales = Sales(spark, warehouse, "INT")
+    for directory in ("part=5", "part=05"):
+        sales.put(directory, "one")
+    sales.declare()
+    assert sales.refreshed() == []
+    for directory in ("part=5", "part=05"):
+        sales.put(directory, "two")
+        assert sales.refreshed() == ["part=5"]
+    spark.sql("INSERT INTO sales PARTITION (part = 5) VALUES (1)")
+    assert sales.refreshed() == ["part=5"]
+    shutil.rmtree(sales.root / "part=5")
+    spark.sql("MSCK REPAIR TABLE sales SYNC PARTITIONS")
+    assert sales.refreshed() == ["part=5"]
+    assert spark.sql("SELECT total FROM totals WHERE part = 5").collect()[0].total == 2
+
+
+def test_a_spelling_that_comes_later(spark: SparkSession, warehouse: Path) -> None:
+    """What was looked at by its value is there, though the catalog finds no such partition any more."""
+    sales = Sales(spark, warehouse, "INT")
+    sales.put("part=5", "one")
+    sales.declare()
+    (sales.root / "part=5").rename(sales.root / "part=05")
+    spark.sql("MSCK REPAIR TABLE sales SYNC PARTITIONS")
+    spark.sql("INSERT INTO sales PARTITION (part = 6) VALUES (1)")
+    assert sales.refreshed() == ["part=5", "part=6"]
+
+
+def test_family_of_partitions(spark: SparkSession, warehouse: Path) -> None:
+    spark.sql("CREATE TABLE sales (amount INT, year INT, month INT) USING parquet PARTITIONED BY (year, month)")
+    spark.sql("INSERT INTO sales VALUES (1, 2024, 1), (2, 2024, 2)")
+    root = warehouse / f"{database(spark)}.db" / "sales"
+    (root / "year=2024" / "month=1").rename(root / "year=2024" / "month=01")
+    spark.sql("MSCK REPAIR TABLE sales SYNC PARTITIONS")
+    query = "SELECT year, sum(amount) AS total FROM sales GROUP BY year"
+    spark.sql(f"CREATE MATERIALIZED VIEW yearly PARTITIONED BY (year) AS {query}")
+    assert drain(spark) == []
+    spark.sql("INSERT INTO sales PARTITION (year = 2024, month = 2) VALUES (7)")
+    assert [row["partition"] for row in drain(spark)] == ["year=2024"]
+    assert drain(spark) == []
+    assert_equals_query(spark, "yearly", query)
