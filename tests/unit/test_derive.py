@@ -112,6 +112,30 @@ def test_an_unpartitioned_source_reaches_the_whole_view():
     assert only == Occurrence(reason="t is not partitioned")
 
 
+def lateral_count(groupings: list) -> dict:
+    """``SELECT v FROM t, LATERAL (SELECT count(*) FROM u WHERE t.v = t.p [GROUP BY …])``, analysed."""
+    days = {id: {"id": id, "name": name, "type": "DATE"} for id, name in enumerate("vpw")}
+    other = relation(output=[2], table="spark_catalog.db.u", partition_columns=[], columns=[days[2]])
+    call = {"type": "BOOLEAN", "deterministic": True, "kind": "scalar", "sql": "(`$0` = `$1`)", "name": "="}
+    same_day = {**call, "call": "EqualTo", "args": [{"attr": 0, "outer": True}, {"attr": 1, "outer": True}]}
+    filtered = {"op": "Filter", "output": [2], "children": [other], "condition": same_day}
+    count = {**call, "call": "Count", "kind": "aggregate", "type": "BIGINT", "sql": "count(1)", "args": []}
+    counted = {"op": "Aggregate", "output": [3], "children": [filtered], "groupings": groupings}
+    counted["projections"] = [{"alias": "n", "id": 3, "child": count}]
+    orders = relation(columns=[days[0], days[1]])
+    join = {"op": "LateralJoin", "output": [0, 1, 3], "children": [orders, counted], "type": "INNER", "condition": None}
+    attributes = [*days.values(), {"id": 3, "name": "n", "type": "BIGINT"}]
+    columns = [{**days[0], "nullable": True, "comment": None}]
+    return {"columns": columns, "attributes": attributes, "plan": join}
+
+
+def test_an_aggregate_without_keys_has_a_row_where_its_filter_passes_none():
+    (only,) = derive(lateral_count([]), ["v"], ["v"]).dependencies[0].occurrences
+    assert only.columns == ()
+    (only,) = derive(lateral_count([{"attr": 2}]), ["v"], ["v"]).dependencies[0].occurrences
+    assert only.columns == (("v", Same("p")),)
+
+
 @pytest.mark.parametrize("type", ["DOUBLE", "FLOAT", "STRING COLLATE UTF8_LCASE", "CHAR(3)"])
 def test_types_whose_equality_is_not_identity_stay_free(type):
     columns = [{"id": 0, "name": "v", "type": "INT"}, {"id": 1, "name": "p", "type": type}]

@@ -128,10 +128,14 @@ def _aggregate(node: Node, child: Delta) -> Delta:
 
     So only what follows from the grouping keys is known. Equalities between keys survive; keys
     of inexact types are dropped, since a group shows one of several equal spellings.
+
+    Without keys there is one row, even where the child has none to vouch for an equality. No
+    equality survives, also none that speaks of the outer row only. A fact about the outer row
+    does: the row changes only if some row of the child does, and the fact holds there.
     """
     grouping = {each.id for each in node.groupings if isinstance(each, Attr)}
     keyed = child.keys(node.groupings, "and an aggregate does not group by it").grouped()
-    same = keyed.only(grouping).same
+    same = keyed.only(grouping).same if node.groupings else ()
     return evolve(keyed, same=same).project(node.projections)
 
 
