@@ -66,13 +66,14 @@ STATED = {"orders": "appended", "lines": "lines", "customers": "customers", "day
 
 @frozen
 class Case:
-    """``exact`` maps a source to the slices that its ``STATED`` change reaches."""
+    """``exact`` maps a source to the slices that its ``STATED`` change reaches; ``types`` are declared types."""
 
     name: str
     sql: str
     by: tuple[str, ...] = field(converter=lambda names: tuple(names.split()))
     exact: dict[str, list[Slice]] = field(factory=dict)
     reason: str = ""
+    types: dict[str, str] = field(factory=dict)
 
 
 def _whole(*sources: str) -> dict[str, list[Slice]]:
@@ -464,5 +465,56 @@ CASES = [
         "LEFT JOIN lines ON d = l_date UNION ALL SELECT o_date, -1 FROM orders WHERE o_region = 'US'",
         "d",
         {"orders": [_part(d=JAN_15)], "lines": [_part(d=JAN_15)]},
+    ),
+    Case(
+        "declared as DATE, queried as TIMESTAMP",
+        "SELECT date_trunc('MONTH', o_date) AS m, sum(o_amount) AS s FROM orders GROUP BY 1",
+        "m",
+        {"orders": [_part(m="2024-01-01")]},
+        types={"m": "DATE"},
+    ),
+    Case(
+        "declared as TIMESTAMP, queried as DATE",
+        "SELECT o_date AS d, o_id FROM orders",
+        "d",
+        {"orders": [_part(d="2024-01-15 00:00:00")]},
+        types={"d": "TIMESTAMP"},
+    ),
+    Case(
+        "declared as another DECIMAL",
+        "SELECT CAST(month(o_date) / 4 AS DECIMAL(10, 4)) AS q, o_id FROM orders",
+        "q",
+        {"orders": [_part(q="0.3")]},
+        types={"q": "DECIMAL(5,1)"},
+    ),
+    Case(
+        "declared as STRING, queried as INT",
+        "SELECT month(o_date) AS m, o_id FROM orders",
+        "m",
+        {"orders": [_part(m="1")]},
+        types={"m": "STRING"},
+    ),
+    Case(
+        "declared as VARCHAR",
+        "SELECT o_region AS r, o_id FROM orders",
+        "r",
+        {"orders": [_part(r="EU")]},
+        types={"r": "VARCHAR(5)"},
+    ),
+    Case(
+        "declared as CHAR",
+        "SELECT o_region AS r, o_id FROM orders",
+        "r",
+        _whole("orders"),
+        "`r` is a CHAR(3), whose equal values may be spelled differently",
+        types={"r": "CHAR(3)"},
+    ),
+    Case(
+        "declared as DOUBLE, queried as INT",
+        "SELECT year(o_date) AS y, o_id FROM orders",
+        "y",
+        _whole("orders"),
+        "`y` is a DOUBLE",
+        types={"y": "DOUBLE"},
     ),
 ]

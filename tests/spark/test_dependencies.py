@@ -93,6 +93,23 @@ def test_what_follows_a_change(shop: SparkSession, warehouse: Path) -> None:
         assert_equals_query(shop, view, QUERIES[view][1])
 
 
+def test_a_declared_type_names_the_partitions(spark: SparkSession, warehouse: Path) -> None:
+    """The query says TIMESTAMP and the view DATE: the view and a view over it follow, and an emptied month goes."""
+    spark.sql("CREATE TABLE sales (amount DECIMAL(10,2), day DATE) USING parquet PARTITIONED BY (day)")
+    spark.sql("INSERT INTO sales VALUES (1, DATE '2024-01-05'), (2, DATE '2024-02-05')")
+    monthly = "SELECT sum(amount), date_trunc('MONTH', day) FROM sales GROUP BY 2"
+    spark.sql(f"CREATE MATERIALIZED VIEW s (rev DECIMAL(20,2), month DATE) PARTITIONED BY (month) AS {monthly}")
+    yearly = "SELECT year(month) AS year, sum(rev) AS rev FROM s GROUP BY 1"
+    spark.sql(f"CREATE MATERIALIZED VIEW t (year STRING, rev DECIMAL(30,2)) PARTITIONED BY (year) AS {yearly}")
+    followed = follow(spark, warehouse, "INSERT INTO sales VALUES (4, DATE '2024-02-06')")
+    assert followed == {"s": {"month=2024-02-01"}, "t": {"year=2024"}}
+    assert [tuple(map(str, row)) for row in spark.sql("TABLE t").collect()] == [("7.00", "2024")]
+    followed = follow(spark, warehouse, "ALTER TABLE sales DROP PARTITION (day = DATE '2024-01-05')")
+    assert followed == {"s": {"month=2024-01-01"}, "t": {"year=2024"}}
+    assert [str(row.month) for row in spark.sql("TABLE s").collect()] == ["2024-02-01"]
+    assert [tuple(map(str, row)) for row in spark.sql("TABLE t").collect()] == [("6.00", "2024")]
+
+
 def test_explain_says_why_the_whole_view(shop: SparkSession) -> None:
     told = {view: [row["plan"] for row in shop.sql(f"EXPLAIN REFRESH {view}").collect()] for view in QUERIES}
     here = database(shop)

@@ -48,7 +48,7 @@ class Lab:
     def partitions(self, database: str, case: Case) -> dict[Slice, Counter]:
         """The result's rows by partition, spelled as the catalog would."""
         self.spark.sql(f"USE {database}")
-        spelled = ", ".join(f"CAST(`{each}` AS STRING)" for each in case.by)
+        spelled = ", ".join(f"CAST({_published(each, case)} AS STRING)" for each in case.by)
         result: dict[Slice, Counter] = defaultdict(Counter)
         for row in self.spark.sql(f"SELECT struct(*), struct({spelled}) FROM ({case.sql})").collect():
             values = [each or None for each in row[1]]
@@ -59,7 +59,8 @@ class Lab:
         self.spark.sql("USE base")
         shim = self.spark._jvm.io.headwater.spark.PlanJson
         description = json.loads(shim.describe(self.spark._jsparkSession, case.sql))
-        return derive(description, case.by, [each["name"] for each in description["columns"]])
+        columns = [(each["name"], case.types.get(each["name"], each["type"])) for each in description["columns"]]
+        return derive(description, case.by, columns)
 
     def forward(self, derivation: Derivation, change: Change) -> tuple[Slice, ...]:
         for dependency in derivation.dependencies:
@@ -84,6 +85,11 @@ class Lab:
         cells = ["1", *("NULL" if each is None else f"'{each}'" for each in values.values())]
         names = ["it", *(f"`{each}`" for each in values)]
         return self.spark.sql(f"SELECT {sql} FROM VALUES ({', '.join(cells)}) t({', '.join(names)})").first()[0]
+
+
+def _published(column: str, case: Case) -> str:
+    """A column as a publication has it: in its declared type."""
+    return f"CAST(`{column}` AS {case.types[column]})" if column in case.types else f"`{column}`"
 
 
 def _values(table: str, rows: list[tuple]) -> str:

@@ -21,8 +21,15 @@ ORDERS = "base.orders"
 
 def golden(name: str) -> Derivation:
     kept = json.loads((GOLDEN / f"{name}.json").read_text())
-    names = [each["name"] for each in kept["description"]["columns"]]
-    return derive(kept["description"], kept["partitioned_by"], names)
+    return derive(kept["description"], kept["partitioned_by"], as_queried(kept["description"]))
+
+
+def as_queried(description: dict, *names: str) -> list[tuple[str, str]]:
+    """The columns of a view that declares no types, and perhaps other names."""
+    queried = description["columns"]
+    return [
+        (name, each["type"]) for name, each in zip(names or [each["name"] for each in queried], queried, strict=True)
+    ]
 
 
 def occurrences(derivation: Derivation, source: str = ORDERS) -> tuple[Occurrence, ...]:
@@ -95,20 +102,23 @@ def description(plan: dict, type: str = "DATE", outputs: tuple[int, ...] = (0, 1
     return {"columns": columns, "attributes": attributes, "plan": plan}
 
 
+COLUMNS = [("v", "INT"), ("p", "DATE")]
+
+
 def test_columns_are_renamed_by_position_and_found_in_any_case():
-    found = derive(description(relation()), ["Day"], ["value", "day"])
+    found = derive(description(relation()), ["Day"], [("value", "INT"), ("day", "DATE")])
     assert found.dependencies[0].occurrences == (Occurrence((("Day", Same("p")),)),)
 
 
 def test_an_operator_without_a_rule_makes_the_view_whole():
     plan = {"op": "Mystery", "output": [0, 1], "children": [relation()], "expressions": [], "facts": []}
-    (only,) = derive(description(plan), ["p"], ["v", "p"]).dependencies[0].occurrences
+    (only,) = derive(description(plan), ["p"], COLUMNS).dependencies[0].occurrences
     assert only.columns == ()
     assert "Mystery above it can make any row depend on any other" in only.reason
 
 
 def test_an_unpartitioned_source_reaches_the_whole_view():
-    (only,) = derive(description(relation(partition_columns=[])), ["p"], ["v", "p"]).dependencies[0].occurrences
+    (only,) = derive(description(relation(partition_columns=[])), ["p"], COLUMNS).dependencies[0].occurrences
     assert only == Occurrence(reason="t is not partitioned")
 
 
@@ -130,16 +140,16 @@ def lateral_count(groupings: list) -> dict:
 
 
 def test_an_aggregate_without_keys_has_a_row_where_its_filter_passes_none():
-    (only,) = derive(lateral_count([]), ["v"], ["v"]).dependencies[0].occurrences
+    (only,) = derive(lateral_count([]), ["v"], [("v", "DATE")]).dependencies[0].occurrences
     assert only.columns == ()
-    (only,) = derive(lateral_count([{"attr": 2}]), ["v"], ["v"]).dependencies[0].occurrences
+    (only,) = derive(lateral_count([{"attr": 2}]), ["v"], [("v", "DATE")]).dependencies[0].occurrences
     assert only.columns == (("v", Same("p")),)
 
 
 @pytest.mark.parametrize("type", ["DOUBLE", "FLOAT", "STRING COLLATE UTF8_LCASE", "CHAR(3)"])
 def test_types_whose_equality_is_not_identity_stay_free(type):
     columns = [{"id": 0, "name": "v", "type": "INT"}, {"id": 1, "name": "p", "type": type}]
-    found = derive(description(relation(columns=columns), type), ["p"], ["v", "p"])
+    found = derive(description(relation(columns=columns), type), ["p"], [("v", "INT"), ("p", type)])
     assert found.dependencies[0].occurrences[0].columns == ()
     assert not exact(type)
 
@@ -155,16 +165,29 @@ def test_types_whose_equality_is_not_identity_stay_free(type):
 )
 def test_sources_that_cannot_be_followed_are_refused(facts, code):
     plan = {key: value for key, value in relation(**facts).items() if value is not None}
-    (problem,) = derive(description(plan), [], ["v", "p"]).problems
+    (problem,) = derive(description(plan), [], COLUMNS).problems
     assert problem.code == code
 
 
 def test_a_cast_changes_the_spelling_so_identity_needs_equal_types():
     image = Image.of_column("p", "DATE")
-    assert image.to("DATE") == Same("p")
-    assert image.to("TIMESTAMP") == Computed("CAST(CAST(CAST(`p` AS DATE) AS TIMESTAMP) AS STRING)", ("p",))
-    assert Image.of_column("p", "VARCHAR(9)").to("STRING") == Same("p")
+    assert image.to("DATE", "DATE") == Same("p")
+    as_timestamp = "CAST(CAST(`p` AS DATE) AS TIMESTAMP)"
+    assert image.to("TIMESTAMP", "TIMESTAMP") == Computed(f"CAST({as_timestamp} AS STRING)", ("p",))
+    assert image.to("TIMESTAMP", "DATE") == Computed(f"CAST(CAST({as_timestamp} AS DATE) AS STRING)", ("p",))
+    assert isinstance(image.to("DATE", "TIMESTAMP"), Computed)
+    assert Image.of_column("p", "VARCHAR(9)").to("VARCHAR(9)", "VARCHAR(9)") == Same("p")
+    assert Image.of_column("p", "VARCHAR(9)").to("STRING", "STRING") == Same("p")
+    assert isinstance(Image.of_column("p", "STRING").to("STRING", "VARCHAR(2)"), Computed)
     assert Image.of_column("a`b", "INT").sql == "CAST(`a``b` AS INT)"
+
+
+@pytest.mark.parametrize(("declared", "reason"), [("DOUBLE", "is a DOUBLE"), ("CHAR(3)", "is a CHAR(3)")])
+def test_a_declared_type_whose_equality_is_not_identity_leaves_the_column_free(declared, reason):
+    found = derive(description(relation()), ["p"], [("v", "INT"), ("p", declared)])
+    (only,) = found.dependencies[0].occurrences
+    assert only.columns == ()
+    assert reason in only.reason
 
 
 def test_a_call_has_an_image_if_it_stands_alone_and_all_its_arguments_have_one():

@@ -102,7 +102,7 @@ class Analyst:
             raise self._refused(view, error) from error
         columns = _columns(definition, description["columns"])
         partitioned = _partition_columns(view, definition.partitioned_by, columns)
-        derivation = derive(description, partitioned, [column.name for column in columns])
+        derivation = derive(description, partitioned, [(column.name, column.type) for column in columns])
         if derivation.problems:
             problem = derivation.problems[0]
             raise DefinitionError(problem.code, f"{view} cannot be a materialized view: {problem.sentence}")

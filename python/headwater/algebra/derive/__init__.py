@@ -45,13 +45,26 @@ class Derivation:
     problems: tuple[Problem, ...]
 
 
-def derive(description: Mapping[str, Any], partition_columns: Sequence[str], output_names: Sequence[str]) -> Derivation:
+@frozen
+class Output:
+    """A partition column of the view: the query computes ``number`` in the type ``queried``, and a publication
+    casts it to ``type``."""
+
+    name: str
+    type: str
+    number: int
+    queried: str
+
+
+def derive(
+    description: Mapping[str, Any], partition_columns: Sequence[str], columns: Sequence[tuple[str, str]]
+) -> Derivation:
     """The derivation for a view of this query, partitioned by these columns.
 
     Args:
-        description: what ``PlanJson.describe`` wrote, parsed.
-        partition_columns: the view's partition columns, each one of ``output_names``.
-        output_names: the view's columns, by position.
+        description: the analysed query, as ``PlanJson.describe`` writes it, parsed.
+        partition_columns: the view's partition columns, each one of ``columns``.
+        columns: name and type of the view's columns, by position. The type is the declared one, if there is one.
     """
     reader = Reader(description)
     relations: dict[str, list[Node]] = {}
@@ -61,7 +74,7 @@ def derive(description: Mapping[str, Any], partition_columns: Sequence[str], out
             relations.setdefault(source(node), []).append(node)
         elif node.op == "View":
             views[node.facts["temporary"]][TableName.of(split(node.facts["name"])).key] = None
-    outputs = _columns(description, partition_columns, output_names)
+    outputs = _outputs(description, partition_columns, columns)
     return Derivation(
         reads=tuple(_read(name, each[0]) for name, each in relations.items()),
         views=tuple(views[False]),
@@ -74,12 +87,17 @@ def derive(description: Mapping[str, Any], partition_columns: Sequence[str], out
     )
 
 
-def _columns(
-    description: Mapping[str, Any], partition_columns: Sequence[str], output_names: Sequence[str]
-) -> list[tuple[str, Mapping[str, Any]]]:
-    """Each partition column with the query's output column at its position."""
-    positions = {name.casefold(): i for i, name in enumerate(output_names)}
-    return [(name, description["columns"][positions[name.casefold()]]) for name in partition_columns]
+def _outputs(
+    description: Mapping[str, Any], partition_columns: Sequence[str], columns: Sequence[tuple[str, str]]
+) -> list[Output]:
+    """The partition columns, each with the query's column at its position."""
+    positions = {name.casefold(): i for i, (name, _) in enumerate(columns)}
+    found = []
+    for name in partition_columns:
+        position = positions[name.casefold()]
+        queried = description["columns"][position]
+        found.append(Output(name, columns[position][1], queried["id"], queried["type"]))
+    return found
 
 
 def _read(name: str, node: Node) -> Read:
@@ -88,23 +106,26 @@ def _read(name: str, node: Node) -> Read:
     return Read(name, node.facts["kind"], node.facts["format"], columns)
 
 
-def _occurrence(reader: Reader, relation: Node, outputs: Sequence[tuple[str, Mapping[str, Any]]]) -> Occurrence:
+def _occurrence(reader: Reader, relation: Node, outputs: Sequence[Output]) -> Occurrence:
     if not relation.facts["partition_columns"]:
         return Occurrence(reason=f"{short(source(relation))} is not partitioned" if outputs else "")
     delta = transfer(reader.root, relation)
     bound: list[tuple[str, Expression]] = []
     reasons = []
-    for name, output in outputs:
-        image = resolve(reader.attr(output["id"]), delta.facts)
-        if image is not None and exact(output["type"]):
-            bound.append((name, image.to(output["type"])))
+    for output in outputs:
+        image = resolve(reader.attr(output.number), delta.facts)
+        if image is not None and exact(output.queried) and exact(output.type):
+            bound.append((output.name, image.to(output.queried, output.type)))
         else:
-            reasons.append(_reason(name, output, delta, short(source(relation))))
+            reasons.append(_reason(output, delta, short(source(relation))))
     return Occurrence(tuple(bound), "; ".join(reasons))
 
 
-def _reason(name: str, output: Mapping[str, Any], delta: Delta, table: str) -> str:
-    lost = delta.lost.get(output["id"])
-    if lost is None:
-        return f"`{name}` is not known from the partition columns of {table}"
-    return f"`{name}` comes from `{lost.origin}`, {lost.why.replace('{source}', table)}"
+def _reason(output: Output, delta: Delta, table: str) -> str:
+    lost = delta.lost.get(output.number)
+    if lost is not None:
+        return f"`{output.name}` comes from `{lost.origin}`, {lost.why.replace('{source}', table)}"
+    for type in (output.queried, output.type):
+        if not exact(type):
+            return f"`{output.name}` is a {type}, whose equal values may be spelled differently"
+    return f"`{output.name}` is not known from the partition columns of {table}"

@@ -29,16 +29,20 @@ class Image:
         quoted = name.replace("`", "``")
         return cls(f"CAST(`{quoted}` AS {plain(type)})", (name,), plain(type), name)
 
-    def to(self, type: str) -> Expression:
-        """The map into a view's partition column of ``type``.
+    def to(self, queried: str, declared: str) -> Expression:
+        """The map into a view's partition column, which the query computes as ``queried`` and a publication casts
+        to ``declared``.
 
-        Identity needs equal types: a date that becomes a timestamp is spelled otherwise. The
-        empty string is null, as it is in the directories of a partitioned table.
+        ``CREATE MATERIALIZED VIEW s (month DATE) … SELECT date_trunc('MONTH', day)``: the query says TIMESTAMP,
+        and the partition is named by a DATE. Identity needs one type all the way, since a date that becomes a
+        timestamp is spelled otherwise. The empty string is the null partition.
         """
-        if self.column is not None and self.type == plain(type):
+        alike = queried.casefold() == declared.casefold()
+        if self.column is not None and self.type == plain(queried) and alike:
             return Same(self.column)
-        spelled = f"CAST(CAST({self.sql} AS {plain(type)}) AS STRING)"
-        return Computed(f"NULLIF({spelled}, '')" if plain(type) == "STRING" else spelled, self.inputs)
+        sql = f"CAST({self.sql} AS {plain(queried)})"
+        spelled = f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)"
+        return Computed(f"NULLIF({spelled}, '')" if plain(declared) == "STRING" else spelled, self.inputs)
 
 
 Facts = Mapping[Expr, Image]
