@@ -517,4 +517,10 @@ CASES = [
         "`y` is a DOUBLE",
         types={"y": "DOUBLE"},
     ),
+    Case(
+        "an empty string is null",
+        "SELECT o_id, CASE o_region WHEN 'EU' THEN '' WHEN 'US' THEN '__HIVE_DEFAULT_PARTITION__' END AS k FROM orders",
+        "k",
+        {"orders": [_part(k=None)]},
+    ),
 ]

@@ -19,6 +19,7 @@ from headwater.algebra.dependency import forward, missing
 from headwater.algebra.derive import Derivation, derive
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.partition import Slice, Value
+from headwater.spark import sql
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden/plans").glob("*.json"))
 
@@ -51,7 +52,7 @@ class Lab:
         spelled = ", ".join(f"CAST({_published(each, case)} AS STRING)" for each in case.by)
         result: dict[Slice, Counter] = defaultdict(Counter)
         for row in self.spark.sql(f"SELECT struct(*), struct({spelled}) FROM ({case.sql})").collect():
-            values = [each or None for each in row[1]]
+            values = map(sql.partition_value, row[1])
             result[Slice.of(dict(zip(case.by, values, strict=True)))][str(row[0])] += 1
         return dict(result)
 
@@ -76,15 +77,16 @@ class Lab:
             if isinstance(each, Computed)
         }
         return {
-            (sql, values): self._evaluated(sql, dict(zip(inputs[sql], values, strict=True)))
-            for sql, values in missing(dependency, changed, {})
+            (key, values): self._evaluated(key, dict(zip(inputs[key], values, strict=True)))
+            for key, values in missing(dependency, changed, {})
         }
 
-    def _evaluated(self, sql: str, values: dict[str, Value]) -> Value:
+    def _evaluated(self, expression: str, values: dict[str, Value]) -> Value:
         """The expression's value, as the runtime computes it: over strings, in SQL."""
-        cells = ["1", *("NULL" if each is None else f"'{each}'" for each in values.values())]
+        cells = ["1", *map(sql.string, values.values())]
         names = ["it", *(f"`{each}`" for each in values)]
-        return self.spark.sql(f"SELECT {sql} FROM VALUES ({', '.join(cells)}) t({', '.join(names)})").first()[0]
+        found = self.spark.sql(f"SELECT {expression} FROM VALUES ({', '.join(cells)}) t({', '.join(names)})")
+        return sql.partition_value(found.first()[0])
 
 
 def _published(column: str, case: Case) -> str:

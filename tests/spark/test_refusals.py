@@ -100,6 +100,7 @@ CLAUSES = {
     ),
     "partition column": ("PARTITIONED BY (year)", ["partitioned by year", "month, total"]),
     "transform": ("PARTITIONED BY (years(month))", ["years(month)"]),
+    "binary": ("(month BINARY, total INT) PARTITIONED BY (month)", ["month, a BINARY", "hex(month)"]),
     "format": ("USING avro", ["USING avro", "parquet, orc, json, csv"]),
     "number of columns": ("(only STRING)", ["names 1 columns", "has 2"]),
 }

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 from cases import view
 
-from headwater.spark.sessions import FIXED, Sessions
+from headwater.spark.sessions import FIXED, PARSER, Sessions
 
 V = evolve(view("v", "", "t"), database="shop", settings=(("spark.sql.ansi.enabled", "false"), ("spark.app.name", "x")))
 
@@ -37,6 +37,17 @@ def test_a_session_means_what_the_view_was_declared_in(sessions):
     assert sessions.of(evolve(V, view="w")) is found
     assert sessions.of(evolve(V, settings=())) is not found
     assert sessions.fresh(V) is not found
+
+
+def test_statements_about_a_table_are_read_alike_everywhere(sessions):
+    escaped = "spark.sql.parser.escapedStringLiterals"
+    found = sessions.of_table((*V.settings, (escaped, "true")))
+    assert found.set == {"spark.sql.ansi.enabled": "false", **PARSER, **FIXED} and found.at == [
+        "spark_catalog",
+        "default",
+    ]
+    assert sessions.of_table(V.settings) is found
+    assert sessions.of_table().set == {**PARSER, **FIXED}
 
 
 def test_what_a_run_found_in_the_catalog_no_other_thread_reads(sessions):

@@ -1,4 +1,7 @@
-"""A view's entry in the Spark catalog, which holds the truth about its definition."""
+"""A view's entry in the Spark catalog, which holds the truth about its definition.
+
+Statements here hold literals: they run in sessions of ``Sessions.of_table``, where the parser's settings are fixed.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ def create(session: SparkSession, definition: Definition, name: str | None = Non
     session.sql(
         f"CREATE TABLE {sql.quoted(name or definition.view)} ({columns}) USING {definition.format}"
         + (f" PARTITIONED BY ({partitioned})" if partitioned else "")
-        + f" LOCATION {sql.string(location)}"
-        + (f" COMMENT {sql.string(definition.comment)}" if definition.comment else "")
+        + f" LOCATION {sql.literal(location)}"
+        + (f" COMMENT {sql.literal(definition.comment)}" if definition.comment else "")
         + f" TBLPROPERTIES ({_properties({OWNER: definition.owner} if name else properties(definition))})"
     )
 
@@ -46,7 +49,7 @@ def store(session: SparkSession, definition: Definition, before: Definition | No
     session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties(definition))})")
     gone = dict(before.properties).keys() - dict(definition.properties).keys() if before else ()
     if gone:
-        session.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql.string, sorted(gone)))})")
+        session.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql.literal, sorted(gone)))})")
 
 
 def describe(session: SparkSession, definition: Definition) -> None:
@@ -56,13 +59,13 @@ def describe(session: SparkSession, definition: Definition) -> None:
     """
     table = sql.quoted(definition.view)
     if (session.catalog.getTable(table).description or "") != definition.comment:
-        session.sql(f"COMMENT ON TABLE {table} IS {sql.string(definition.comment)}")
+        session.sql(f"COMMENT ON TABLE {table} IS {sql.literal(definition.comment)}")
     wanted = {column.name.lower(): column.comment for column in definition.columns}
     for column in session.catalog.listColumns(table):
         name = column.name.lower()
         if name in wanted and not column.isPartition and (column.description or "") != wanted[name]:
             session.sql(
-                f"ALTER TABLE {table} ALTER COLUMN {sql.identifier(column.name)} COMMENT {sql.string(wanted[name])}"
+                f"ALTER TABLE {table} ALTER COLUMN {sql.identifier(column.name)} COMMENT {sql.literal(wanted[name])}"
             )
 
 
@@ -165,9 +168,9 @@ def _plain(columns: Sequence[Column]) -> list[list[str]]:
 
 
 def _column(column: Column) -> str:
-    comment = f" COMMENT {sql.string(column.comment)}" if column.comment else ""
+    comment = f" COMMENT {sql.literal(column.comment)}" if column.comment else ""
     return f"{sql.identifier(column.name)} {column.type}{comment}"
 
 
 def _properties(found: Mapping[str, str]) -> str:
-    return ", ".join(f"{sql.string(key)} = {sql.string(value)}" for key, value in found.items())
+    return ", ".join(f"{sql.literal(key)} = {sql.literal(value)}" for key, value in found.items())

@@ -83,14 +83,14 @@ class Declarations:
         definition = self._rooted(definition)
         try:
             self.shim.make(catalog.first_location(definition))
-            catalog.create(self.sessions.of_catalog(), definition)
+            catalog.create(self.sessions.of_table(definition.settings), definition)
         except Exception:
             self.shim.release(definition.root, definition.owner)
             raise
         return self._fill(definition, "created", message, estimate)
 
     def _redeclare(self, definition: Definition, before: Definition, message: Mapping[str, Any]) -> Answer:
-        session, view = self.sessions.of_catalog(), definition.view
+        session, view = self.sessions.of_table(definition.settings), definition.view
         self.observer.baseline(definition)
         catalog.store(session, definition, before)
         catalog.describe(session, definition)

@@ -166,7 +166,7 @@ def _columns(definition: Definition, found: Sequence[Mapping[str, Any]]) -> tupl
 
 
 def _partition_columns(view: str, wanted: Sequence[str], columns: Sequence[Column]) -> tuple[str, ...]:
-    by_name = {column.name.lower(): column.name for column in columns}
+    by_name = {column.name.lower(): column for column in columns}
     for name in wanted:
         if name.lower() not in by_name:
             raise DefinitionError(
@@ -174,9 +174,14 @@ def _partition_columns(view: str, wanted: Sequence[str], columns: Sequence[Colum
                 f"{view} is partitioned by {name}, which its query has no column for; "
                 f"it has {', '.join(column.name for column in columns)}",
             )
+        if by_name[name.lower()].type.upper() == "BINARY":
+            raise DefinitionError(
+                "PARTITIONING",
+                f"{view} is partitioned by {name}, a BINARY; several values share one directory: use hex({name})",
+            )
     if wanted and len(wanted) == len(columns):
         raise DefinitionError("PARTITIONING", f"{view} is partitioned by all its columns; leave at least one out")
-    return tuple(by_name[name.lower()] for name in wanted)
+    return tuple(by_name[name.lower()].name for name in wanted)
 
 
 def _with_stated(definition: Definition, columns: Sequence[Column], derivation: Derivation) -> tuple[Dependency, ...]:

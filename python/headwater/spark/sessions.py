@@ -20,14 +20,13 @@ FIXED = {
     "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
 }
 
-
-LITERALS = (
-    ("spark.sql.ansi.doubleQuotedIdentifiers", "false"),
-    ("spark.sql.caseSensitive", "false"),
-    ("spark.sql.legacy.consecutiveStringLiterals.enabled", "false"),
-    ("spark.sql.parser.escapedStringLiterals", "false"),
-)
-"""How the statements that Headwater writes are read."""
+PARSER = {
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
+}
+"""How statements about a view's table are read, whatever the application or the declaring session has set."""
 
 
 class Sessions:
@@ -46,6 +45,12 @@ class Sessions:
         view that another one, which may, has found there a moment before."""
         return self.captured(definition.catalog, definition.database, definition.settings, threading.get_ident())
 
+    def of_table(self, settings: Pairs = ()) -> SparkSession:
+        """For statements about a view's table, whose literals must be read as they were spelled. It depends on no
+        database that may be gone."""
+        kept = tuple((name, value) for name, value in settings if name not in PARSER)
+        return self.captured(SESSION_CATALOG, "default", (*kept, *PARSER.items()))
+
     def captured(self, catalog: str, database: str, settings: Pairs, thread: int | None = None) -> SparkSession:
         """The session that means what a session with these settings meant; ``thread``: of that thread alone.
 
@@ -57,11 +62,6 @@ class Sessions:
             if session is None:
                 session = self._made[key] = self._make(catalog, database, settings)
             return session
-
-    def of_catalog(self) -> SparkSession:
-        """A session for statements about tables only: it depends on no database that may be gone, and reads string
-        literals as ``sql.string`` writes them, whatever the application is set to."""
-        return self.captured(SESSION_CATALOG, "default", LITERALS)
 
     def fresh(self, definition: Definition) -> SparkSession:
         """A session that has cached nothing: it sees the tables as they are in the catalog now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from headwater.model.name import split
@@ -19,23 +20,41 @@ def identifier(name: str) -> str:
 
 
 def string(value: Value) -> str:
-    """A string literal, or ``NULL``."""
+    """A string, or ``NULL``, that means the same under all settings of Spark's parser.
+
+    ``it's`` is ``CAST(X'69742773' AS STRING)``: what a backslash means, and how a quote is written, is a setting.
+    """
     if value is None:
         return "NULL"
+    if "\\" in value or "'" in value:
+        return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"
+    return f"'{value}'"
+
+
+def literal(value: str) -> str:
+    """A string as DDL needs it, for sessions whose parser settings are ``sessions.PARSER``."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+NAMELESS = ("", NULL_PARTITION)
+"""Strings that Spark writes to the null partition, and reads back as NULL. The shim's ``AsRead`` has them, too."""
+
+
+def partition_value(text: Value) -> Value:
+    """The partition that a column's value goes to, by its text."""
+    return None if text in NAMELESS else text
+
+
+def is_null_partition(value: Value, type_: str) -> bool:
+    """Whether a value of this type goes to the null partition."""
+    return value is None or (_is_text(type_) and value in NAMELESS)
 
 
 def spec(each: Slice) -> dict[str, str]:
     """A partition as the catalog knows it."""
     return {column: NULL_PARTITION if value is None else value for column, value in each.bound}
-
-
-def typed(value: Value, type_: str) -> str:
-    return f"CAST({string(value)} AS {type_})"
 
 
 def predicate(slices: Sequence[Slice], types: Mapping[str, str]) -> str:
@@ -51,19 +70,35 @@ def predicate(slices: Sequence[Slice], types: Mapping[str, str]) -> str:
         if len(each.bound) == 1:
             single.setdefault(each.bound[0][0], []).append(each.bound[0][1])
         else:
-            terms.append("(" + " AND ".join(_equal(c, v, types) for c, v in each.bound) + ")")
+            terms.append("(" + " AND ".join(_holds(c, [v], types[c])[0] for c, v in each.bound) + ")")
     for column, values in single.items():
-        present = [typed(value, types[column]) for value in values if value is not None]
-        if len(present) == 1:
-            terms.append(f"{identifier(column)} = {present[0]}")
-        elif present:
-            terms.append(f"{identifier(column)} IN ({', '.join(present)})")
-        if None in values:
-            terms.append(f"{identifier(column)} IS NULL")
+        terms += _holds(column, values, types[column])
     return " OR ".join(terms)
 
 
-def _equal(column: str, value: Value, types: Mapping[str, str]) -> str:
-    if value is None:
-        return f"{identifier(column)} IS NULL"
-    return f"{identifier(column)} = {typed(value, types[column])}"
+def _holds(column: str, values: Sequence[Value], type_: str) -> list[str]:
+    """Conditions of which one holds for exactly the rows in the partitions of these values.
+
+    A partition is known by its text. Two timestamps in the hour that a clock shows twice have one text, so
+    timestamps are compared as texts.
+    """
+    name, texts = identifier(column), [string(value) for value in values if value is not None]
+    if _is_zoned(type_):
+        own = f"CAST({name} AS STRING)"
+    else:
+        own, texts = name, [f"CAST({text} AS {type_})" for text in texts]
+    found = [f"{own} = {texts[0]}" if len(texts) == 1 else f"{own} IN ({', '.join(texts)})"] if texts else []
+    if None in values:
+        found.append(f"({name} IS NULL OR {name} IN ({_NAMELESS}))" if _is_text(type_) else f"{name} IS NULL")
+    return found
+
+
+_NAMELESS = ", ".join(map(string, NAMELESS))
+
+
+def _is_text(type_: str) -> bool:
+    return re.match(r"(STRING|VARCHAR|CHAR)\b", type_, re.IGNORECASE) is not None
+
+
+def _is_zoned(type_: str) -> bool:
+    return type_.upper() in ("TIMESTAMP", "TIMESTAMP_LTZ")

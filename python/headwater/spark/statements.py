@@ -152,7 +152,7 @@ class Statements:
             own = by_name[name.lower()]
             expression = f"CAST(TRY_CAST({sql.identifier(own)} AS {types[own]}) AS STRING)"
             [canonical] = self._runtime.warehouse.evaluate(definition, expression, [(value,)], [own])
-            if canonical is None and value is not None:
+            if canonical is None and not sql.is_null_partition(value, types[own]):
                 raise StatementError(
                     f"'{value}' is not a value of {definition.view}'s partition column {own} ({types[own]})"
                 )
@@ -186,7 +186,7 @@ class Statements:
             definition = state.views[view].definition
             self._runtime.record(lambda _s, _v: Dropped(self._now(), view))
         if self._shim.owner(view) == definition.owner:
-            catalog.drop(self._sessions.of_catalog(), definition)
+            catalog.drop(self._sessions.of_table(), definition)
         return [[f"{view} dropped"]]
 
     def _alter(self, statement: syntax.Statement, message: Mapping[str, Any]) -> Answer:
@@ -213,7 +213,7 @@ class Statements:
         check_properties(definition.view, changed)
         properties = {**dict(definition.properties), **changed}
         altered = self._analyst.analysed(evolve(definition, properties=properties))
-        catalog.store(self._sessions.of_catalog(), altered, definition)
+        catalog.store(self._sessions.of_table(), altered, definition)
         follows_again = follows(altered) and not follows(definition)
         if follows_again or altered.dependencies != definition.dependencies:
             why = "follows its sources again" if follows_again else "depends on its sources in another way"
@@ -234,7 +234,7 @@ class Statements:
                 )
             if definition.view in self._runtime.state.running:
                 raise StatementError(f"{definition.view} is being refreshed; rename it when the refresh has ended")
-            session = self._sessions.of_catalog()
+            session = self._sessions.of_table()
             if session.catalog.tableExists(sql.quoted(target)):
                 raise StatementError(f"{target} exists already; choose another name")
             renamed = catalog.renamed(session, definition, target)

@@ -147,9 +147,8 @@ class SparkWarehouse:
             found = session.sql(f"SELECT `headwater row`, {expression} FROM VALUES {rows} AS t({columns})").collect()
         except (PySparkException, Py4JError) as error:
             raise RefreshFailed(f"{expression} cannot be evaluated: {self._said(error)}") from error
-        values = {row[0]: row[1] for row in found}
-        # Spark writes the empty string as the null partition.
-        return [values[n] or None for n in range(len(inputs))]
+        values = {row[0]: sql.partition_value(row[1]) for row in found}
+        return [values[n] for n in range(len(inputs))]
 
     # --- inside
 
@@ -163,7 +162,7 @@ class SparkWarehouse:
         answer = self._shim.publish({**request, "shape": catalog.shape(definition)})
         if not answer.get("misfit"):
             return answer
-        session = self._sessions.of_catalog()
+        session = self._sessions.of_table(definition.settings)
         answer = self._shim.publish({**request, "table": catalog.replace(session, definition), "removed": []})
         if self._shim.owner(definition.view) != definition.owner:
             raise _taken(definition.view)
@@ -179,7 +178,7 @@ class SparkWarehouse:
         """
         owner = self._shim.owner(definition.view)
         if owner is None:
-            catalog.create(self._sessions.of_catalog(), definition)
+            catalog.create(self._sessions.of_table(definition.settings), definition)
         elif owner != definition.owner:
             raise _taken(definition.view)
 

@@ -35,14 +35,13 @@ class Image:
 
         ``CREATE MATERIALIZED VIEW s (month DATE) … SELECT date_trunc('MONTH', day)``: the query says TIMESTAMP,
         and the partition is named by a DATE. Identity needs one type all the way, since a date that becomes a
-        timestamp is spelled otherwise. The empty string is the null partition.
+        timestamp is spelled otherwise.
         """
         alike = queried.casefold() == declared.casefold()
         if self.column is not None and self.type == plain(queried) and alike:
             return Same(self.column)
         sql = f"CAST({self.sql} AS {plain(queried)})"
-        spelled = f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)"
-        return Computed(f"NULLIF({spelled}, '')" if plain(declared) == "STRING" else spelled, self.inputs)
+        return Computed(f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)", self.inputs)
 
 
 Facts = Mapping[Expr, Image]

@@ -60,7 +60,7 @@ private[spark] final class Partitions(session: SparkSession, table: CatalogTable
   private def spelled(spec: JValue): Spec =
     spec.asInstanceOf[JObject].obj.map { case (column, value) =>
       val own = table.partitionColumnNames.find(_.equalsIgnoreCase(column)).getOrElse(column)
-      own -> (value match { case JString(text) => text; case _ => Null })
+      own -> (value match { case JString(text) if text.nonEmpty => text; case _ => Null })
     }.toMap
 
   private def canonical(spec: Spec): Values = Partitions.canonical(table.partitionSchema, spec)

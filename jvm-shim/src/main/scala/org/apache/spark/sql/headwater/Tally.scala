@@ -49,15 +49,19 @@ case class Tallied(tally: Tally, columns: Seq[Attribute], hashed: Boolean, zone:
 
 object Tallied {
 
-  /** The same rows, counted in `tally` by the values of `columns`, and hashed if asked for, when they are computed. */
+  /**
+   * The same rows, as [[AsRead]] has them, counted by the values of the partition columns `columns`, and hashed if asked
+   * for, when they are computed.
+   */
   def of(frame: DataFrame, columns: Seq[String], hashed: Boolean): (DataFrame, Tally) = {
     val session = Access.classic(frame.sparkSession)
     val tally = new Tally
     session.sparkContext.register(tally)
-    val plan = frame.queryExecution.analyzed
+    val zone = session.sessionState.conf.sessionLocalTimeZone
+    val plan = AsRead(frame.queryExecution.analyzed, columns, zone)
     val by = columns.map(name => plan.output.find(_.name == name).getOrElse(
       throw new IllegalArgumentException(s"no column $name")))
-    (Access.frame(session, Tallied(tally, by, hashed, session.sessionState.conf.sessionLocalTimeZone, plan)), tally)
+    (Access.frame(session, Tallied(tally, by, hashed, zone, plan)), tally)
   }
 }
 
@@ -139,14 +143,14 @@ private class TaskTally(by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean
   private def hash(row: UnsafeRow, seed: Long): Long =
     XXH64.hashUnsafeBytes(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes, seed)
 
-  /** By partition values as text: `null` for what goes to the null partition, which the empty string does too. */
+  /** By partition values as text: `null` for values that go to the null partition, as the empty string does. */
   def spelled: Map[Seq[String], Sum] = {
     val texts = by.zipWithIndex.map { case (column, n) =>
       Cast(BoundReference(n, column.dataType, nullable = true), StringType, Some(zone))
     }
     val found = mutable.Map.empty[Seq[String], Sum]
     cells.forEach { (values, cell) =>
-      val spelled = texts.map(text => Option(text.eval(values)).map(_.toString).filter(_.nonEmpty).orNull)
+      val spelled = texts.map(text => Option(text.eval(values)).map(_.toString).filterNot(AsRead.Nameless).orNull)
       val sum = Sum(cell.rows, cell.high, cell.low)
       found(spelled) = found.get(spelled).fold(sum)(_ + sum)
     }

@@ -1,0 +1,34 @@
+package org.apache.spark.sql.headwater
+
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
+import org.apache.spark.sql.types.{StringType, TimestampType}
+
+/**
+ * Rows with the values of partition columns that readers of their files get: one value for each directory.
+ *
+ * A directory is named by a value's text. NULL, the empty string and Hive's name of the null partition share one, as do
+ * two timestamps in an hour that a clock shows twice. Spark's writer takes them for different partitions and fails to
+ * create the second one's file; and what is held in memory must be what files would give back.
+ */
+private[headwater] object AsRead {
+
+  /** Texts that Spark writes to the null partition, and reads back as NULL. */
+  val Nameless: Set[String] = Set("", ExternalCatalogUtils.DEFAULT_PARTITION_NAME)
+
+  def apply(plan: LogicalPlan, columns: Seq[String], zone: String): LogicalPlan = {
+    val output = plan.output.map(column => if (columns.contains(column.name)) read(column, zone) else column)
+    if (output == plan.output) plan else Project(output, plan)
+  }
+
+  private def read(column: Attribute, zone: String): NamedExpression = column.dataType match {
+    case text: StringType =>
+      val nameless = In(Cast(column, StringType), Nameless.toSeq.map(Literal(_)))
+      Alias(If(nameless, Literal(null, text), column), column.name)(explicitMetadata = Some(column.metadata))
+    case TimestampType =>
+      val spelled = Cast(column, StringType, Some(zone))
+      Alias(Cast(spelled, TimestampType, Some(zone)), column.name)(explicitMetadata = Some(column.metadata))
+    case _ => column
+  }
+}
