@@ -34,6 +34,9 @@ class Lab:
             spark.sql(f"CREATE TABLE base.{name} ({schema}) USING parquet PARTITIONED BY ({', '.join(by)})")
             spark.sql(f"INSERT INTO base.{name} {_values(name, BASE[name])}")
         self._monthly("base")
+        spark.sql("CREATE VIEW base.dated AS SELECT o_id FROM base.orders WHERE o_date < DATE'today'")
+        spark.sql("CREATE FUNCTION base.since() RETURNS DATE RETURN DATE'yesterday'")
+        spark.sql("CREATE FUNCTION base.recent() RETURNS TABLE (d DATE) RETURN SELECT DATE'today'")
         for change in CHANGES:
             database = f"after_{change.name}"
             spark.sql(f"CREATE DATABASE {database}")
@@ -186,6 +189,17 @@ def test_reasons_name_the_column_and_the_operator(lab: Lab, case: Case) -> None:
         ("SELECT unix_timestamp() AS t, o_id FROM orders", "nondeterministic"),
         ("SELECT current_user() AS u, o_id FROM orders", "nondeterministic"),
         ("SELECT o_id FROM orders WHERE o_date > CAST('today' AS date)", "nondeterministic"),
+        ("SELECT o_id FROM orders WHERE o_date > CAST('Today UTC' AS date)", "nondeterministic"),
+        ("SELECT o_id FROM orders WHERE o_date > CAST(concat('to', 'day') AS date)", "nondeterministic"),
+        ("SELECT o_id FROM orders WHERE o_date > DATE'tomorrow'", "nondeterministic"),
+        ("SELECT o_id, TIMESTAMP'now' AS t FROM orders", "nondeterministic"),
+        ("SELECT o_id, TIMESTAMP_NTZ 'yesterday' AS t FROM orders", "nondeterministic"),
+        ("SELECT o_id FROM orders WHERE o_date IN (SELECT to_date('today'))", "nondeterministic"),
+        ("SELECT o_id, to_timestamp('now') AS t, date('yesterday') AS d FROM orders", "nondeterministic"),
+        ("SELECT o_id FROM dated", "nondeterministic"),
+        ("SELECT o_id FROM orders WHERE o_date > since()", "nondeterministic"),
+        ("SELECT * FROM orders JOIN recent()", "nondeterministic"),
+        ("SELECT TRANSFORM(o_id) USING 'cat' AS (x) FROM orders", "script"),
         ("SELECT collect_list(o_id) AS l FROM orders", "nondeterministic"),
         ("SELECT first(o_id) AS l FROM orders", "nondeterministic"),
         ("SELECT mode(o_id) AS l FROM orders", "nondeterministic"),
@@ -218,6 +232,7 @@ def test_queries_that_their_sources_do_not_determine_are_refused(lab: Lab, sql: 
         "SELECT size(sort_array(collect_set(o_id))) AS l FROM orders",
         "SELECT o_id FROM orders WHERE o_date > date'2024-01-01' + INTERVAL 1 DAY",
         "SELECT o_id FROM monthly",
+        "SELECT o_id FROM orders WHERE o_date > DATE'epoch' AND 'now' > o_region",
         "SELECT o_id, first(o_date) OVER (PARTITION BY o_region ORDER BY o_id) AS f FROM orders",
         "SELECT listagg(o_region) WITHIN GROUP (ORDER BY o_region) AS l FROM orders",
     ],

@@ -28,6 +28,8 @@ def shop(application: SparkSession) -> Iterator[SparkSession]:
     session.sql("INSERT INTO sales VALUES (1, 10, DATE '2024-01-01'), (2, 20, DATE '2024-02-01')")
     session.sql(f"CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS {QUERY}")
     session.sql("CREATE TEMPORARY VIEW mine AS SELECT * FROM sales WHERE amount > 15")
+    session.sql("CREATE TABLE shadow AS SELECT 1 AS x")
+    session.sql("CREATE TEMPORARY VIEW shadow AS SELECT 2 AS x")
     session.sql("CREATE VIEW ordinary AS SELECT * FROM sales")
     session.udf.register("my_python", lambda x: x, IntegerType())
     session.sql("CREATE TEMPORARY FUNCTION my_sql(x INT) RETURNS INT RETURN x + 1")
@@ -50,6 +52,20 @@ def refused(spark: SparkSession, statement: str) -> str:
 
 QUERIES = {
     "temporary view": ("SELECT * FROM mine", ["temporary view mine", "make it a table or an ordinary view"]),
+    "temporary view in a subquery": (
+        "SELECT * FROM sales WHERE id IN (SELECT id FROM mine)",
+        ["temporary view mine", "make it a table or an ordinary view"],
+    ),
+    "temporary view in a subquery of a condition": (
+        "SELECT s.id FROM sales s JOIN sales t ON s.id = t.id AND s.amount > (SELECT max(amount) FROM mine)",
+        ["temporary view mine"],
+    ),
+    "temporary view of a table's name, in a subquery": (
+        "SELECT * FROM sales WHERE EXISTS (SELECT * FROM shadow)",
+        ["temporary view shadow"],
+    ),
+    "word for a day": ("SELECT id FROM sales WHERE month < DATE'today'", ["DATE 'today'", "when and where"]),
+    "program": ("SELECT TRANSFORM(id) USING 'cat' AS (x) FROM sales", ["TRANSFORM", "SQL or a job"]),
     "temporary function in Python": ("SELECT my_python(id) AS x FROM sales", ["my_python", "permanent"]),
     "temporary function in SQL": ("SELECT my_sql(id) AS x FROM sales", ["my_sql", "permanent"]),
     "session variable": ("SELECT * FROM sales WHERE amount > threshold", ["threshold", "write the value"]),

@@ -99,7 +99,7 @@ def relation(**facts) -> dict:
 def description(plan: dict, type: str = "DATE", outputs: tuple[int, ...] = (0, 1)) -> dict:
     attributes = [{"id": 0, "name": "v", "type": "INT"}, {"id": 1, "name": "p", "type": type}]
     columns = [{**attributes[id], "nullable": True, "comment": None} for id in outputs]
-    return {"columns": columns, "attributes": attributes, "plan": plan}
+    return {"columns": columns, "attributes": attributes, "plan": plan, "clock": []}
 
 
 COLUMNS = [("v", "INT"), ("p", "DATE")]
@@ -136,7 +136,7 @@ def lateral_count(groupings: list) -> dict:
     join = {"op": "LateralJoin", "output": [0, 1, 3], "children": [orders, counted], "type": "INNER", "condition": None}
     attributes = [*days.values(), {"id": 3, "name": "n", "type": "BIGINT"}]
     columns = [{**days[0], "nullable": True, "comment": None}]
-    return {"columns": columns, "attributes": attributes, "plan": join}
+    return {"columns": columns, "attributes": attributes, "plan": join, "clock": []}
 
 
 def test_an_aggregate_without_keys_has_a_row_where_its_filter_passes_none():
@@ -167,6 +167,12 @@ def test_sources_that_cannot_be_followed_are_refused(facts, code):
     plan = {key: value for key, value in relation(**facts).items() if value is not None}
     (problem,) = derive(description(plan), [], COLUMNS).problems
     assert problem.code == code
+
+
+def test_words_for_a_moment_of_the_clock_are_refused():
+    (problem,) = derive({**description(relation()), "clock": ["DATE 'today'"]}, [], COLUMNS).problems
+    assert problem.code == "nondeterministic"
+    assert problem.sentence == "`DATE 'today'` depends on when and where the query is evaluated"
 
 
 def test_a_cast_changes_the_spelling_so_identity_needs_equal_types():

@@ -4,7 +4,8 @@ The JSON::
 
     {"columns":    [{"id", "name", "type", "nullable", "comment"}],      the query's output
      "attributes": [{"id", "name", "type"}],                             every attribute in it
-     "plan":       node}
+     "plan":       node,
+     "clock":      [text]}                 what Spark replaces by the date or time: DATE 'today'
     node       = {"op", "output": [ids], "children": [nodes], ...facts of the operator}
     expression = {"attr": id, "outer": true?}
                | {"lit": sql, "type"}

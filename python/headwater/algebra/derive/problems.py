@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
 from headwater.algebra.derive.image import VOLATILE
-from headwater.algebra.derive.plan import Call, Expr, Lit, Node, display
+from headwater.algebra.derive.plan import Call, Expr, Node, display
 from headwater.algebra.derive.rules import short, source
 
 
@@ -19,9 +19,16 @@ class Problem:
     sentence: str
 
 
-def problems(root: Node) -> tuple[Problem, ...]:
-    """Every problem once, in the order met from the sources up."""
-    return tuple(dict.fromkeys(each for node in root.walk() for each in _of(node)))
+def problems(root: Node, clock: Iterable[str]) -> tuple[Problem, ...]:
+    """Every problem once, in the order met from the sources up.
+
+    Args:
+        clock: parts of the query, and of the views and functions that it uses, that Spark replaces by the date or the
+            time of the analysis.
+    """
+    found = [each for node in root.walk() for each in _of(node)]
+    found += [Problem("nondeterministic", f"`{text}` {_CLOCK}") for text in clock]
+    return tuple(dict.fromkeys(found))
 
 
 def _of(node: Node) -> Iterator[Problem]:
@@ -31,6 +38,10 @@ def _of(node: Node) -> Iterator[Problem]:
         case "View" if node.facts["temporary"]:
             name = short(node.facts["name"])
             yield Problem("temporary_view", f"`{name}` is a temporary view, which other sessions cannot read")
+        case "ScriptTransformation":
+            yield Problem(
+                "script", "TRANSFORM runs a program, which may give other rows at each evaluation; use SQL or a job"
+            )
         case "Sample":
             yield Problem("sample", "TABLESAMPLE picks other rows at each evaluation")
         case "GlobalLimit" | "Offset" | "Tail" if not _ordered(node):
@@ -99,13 +110,11 @@ def _sorted(call: Expr) -> bool:
 def _volatile(call: Call) -> bool:
     if call.call in VOLATILE or call.call == "Mode" or (call.call in _BY_ORDER and not _sorted(call)):
         return True
-    if call.call == "Cast" and call.type in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
-        return isinstance(call.args[0], Lit) and call.args[0].sql.strip("' ").lower() in _RELATIVE
     within = any(isinstance(each, Call) and not each.deterministic for each in call.args)
     return not call.deterministic and not within and call.kind != "subquery"
 
 
-_RELATIVE = ("now", "today", "yesterday", "tomorrow")
+_CLOCK = "depends on when and where the query is evaluated"
 
 
 def _sentence(call: Call) -> str:
@@ -121,6 +130,6 @@ def _sentence(call: Call) -> str:
             return f"`{text}` depends on who evaluates the query"
         case "VariableReference":
             return f"`{text}` is a session variable"
-        case _ if call.call in VOLATILE or call.call == "Cast":
-            return f"`{text}` depends on when and where the query is evaluated"
+        case _ if call.call in VOLATILE:
+            return f"`{text}` {_CLOCK}"
     return f"`{text}` may give another value at each evaluation"

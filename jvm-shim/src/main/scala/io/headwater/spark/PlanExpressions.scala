@@ -9,7 +9,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, Project}
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.{BinaryType, DataType, StringType}
+import org.apache.spark.unsafe.types.UTF8String
 import org.json4s.JsonAST._
 
 /** Numbers for what Spark numbers anew at each analysis: attributes and CTEs, in order of first appearance. */
@@ -53,7 +54,7 @@ private[spark] final class PlanExpressions(
     case attribute: Attribute => JObject("attr" -> JInt(numbering.of(attribute)))
     case variable: NamedLambdaVariable => JObject("attr" -> JInt(numbering.of(variable)))
     case literal: Literal =>
-      JObject("lit" -> JString(Try(literal.sql).getOrElse(literal.toString)), "type" -> typeOf(literal))
+      JObject("lit" -> JString(Try(Spelling.sql(literal)).getOrElse(literal.toString)), "type" -> typeOf(literal))
     case subquery: SubqueryExpression =>
       JObject(common(subquery, "subquery", Nil) :+ ("plan" -> plan(subquery.plan)): _*)
     case replaced: InheritAnalysisRules => apply(replaced.child)
@@ -67,7 +68,8 @@ private[spark] final class PlanExpressions(
     if (kind(e) != "scalar") None
     else if (reparse.standsAlone(e)) Some("standalone" -> JBool(true))
     else if (e.children.nonEmpty && e.children.forall(_.isInstanceOf[Literal]) && e.deterministic)
-      Try(Literal.create(e.eval(), e.dataType).sql).toOption.map("value" -> JString(_))
+      Try(Spelling.sql(Literal.create(e.eval(), e.dataType))).toOption.filter(Spelling.isFixed(e.dataType, _))
+        .map("value" -> JString(_))
     else None
 
   private def aggregated(aggregate: AggregateExpression): JValue = {
@@ -121,6 +123,24 @@ private[spark] final class PlanExpressions(
     JString(Try(expression.dataType.sql).getOrElse(""))
 }
 
+/** Literals as SQL that means the same under all settings of Spark's parser. */
+private[spark] object Spelling {
+
+  def sql(literal: Literal): String = fixed(literal).sql
+
+  /** A string with a backslash or a quote as a cast of its bytes: what these mean in a literal is a setting. */
+  def fixed(literal: Literal): Expression = literal match {
+    case Literal(text: UTF8String, StringType) if isAwkward(text.toString) =>
+      Cast(Literal(text.getBytes, BinaryType), StringType)
+    case other => other
+  }
+
+  /** Whether the text of a literal of this type is one that no setting changes. */
+  def isFixed(kind: DataType, text: String): Boolean = kind == StringType || !text.contains('\\')
+
+  private def isAwkward(text: String): Boolean = text.exists(each => each == '\\' || each == '\'')
+}
+
 /** Whether a call's SQL text, read again by Spark, is that call again: the text may then stand for it. */
 private[spark] final class Reparse(parser: ParserInterface, analyzer: Analyzer) {
   private val known = mutable.Map.empty[(String, String, Seq[DataType]), Boolean]
@@ -129,7 +149,7 @@ private[spark] final class Reparse(parser: ParserInterface, analyzer: Analyzer) 
   def shape(e: Expression, literals: Boolean): Expression =
     if (e.children.isEmpty) e
     else e.withNewChildren(e.children.zipWithIndex.map {
-      case (literal: Literal, _) if literals => literal
+      case (literal: Literal, _) if literals => Spelling.fixed(literal)
       case (child, i) => AttributeReference(s"$$$i", child.dataType, child.nullable)()
     })
 

@@ -21,17 +21,22 @@ object PlanJson {
     val classicSession = session.asInstanceOf[classic.SparkSession]
     classicSession.withActive {
       val state = classicSession.sessionState
-      val parsed = state.sqlParser.parsePlan(sql)
-      if (parsed.isInstanceOf[Command] || parsed.isInstanceOf[ParsedStatement])
-        throw new IllegalArgumentException(s"not a query: $sql")
-      val execution = state.executePlan(parsed, CommandExecutionMode.SKIP)
-      execution.assertAnalyzed()
-      val functions = "functions" -> Functions.called(session, execution.analyzed)
-      compact(render(JObject(described(execution.analyzed, new Reparse(state.sqlParser, state.analyzer)).obj :+ functions)))
+      val (analyzed, words) = ClockWords.during {
+        val parsed = state.sqlParser.parsePlan(sql)
+        if (parsed.isInstanceOf[Command] || parsed.isInstanceOf[ParsedStatement])
+          throw new IllegalArgumentException(s"not a query: $sql")
+        val execution = state.executePlan(parsed, CommandExecutionMode.SKIP)
+        execution.assertAnalyzed()
+        execution.analyzed
+      }
+      val clock = (words ++ ClockWords.casts(analyzed)).distinct
+      val facts = described(analyzed, new Reparse(state.sqlParser, state.analyzer))
+      compact(render(JObject(facts ++ List(
+        "functions" -> Functions.called(session, analyzed), "clock" -> JArray(clock.map(JString(_)).toList)))))
     }
   }
 
-  private def described(analyzed: LogicalPlan, reparse: Reparse): JObject = {
+  private def described(analyzed: LogicalPlan, reparse: Reparse): List[JField] = {
     val numbering = new Numbering
     val plan = new PlanNodes(numbering, reparse).node(analyzed)
     val columns = analyzed.output.map { column =>
@@ -43,6 +48,6 @@ object PlanJson {
         "nullable" -> JBool(column.nullable),
         "comment" -> (if (column.metadata.contains("comment")) JString(column.metadata.getString("comment")) else JNull))
     }
-    JObject("columns" -> JArray(columns.toList), "attributes" -> numbering.attributes, "plan" -> plan)
+    List("columns" -> JArray(columns.toList), "attributes" -> numbering.attributes, "plan" -> plan)
   }
 }

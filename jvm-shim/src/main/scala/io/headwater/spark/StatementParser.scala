@@ -31,14 +31,22 @@ class StatementParser(spark: ParserInterface) extends ParserInterface {
         }
         plan
       case Some(Statement.Own(kind)) => HeadwaterStatement(kind, substituted)
-      case None => delegate(sql)
+      case None =>
+        ClockWords.note(_.parsePlan(sql))
+        delegate(sql)
     }
 
-  override def parseExpression(sql: String): Expression = spark.parseExpression(sql)
+  override def parseExpression(sql: String): Expression = {
+    ClockWords.note(_.parseExpression(sql))
+    spark.parseExpression(sql)
+  }
+  override def parseQuery(sql: String): LogicalPlan = {
+    ClockWords.note(_.parseQuery(sql))
+    spark.parseQuery(sql)
+  }
   override def parseTableIdentifier(sql: String): TableIdentifier = spark.parseTableIdentifier(sql)
   override def parseFunctionIdentifier(sql: String): FunctionIdentifier = spark.parseFunctionIdentifier(sql)
   override def parseMultipartIdentifier(sql: String): Seq[String] = spark.parseMultipartIdentifier(sql)
-  override def parseQuery(sql: String): LogicalPlan = spark.parseQuery(sql)
   override def parseRoutineParam(sql: String): StructType = spark.parseRoutineParam(sql)
   override def parseTableSchema(sql: String): StructType = spark.parseTableSchema(sql)
   override def parseDataType(sql: String): DataType = spark.parseDataType(sql)

@@ -46,7 +46,7 @@ object TakeOverCreate {
       "query" -> JString(create.originalText),
       "if_not_exists" -> JBool(create.ifNotExists),
       "or_replace" -> JBool(create.getTagValue(StatementParser.OrReplace).isDefined),
-      "temporary" -> strings(create.query.collect { case view: View if view.isTempView => view.desc.identifier.table }))
+      "temporary" -> strings(create.query.collectWithSubqueries { case view: View if view.isTempView => view.desc.identifier.table }))
   }
 
   private def strings(values: Seq[String]): JArray = JArray(values.map(JString(_)).toList)

@@ -84,9 +84,10 @@ object Needs {
   private def plain(condition: Expression): Boolean = condition match {
     case _: And | _: Or | _: Not | _: EqualTo | _: EqualNullSafe | _: LessThan | _: LessThanOrEqual | _: GreaterThan |
         _: GreaterThanOrEqual | _: In | _: IsNull | _: IsNotNull => condition.children.forall(plain)
-    case InSet(child, values) => values.size <= MostValues && plain(child) && spelled(child.dataType)
+    case InSet(child, values) =>
+      values.size <= MostValues && plain(child) && spelled(child.dataType) && values.forall(fixed)
     case column: AttributeReference => spelled(column.dataType)
-    case literal: Literal => spelled(literal.dataType)
+    case literal: Literal => spelled(literal.dataType) && fixed(literal.value)
     case _ => false
   }
 
@@ -95,6 +96,9 @@ object Needs {
     case text: StringType => text == StringType
     case _ => false
   }
+
+  /** Whether no setting of the parser changes the meaning of a value's text. */
+  private def fixed(value: Any): Boolean = value == null || !value.toString.exists(each => each == '\\' || each == '\'')
 
   private val MostValues = 100
 }
