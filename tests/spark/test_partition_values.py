@@ -104,3 +104,20 @@ def test_a_write_to_the_empty_string_is_one_to_the_null_partition(spark: SparkSe
     assert (changed, published) == ({"p=NULL"}, [("copy", "p=NULL"), ("told", "k=null")])
     assert_equals_query(spark, "copy", "SELECT x, p FROM places")
     assert_equals_query(spark, "told", f"SELECT x, {told} AS k FROM places")
+
+
+def test_other_parser_settings(spark: SparkSession, journal: Journal) -> None:
+    """Definition, map and condition hold quotes and backslashes, in a session that reads a backslash as itself."""
+    spark.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    spark.sql("CREATE TABLE places (x INT, p STRING) USING parquet PARTITIONED BY (p)")
+    spark.sql("INSERT INTO places VALUES (1, 'EU'), (2, 'US')")
+    query = """SELECT x, CASE p WHEN 'EU' THEN "it's" ELSE 'a\\b' END AS k FROM places"""
+    spark.sql(f"""CREATE MATERIALIZED VIEW told PARTITIONED BY (k) COMMENT "it's" AS {query}""")
+    assert Counter(spark.table("told").collect()) == Counter(spark.sql(query).collect())
+    journal.mark()
+    spark.sql("INSERT INTO places VALUES (4, 'EU')")
+    spark.sql("INSERT INTO places VALUES (8, 'US')")
+    drain(spark)
+    assert {each for _, each in journal.changed_and_refreshed("")[1]} == {"k=it's", "k=a\\b"}
+    assert Counter(spark.table("told").collect()) == Counter(spark.sql(query).collect())
+    assert spark.catalog.getTable("told").description == "it's"

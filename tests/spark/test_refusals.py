@@ -173,6 +173,20 @@ def test_the_users_own_statements_go_on(shop: SparkSession) -> None:
     assert_equals_query(shop, "monthly", QUERY)
 
 
+@pytest.mark.parametrize(
+    "text", ["SELECT * FROM {}", "WITH c AS (SELECT * FROM {}) SELECT 1 AS x WHERE 1 IN (TABLE c)"]
+)
+def test_a_pattern_of_paths(shop: SparkSession, tmp_path: Path, text: str) -> None:
+    """Also with a single directory, where it looks like a path; and in the text of an ordinary view."""
+    shop.range(3).write.parquet(str(tmp_path / "first"))
+    query = text.format(f"parquet.`{tmp_path}/f*`")
+    shop.sql(f"CREATE OR REPLACE VIEW patterned AS {query}")
+    for each in (query, "TABLE patterned"):
+        message = refused(shop, f"CREATE MATERIALIZED VIEW bad AS {each}")
+        assert f"parquet.`{tmp_path}/f*` is a pattern" in message
+    shop.sql("DROP VIEW patterned")
+
+
 def test_cycle(shop: SparkSession) -> None:
     """A redefinition that would make views read each other is refused, directly and through an ordinary view."""
     here = database(shop)

@@ -99,7 +99,7 @@ def relation(**facts) -> dict:
 def description(plan: dict, type: str = "DATE", outputs: tuple[int, ...] = (0, 1)) -> dict:
     attributes = [{"id": 0, "name": "v", "type": "INT"}, {"id": 1, "name": "p", "type": type}]
     columns = [{**attributes[id], "nullable": True, "comment": None} for id in outputs]
-    return {"columns": columns, "attributes": attributes, "plan": plan, "clock": []}
+    return {"columns": columns, "attributes": attributes, "plan": plan, "clock": [], "patterns": []}
 
 
 COLUMNS = [("v", "INT"), ("p", "DATE")]
@@ -136,7 +136,7 @@ def lateral_count(groupings: list) -> dict:
     join = {"op": "LateralJoin", "output": [0, 1, 3], "children": [orders, counted], "type": "INNER", "condition": None}
     attributes = [*days.values(), {"id": 3, "name": "n", "type": "BIGINT"}]
     columns = [{**days[0], "nullable": True, "comment": None}]
-    return {"columns": columns, "attributes": attributes, "plan": join, "clock": []}
+    return {"columns": columns, "attributes": attributes, "plan": join, "clock": [], "patterns": []}
 
 
 def test_an_aggregate_without_keys_has_a_row_where_its_filter_passes_none():
@@ -167,6 +167,12 @@ def test_sources_that_cannot_be_followed_are_refused(facts, code):
     plan = {key: value for key, value in relation(**facts).items() if value is not None}
     (problem,) = derive(description(plan), [], COLUMNS).problems
     assert problem.code == code
+
+
+def test_patterns_of_paths_are_refused():
+    (problem,) = derive({**description(relation()), "patterns": ["parquet.`/data/2024*`"]}, [], COLUMNS).problems
+    assert problem.code == "path_pattern"
+    assert problem.sentence.startswith("parquet.`/data/2024*` is a pattern")
 
 
 def test_words_for_a_moment_of_the_clock_are_refused():

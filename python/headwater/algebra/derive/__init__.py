@@ -83,7 +83,7 @@ def derive(
             Dependency(name, tuple(_occurrence(reader, node, outputs) for node in nodes))
             for name, nodes in relations.items()
         ),
-        problems=problems(reader.root, description["clock"]),
+        problems=problems(reader.root, description["clock"], description["patterns"]),
     )
 
 

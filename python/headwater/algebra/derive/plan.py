@@ -5,7 +5,8 @@ The JSON::
     {"columns":    [{"id", "name", "type", "nullable", "comment"}],      the query's output
      "attributes": [{"id", "name", "type"}],                             every attribute in it
      "plan":       node,
-     "clock":      [text]}                 what Spark replaces by the date or time: DATE 'today'
+     "clock":      [text],                 parts that Spark replaces by the date or time: DATE 'today'
+     "patterns":   [text]}                 patterns of paths: parquet.`/data/2024*`
     node       = {"op", "output": [ids], "children": [nodes], ...facts of the operator}
     expression = {"attr": id, "outer": true?}
                | {"lit": sql, "type"}

@@ -19,15 +19,17 @@ class Problem:
     sentence: str
 
 
-def problems(root: Node, clock: Iterable[str]) -> tuple[Problem, ...]:
+def problems(root: Node, clock: Iterable[str], patterns: Iterable[str]) -> tuple[Problem, ...]:
     """Every problem once, in the order met from the sources up.
 
     Args:
         clock: parts of the query, and of the views and functions that it uses, that Spark replaces by the date or the
             time of the analysis.
+        patterns: patterns of paths in them.
     """
     found = [each for node in root.walk() for each in _of(node)]
     found += [Problem("nondeterministic", f"`{text}` {_CLOCK}") for text in clock]
+    found += [Problem("path_pattern", f"{text} {_PATTERN}") for text in patterns]
     return tuple(dict.fromkeys(found))
 
 
@@ -114,6 +116,7 @@ def _volatile(call: Call) -> bool:
     return not call.deterministic and not within and call.kind != "subquery"
 
 
+_PATTERN = "is a pattern, which may match other directories tomorrow; make them one table"
 _CLOCK = "depends on when and where the query is evaluated"
 
 

@@ -13,7 +13,7 @@ from headwater.algebra.derive.plan import Attr, Call, Named, Node
 from headwater.model.name import PathName, TableName, named, split
 
 ROWWISE = {
-    *("SubqueryAlias", "View", "Sort", "WithCTE", "ResolvedHint", "LimitAll"),
+    *("SubqueryAlias", "View", "Sort", "WithCTE", "ResolvedHint", "LimitAll", "PipeOperator"),
     *("Repartition", "RepartitionByExpression", "RebalancePartitions"),
 }
 """Operators whose result has their child's rows, each unchanged."""

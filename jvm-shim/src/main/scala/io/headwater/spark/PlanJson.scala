@@ -21,7 +21,7 @@ object PlanJson {
     val classicSession = session.asInstanceOf[classic.SparkSession]
     classicSession.withActive {
       val state = classicSession.sessionState
-      val (analyzed, words) = ClockWords.during {
+      val (analyzed, gone) = ParsedAway.during {
         val parsed = state.sqlParser.parsePlan(sql)
         if (parsed.isInstanceOf[Command] || parsed.isInstanceOf[ParsedStatement])
           throw new IllegalArgumentException(s"not a query: $sql")
@@ -29,12 +29,13 @@ object PlanJson {
         execution.assertAnalyzed()
         execution.analyzed
       }
-      val clock = (words ++ ClockWords.casts(analyzed)).distinct
       val facts = described(analyzed, new Reparse(state.sqlParser, state.analyzer))
       compact(render(JObject(facts ++ List(
-        "functions" -> Functions.called(session, analyzed), "clock" -> JArray(clock.map(JString(_)).toList)))))
+        "functions" -> Functions.called(session, analyzed), "clock" -> texts(gone.clock), "patterns" -> texts(gone.patterns)))))
     }
   }
+
+  private def texts(found: Seq[String]): JValue = JArray(found.map(JString(_)).toList)
 
   private def described(analyzed: LogicalPlan, reparse: Reparse): List[JField] = {
     val numbering = new Numbering

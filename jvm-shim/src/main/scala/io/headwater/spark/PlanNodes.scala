@@ -80,6 +80,9 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
       List("rows" -> JArray(rows.toList))
     case inline: ResolvedInlineTable => List("rows" -> JArray(inline.rows.map(expression.list).toList))
     case _: SubqueryAlias => Nil
+    case loop: UnionLoop =>
+      List("cte" -> JInt(numbering.ofCte(loop.id)), "max_depth" -> loop.maxDepth.fold[JValue](JNull)(JInt(_)))
+    case ref: UnionLoopRef => List("cte" -> JInt(numbering.ofCte(ref.loopId)), "accumulated" -> JBool(ref.accumulated))
     case other => List("expressions" -> expression.list(other.expressions), "facts" -> plain(other))
   }
 

@@ -32,16 +32,16 @@ class StatementParser(spark: ParserInterface) extends ParserInterface {
         plan
       case Some(Statement.Own(kind)) => HeadwaterStatement(kind, substituted)
       case None =>
-        ClockWords.note(_.parsePlan(sql))
+        ParsedAway.note(_.parsePlan(sql))
         delegate(sql)
     }
 
   override def parseExpression(sql: String): Expression = {
-    ClockWords.note(_.parseExpression(sql))
+    ParsedAway.note(_.parseExpression(sql))
     spark.parseExpression(sql)
   }
   override def parseQuery(sql: String): LogicalPlan = {
-    ClockWords.note(_.parseQuery(sql))
+    ParsedAway.note(_.parseQuery(sql))
     spark.parseQuery(sql)
   }
   override def parseTableIdentifier(sql: String): TableIdentifier = spark.parseTableIdentifier(sql)

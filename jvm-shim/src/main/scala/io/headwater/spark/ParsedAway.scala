@@ -10,46 +10,65 @@ import org.antlr.v4.runtime.Token
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal, RuntimeReplaceable}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.parser.ParserUtils
-import org.apache.spark.sql.catalyst.parser.SqlBaseParser.TypeConstructorContext
+import org.apache.spark.sql.catalyst.parser.SqlBaseParser.{MultipartIdentifierContext, TypeConstructorContext}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.DateTimeUtils._
 import org.apache.spark.sql.execution.{SparkSqlAstBuilder, SparkSqlParser}
 import org.apache.spark.sql.types._
 
-/**
- * Words that stand for a moment of the clock: `DATE 'today'`, `TIMESTAMP 'now'`, `CAST('yesterday UTC' AS DATE)`.
- *
- * Spark's parser makes typed literals of them, and its optimizer folds casts of them, so no analysed plan has them any
- * more. They are noted while Spark parses a query, and with it the views and SQL functions that the query uses.
- */
-private[spark] object ClockWords {
-  private val noted = new ThreadLocal[mutable.LinkedHashSet[String]]
+/** Parts of a query that Spark replaces: words for a moment of the clock, and patterns of paths. */
+private[spark] case class ParsedAway(clock: Seq[String], patterns: Seq[String])
 
-  /** What `analyse` gives, and the typed literals of this kind in all text that is parsed for it. */
-  def during[T](analyse: => T): (T, Seq[String]) = {
-    noted.set(mutable.LinkedHashSet.empty)
-    try (analyse, noted.get.toSeq)
-    finally noted.remove()
+/**
+ * `DATE 'today'`, `TIMESTAMP 'now'`, `CAST('yesterday UTC' AS DATE)`; ``parquet.`/data/2024*` ``.
+ *
+ * Spark's parser makes literals of such words, its optimizer folds casts of them, and its analyser lists the directories
+ * that a pattern matches now. So no analysed plan has them any more. They are noted while Spark parses a query, and with
+ * it the views and SQL functions that the query uses.
+ */
+private[spark] object ParsedAway {
+  private val words, paths = new ThreadLocal[mutable.LinkedHashSet[String]]
+
+  /** The plan that `analyse` gives, and the parts that are replaced in all text that is parsed for it. */
+  def during(analyse: => LogicalPlan): (LogicalPlan, ParsedAway) = {
+    words.set(mutable.LinkedHashSet.empty)
+    paths.set(mutable.LinkedHashSet.empty)
+    try {
+      val analysed = analyse
+      (analysed, ParsedAway((words.get ++ casts(analysed)).toSeq, paths.get.toSeq))
+    } finally {
+      words.remove()
+      paths.remove()
+    }
   }
 
-  /** Notes the words in a text that Spark is about to parse, if anybody wants to know. */
+  /** Notes such parts of a text that Spark is about to parse, if anybody wants to know. */
   def note(parse: ParserInterface => Any): Unit =
-    if (noted.get != null) Try(parse(new Noting)) // Spark says itself that it cannot parse a text.
+    if (words.get != null) Try(parse(new Noting)) // Spark says itself that it cannot parse a text.
 
-  /** Casts of such words that Spark's optimizer folds. */
-  def casts(analysed: LogicalPlan): Seq[String] =
+  /** Casts that Spark's optimizer folds. */
+  private def casts(analysed: LogicalPlan): Seq[String] =
     analysed.collectWithSubqueries { case node => node.expressions.flatMap(parts).collect { case Folded(text) => text } }
-      .flatten.distinct
+      .flatten
 
   private class Noting extends SparkSqlParser {
     override val astBuilder: SparkSqlAstBuilder = new SparkSqlAstBuilder {
       override def visitTypeConstructor(literal: TypeConstructorContext): Literal = {
         val value = ParserUtils.string(visit(literal.singleStringLitWithoutMarker).asInstanceOf[Token])
-        if (is(value)) noted.get += s"${literal.literalType.getText.toUpperCase(Locale.ROOT)} '$value'"
+        if (is(value)) words.get += s"${literal.literalType.getText.toUpperCase(Locale.ROOT)} '$value'"
         super.visitTypeConstructor(literal)
+      }
+
+      override def visitMultipartIdentifier(name: MultipartIdentifierContext): Seq[String] = {
+        val parts = super.visitMultipartIdentifier(name)
+        if (parts.size == 2 && parts.last.exists(Pattern.contains(_))) paths.get += s"${parts.head}.`${parts.last}`"
+        parts
       }
     }
   }
+
+  /** What Hadoop's file systems take for a pattern. No table has such a name. */
+  private val Pattern = "{}[]*?\\"
 
   private object Folded {
     def unapply(expression: Expression): Option[String] = expression match {
