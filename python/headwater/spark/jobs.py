@@ -103,6 +103,11 @@ def analysed(definition: Definition, session: SparkSession) -> Definition:
     for name, _ in job.partition:
         if name.lower() not in by_name:
             raise DefinitionError("PARTITIONING", f"{view} is partitioned by {name}, which is none of its columns")
+        if by_name[name.lower()].type == "binary":
+            raise DefinitionError(
+                "PARTITIONING",
+                f"{view} is partitioned by {name}, a BINARY; several values share one directory: use its hex text",
+            )
     deps = [evolve(each, source=_full_name(definition, each.source)) for each in job.deps]
     others = tuple(_dependency(view, job, each, by_name, session) for each in deps if each.source != view)
     own = [occurrence for each in deps if each.source == view for occurrence in each.occurrences]
