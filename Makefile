@@ -7,7 +7,7 @@ APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.p
 BENCHMARKS ?= overhead partitions cutoff engine
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-refresh bench-pipelines bench-planner clean
+.PHONY: demo test test-long lint bench bench-refresh bench-pipelines bench-planner docs clean
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -43,6 +43,10 @@ bench-pipelines: .venv/ready
 
 bench-planner: .venv/ready
 	$(BIN)/python -m benchmarks.planner --json benchmarks/results/planner.json $(ARGS)
+
+# The documentation as a site, into build/site.
+docs: .venv/ready
+	$(BIN)/mkdocs build --strict --quiet
 
 # Made anew when the metadata changes.
 .venv/ready: pyproject.toml
