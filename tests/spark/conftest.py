@@ -39,8 +39,9 @@ def application(tmp_path_factory) -> Iterator[SparkSession]:
     """The Spark application of this test run, with Headwater on."""
     home = tmp_path_factory.mktemp("application")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    here = str(Path(__file__).parent)  # from where the engine imports the jobs of the tests
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
+    # From these the engine imports the jobs of the tests and of the documents.
+    jobs = str(Path(__file__).parent), str(Path(__file__).parents[2] / "docs/examples")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (*jobs, os.environ.get("PYTHONPATH"))))
     builder = SparkSession.builder.appName("headwater tests")
     for key, value in CONF.items():
         builder = builder.config(key, value)

@@ -1,0 +1,75 @@
+"""The examples in the documents run, and print the lines that the documents show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pytest
+import weekly_sales
+from documents import examples
+from processes import Home
+from pyspark.sql import SparkSession
+from support import assert_equals_query, database
+
+import headwater
+
+SECONDS = re.compile(r"\d+\.\d{3}")
+"""A duration; each run has another one."""
+
+TIMING = re.compile(r", (about [\d.]+ s|running since version \d+)$")
+"""How long a refresh is about to take, or since when it runs."""
+
+
+def assert_shown(shown: Sequence[str], printed: Iterable[Sequence[str]], statement: str) -> None:
+    """Each line that a document shows is a row: its cells are in the row, in this order; others may be left out."""
+    lines, rows = ([each for each in some if not is_due(each)] for some in (shown, list(printed)))
+    assert len(lines) == len(rows), f"{statement} printed {rows}"
+    for line, row in zip(lines, rows, strict=True):
+        left = iter(row)
+        for cell in re.split(r"\s{2,}", line.strip()):
+            assert any(is_same(cell, other.strip()) for other in left), f"{statement}: '{cell}' is not in {row}"
+
+
+def is_same(shown: str, printed: str) -> bool:
+    if SECONDS.fullmatch(shown):
+        return re.fullmatch(r"\d+\.\d+", printed) is not None
+    return TIMING.sub("", shown) == TIMING.sub("", printed)
+
+
+def is_due(line: str | Sequence[str]) -> bool:
+    """Whether a line of ``EXPLAIN REFRESH`` tells when the refresh starts, which it may have done by now."""
+    return (line if isinstance(line, str) else line[0]).startswith("  starts in")
+
+
+def play(page: str, run: Callable[[str], Iterable[Sequence[str]]], here: str = "default") -> None:
+    for example in examples(page):
+        printed = run(example.statement)
+        if example.shown is not None:
+            shown = [line.replace("default.", f"{here}.") for line in example.shown]
+            assert_shown(shown, printed, example.statement)
+
+
+def test_the_tour_of_the_readme(tmp_path: Path) -> None:
+    with Home(tmp_path).session() as session:
+        play("README.md", session.run)
+
+
+@pytest.mark.parametrize("page", ["statements", "properties", "settings"])
+def test_the_examples_of_a_page(spark: SparkSession, page: str) -> None:
+    def run(statement: str) -> list[list[str]]:
+        return [["NULL" if cell is None else str(cell) for cell in row] for row in spark.sql(statement).collect()]
+
+    play(f"docs/{page}.md", run, database(spark))
+
+
+def test_the_job_of_the_documents(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE sales (amount DECIMAL(10,2), day DATE) USING parquet PARTITIONED BY (day)")
+    spark.sql("INSERT INTO sales VALUES (10, DATE'2024-01-01'), (20, DATE'2024-01-09')")
+    headwater.register(spark, weekly_sales.weekly)
+    spark.sql("INSERT INTO sales VALUES (5, DATE'2024-01-10')")
+    rows = spark.sql("REFRESH MATERIALIZED VIEWS").collect()
+    assert [row["partition"] for row in rows] == ["week=2024-01-08"]
+    weeks = "SELECT trunc(day, 'week') AS week, CAST(sum(amount) AS DECIMAL(20,2)) AS revenue FROM sales GROUP BY 1"
+    assert_equals_query(spark, "weekly", weeks)
