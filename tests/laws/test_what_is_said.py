@@ -21,13 +21,13 @@ def waits_now(state: State, name: str, now: int) -> str:
     """Why a pending view does not run at this very moment, asked of the state."""
     known = state.views[name]
     if known.status is Status.SUSPENDED:
-        return "suspended; ALTER MATERIALIZED VIEW … RESUME continues it"
+        return "suspended; ALTER MATERIALIZED VIEW … RESUME starts it again"
     if known.status is Status.BROKEN:
         return f"broken: {known.reason}"
     if known.status is Status.UNREADABLE:
         return known.reason
     if known.retry_at > now:
-        return f"tried again in {(known.retry_at - now) / 1000:.0f} s, after: {known.reason}"
+        return f"the last refresh failed; the next one starts in {(known.retry_at - now) / 1000:.0f} s: {known.reason}"
     if name in [each.view for each in ready(state, now)]:
         return "ready, waits for a free track"
     holding = [each for each in known.definition.sources if each in state.views and behind(state, each)]
@@ -39,10 +39,10 @@ def waits_now(state: State, name: str, now: int) -> str:
     holding = [each for each in holding if state.views[each].status in (Status.ACTIVE, *stuck)]
     failed = [state.views[each] for each in holding if state.views[each].status in stuck]
     if failed and blockers(state, known):
-        why = ", ".join(f"{each.definition.view}, which {stuck[each.status]}: {each.reason}" for each in failed)
-        return f"waits for {why}; headwater.upstream = hold"
+        why = "; ".join(f"{each.definition.view} {stuck[each.status]}: {each.reason}" for each in failed)
+        return f"waits, as headwater.upstream = hold: {why}"
     if holding and blockers(state, known):
-        return f"waits for {', '.join(holding)}, so that both changes come in one refresh"
+        return f"waits for {', '.join(holding)}, so that one refresh takes all changes"
     oldest = min((min(origins) for origins in known.pending.values() if origins), default=None)
     return (
         (_skipped(state, known, oldest, now) or _settles(state, known, oldest, now)) if oldest is not None else "ready"
@@ -63,7 +63,7 @@ def _skipped(state: State, known: ViewState, oldest: int, now: int) -> str:
         at_once = later[0] <= state.hurried or following.definition
         until = min(until, following.at + (0 if at_once else settle(known.definition)))
     left = max(until, origin.at + settle(known.definition)) - now
-    said = f"came while it ran, and runs with the next change or in {left / 1000:.1f} s; headwater.overrun = skip"
+    said = f"waits for the next change, or starts in {left / 1000:.1f} s (headwater.overrun = skip)"
     return said if left > 0 else "ready"
 
 
@@ -79,11 +79,11 @@ def _settles(state: State, known: ViewState, oldest: int, now: int) -> str:
     if left <= 0:
         return "ready"
     if held is None:
-        return f"starts in {left / 1000:.1f} s, when further changes had time to join"
+        return f"starts in {left / 1000:.1f} s; further changes may join until then"
     return (
-        f"held for {left / 1000:.1f} s more, so that further changes join: {held.path[-1]} may be "
-        f"{held.bound / 1000:g} s behind, of which {held.needed / 1000:.1f} s are kept for the runs of "
-        f"{', '.join(held.path)}"
+        f"waits {left / 1000:.1f} s more for further changes: {held.path[-1]} may be {held.bound / 1000:g} s behind, "
+        f"and the refresh{'es' if len(held.path) > 1 else ''} of {', '.join(held.path)} "
+        f"may take {held.needed / 1000:.1f} s"
     )
 
 
@@ -134,9 +134,9 @@ def test_a_kept_summary_counts_down():
     assert [(each.state, each.partitions, each.behind) for each in kept.views] == [("behind", 2, 2)]
     told = [kept.rows(now + pause)[0][-1] for pause in (0, 400, 999, 1_000, 60_000)]
     assert told == [
-        "starts in 1.0 s, when further changes had time to join",
-        "starts in 0.6 s, when further changes had time to join",
-        "starts in 0.0 s, when further changes had time to join",
+        "starts in 1.0 s; further changes may join until then",
+        "starts in 0.6 s; further changes may join until then",
+        "starts in 0.0 s; further changes may join until then",
         "ready, waits for a free track",
         "ready, waits for a free track",
     ]

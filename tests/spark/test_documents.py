@@ -18,7 +18,7 @@ import headwater
 SECONDS = re.compile(r"\d+\.\d{3}")
 """A duration; each run has another one."""
 
-TIMING = re.compile(r", (about [\d.]+ s|running since version \d+)$")
+TIMING = re.compile(r", (about [\d.]+ s|running as version \d+)$")
 """How long a refresh is about to take, or since when it runs."""
 
 

@@ -93,7 +93,7 @@ def test_a_job_that_reads_its_yesterday_goes_on_from_the_day_that_changed(spark,
     assert runs == ["daily", *["balance"] * 3]
     assert_equals_query(daily, "balance", running)
     explained = [line for [line] in daily.sql("EXPLAIN REFRESH balance").collect()]
-    assert "  depends on itself by day = DAY - 1 OF day, from the earliest on" in explained
+    assert "  depends on itself by day = DAY - 1 OF day, the earliest first" in explained
 
 
 def test_a_job_with_several_outputs_is_told_which(daily):

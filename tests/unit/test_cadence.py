@@ -45,7 +45,7 @@ def test_a_change_waits_for_the_one_that_comes_with_it():
     state = change(build(cadence="2 hours"), "a", 3 * DAY)
     assert not ready(state, 3 * DAY + HOUR) and wake_at(state, 3 * DAY) == 3 * DAY + 2 * HOUR
     assert report.waits(state, "v", 3 * DAY + HOUR) == (
-        "held for 3600.0 s more, so that further changes join: b changes with it (headwater.cadence)"
+        "waits 3600.0 s more for further changes: headwater.cadence expects b"
     )
     state = change(state, "b", 3 * DAY + HOUR)
     assert not ready(state, 3 * DAY + HOUR)

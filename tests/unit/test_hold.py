@@ -167,8 +167,7 @@ def test_the_roots_of_a_wave_start_together():
 def test_explain_shows_the_decision_and_its_numbers():
     state = change(build({"a": (("t",), "1 minute", 10.0), "b": (("a",), "1 minute", 5.0)}))
     assert report.waits(state, "a", 15_000) == (
-        "held for 30.0 s more, so that further changes join: b may be 60 s behind, "
-        "of which 15.0 s are kept for the runs of a, b"
+        "waits 30.0 s more for further changes: b may be 60 s behind, and the refreshes of a, b may take 15.0 s"
     )
 
 

@@ -125,7 +125,7 @@ def test_a_change_that_came_meanwhile_is_late_but_not_lost():
     made.now += SETTLE
     assert not can_run(made)
     assert waits(made.state, "v", made.now) == (
-        "came while it ran, and runs with the next change or in 9.0 s; headwater.overrun = skip"
+        "waits for the next change, or starts in 9.0 s (headwater.overrun = skip)"
     )
     assert wake_at(made.state, made.now) == came + SKIPPED * SETTLE
     made.now = came + SKIPPED * SETTLE

@@ -133,8 +133,8 @@ def test_explain_shows_the_decision_and_its_numbers():
     state = budgeted(changing({"a": (("t",), "", 30.0)}), 3_000)
     told = report.waits(state, "a", NOW + 4_000)
     assert told == (
-        "held for 800.0 s more, so that further changes join: t changes every 60 s, which costs 30.0 core-seconds "
-        "each time, and 3000 a day may be spent"
+        "waits 800.0 s more for further changes: t changes every 60 s, and each time costs 30.0 core-seconds; "
+        "the budget is 3000 a day"
     )
 
 

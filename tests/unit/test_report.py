@@ -82,8 +82,8 @@ def test_show_materialized_views_from_fresh_to_failing():
 
     change(made, "base.u", A1)
     assert rows(made) == [
-        ["v", "behind", 2, 1, "starts in 1.0 s, when further changes had time to join"],
-        ["w", "behind", 2, 1, "waits for mart.v, so that both changes come in one refresh"],
+        ["v", "behind", 2, 1, "starts in 1.0 s; further changes may join until then"],
+        ["w", "behind", 2, 1, "waits for mart.v, so that one refresh takes all changes"],
     ]
 
     made.now += SETTLE
@@ -94,7 +94,9 @@ def test_show_materialized_views_from_fresh_to_failing():
 
     made.fail(made.flights["mart.v"])
     assert rows(made)[0] == ["v", "failing", 2, 1, "no luck"]
-    assert report.waits(made.state, "mart.v", made.now) == "tried again in 5 s, after: no luck"
+    assert report.waits(made.state, "mart.v", made.now) == (
+        "the last refresh failed; the next one starts in 5 s: no luck"
+    )
 
 
 def test_show_materialized_views_that_are_not_kept():
@@ -117,7 +119,7 @@ def test_explain_refresh():
     assert report.explain(made.state, "mart.w", made.now) == [
         "mart.w: 1 of 2 partitions behind, refresh by partition, about 0.1 s",
         "  a=1: base.u[a=1] was written",
-        "  waits for mart.v, so that both changes come in one refresh",
+        "  waits for mart.v, so that one refresh takes all changes",
         "  depends on mart.v by a = a",
         "  depends on base.t by a = a",
     ]
@@ -186,9 +188,9 @@ def test_what_is_computed_and_not_published_says_what_it_waits_for():
     made.now += SETTLE
     made.record(lambda version: started(made.state, Choice(ready(made.state, made.now)[0], True), version, made.now))
     version = made.state.running["v"].version
-    assert report.explain(made.state, "v", made.now)[0].endswith(f"running since version {version}")
+    assert report.explain(made.state, "v", made.now)[0].endswith(f"running as version {version}")
     while not made.state.running["v"].prepared:
         made.advance(made.flights["v"])
     assert report.explain(made.state, "v", made.now)[0].endswith(
-        f"computed as version {version}, and published when all of it is in the warehouse"
+        f"computed as version {version}; its copy to the warehouse is under way"
     )

@@ -43,7 +43,7 @@ def test_a_reader_goes_on_past_a_failed_view_unless_it_is_to_hold():
 
 def test_it_says_what_it_waits_for():
     made = failing(upstream="hold")
-    said = "waits for v, which failed: no luck; headwater.upstream = hold"
+    said = "waits, as headwater.upstream = hold: v failed: no luck"
     assert waits(made.state, "w", made.now) == said
     assert f"  {said}" in explain(made.state, "w", made.now)
     assert held_by(made.state, "w") == ["v"]
@@ -81,9 +81,7 @@ def test_a_broken_view_holds_and_a_suspended_one_does_not():
     made.record(lambda _: Broken(made.now, "v", "a column is gone"))
     made.now += DAY
     assert not can_run(made)
-    assert (
-        waits(made.state, "w", made.now) == "waits for v, which is broken: a column is gone; headwater.upstream = hold"
-    )
+    assert waits(made.state, "w", made.now) == "waits, as headwater.upstream = hold: v is broken: a column is gone"
     made.record(lambda _: Suspended(made.now, "v"))
     assert made.state.views["v"].status is Status.SUSPENDED and can_run(made) == ["w"]
 
@@ -95,7 +93,7 @@ def test_what_reads_a_view_that_holds_waits_with_it():
     made.now += DAY
     assert can_run(made) == ["v"]
     assert held_by(made.state, "x") == ["v"]
-    assert waits(made.state, "x", made.now) == "waits for w, so that both changes come in one refresh"
+    assert waits(made.state, "x", made.now) == "waits for w, so that one refresh takes all changes"
 
 
 @pytest.mark.parametrize(("name", "done"), [("v", True), ("w", True)])

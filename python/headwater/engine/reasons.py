@@ -1,4 +1,4 @@
-"""Why a refresh runs, in a plain sentence."""
+"""The reason of a refresh, in a plain sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHOWN = 3
 
 
 def reason(state: State, origins: Sequence[Version]) -> str:
-    """One sentence for all the changes a refresh is for, oldest first."""
+    """One sentence for all changes of a refresh, the oldest first."""
     told: list[str] = []
     for version in sorted(origins):
         sentence = of_origin(state.origins[version])

@@ -1,4 +1,4 @@
-"""What the state says, as rows for statements and the command line. Pure."""
+"""The state, as rows for statements and the command line. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headwater.model.state import State, ViewState
 
 
 def explain(state: State, name: str, now: int) -> list[str]:
-    """What a refresh of the view would do now, and why, a line each."""
+    """The next refresh of the view and its reasons, a line each."""
     view = state.views[name]
     late = behind(state, name)
     count = len(existing(state, name))
@@ -30,17 +30,17 @@ def explain(state: State, name: str, now: int) -> list[str]:
         if view.pending:
             lines.append(f"  {waits(state, name, now)}")
     lines += [f"  depends on {line}" for each in view.definition.dependencies for line in _map_lines(each, view)]
-    lines += [f"  depends on itself {_told(each)}, from the earliest on" for each in view.definition.earlier]
+    lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
     return lines
 
 
 def _estimate(state: State, name: str) -> str:
-    """What the last run took is the best guess for the next; what runs now says when it began."""
+    """The duration of the last run, as a guess for the next one; or the version of the run under way."""
     run, view = state.running.get(name), state.views[name]
     if run is not None and run.prepared:
-        return f", computed as version {run.version}, and published when all of it is in the warehouse"
+        return f", computed as version {run.version}; its copy to the warehouse is under way"
     if run is not None:
-        return f", running since version {run.version}"
+        return f", running as version {run.version}"
     return f", about {view.took.mean:.1f} s" if view.took is not None else ""
 
 
@@ -88,7 +88,7 @@ def spelled(expression: Expression) -> str:
 
 
 def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
-    """Name, value and note of everything known about a view."""
+    """The rows of ``DESCRIBE MATERIALIZED VIEW``: name, value and note."""
     view = state.views[name]
     definition = view.definition
     rows: list[Row] = [[c.name, c.type, c.comment or None] for c in definition.columns]
@@ -110,7 +110,7 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
             [dependency.source, line.removeprefix(dependency.source).strip(), None]
             for line in _map_lines(dependency, view)
         ]
-    rows += [["itself", _told(each), "from the earliest on"] for each in definition.earlier]
+    rows += [["itself", _told(each), "the earliest first"] for each in definition.earlier]
     rows += [_through(each) for each in definition.through]
     rows += [["", "", ""], ["# partition", "version", "reflects"]]
     record = state.tables.get(name)
@@ -142,7 +142,7 @@ def _verdict(verdict: Verdict, now: int) -> list[str | None]:
     lacks = "; ".join(of_origin(each) for each in verdict.lacks[:3])
     more = f"; and {len(verdict.lacks) - 3} more" if len(verdict.lacks) > 3 else ""
     requests = ", ".join(f"{table}{where((each,))}" for table, each in verdict.requests[:5])
-    return [f"not since {(now - verdict.since) / 1000:.0f} s ago: {lacks}{more}", f"until {requests} ran"]
+    return [f"no, for {(now - verdict.since) / 1000:.0f} s: {lacks}{more}", f"pending: {requests}"]
 
 
 def reading(state: State, name: str) -> Sequence[str]:

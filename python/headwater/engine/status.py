@@ -1,7 +1,7 @@
-"""What is said of each view: its condition, how much of it is behind, and what it waits for.
+"""The status of each view: its state, the partitions behind, and the reason why it waits.
 
-Between two journal entries only time passes. So what a view waits for is a series of phases, each with
-the time at which it ends: found once for an entry, it can be told at any time until the next.
+Between two journal entries only time passes. So the reasons of a view are a series of phases, each with
+its end. They are found once for an entry, and hold until the next one.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Phase:
     """Why a view does not run, until a time (ms); without one, until something happens.
 
     Attributes:
-        due: when the wait that is spoken of ends (ms), if that is known: the seconds left are told
-            between ``said`` and ``after``, with this many ``digits``.
+        due: the end of the wait (ms), if that is known. The seconds left stand between ``said`` and
+            ``after``, with this many ``digits``.
     """
 
     until: int | None
@@ -49,8 +49,7 @@ class Phase:
 
 @frozen
 class ViewStatus:
-    """One view as of a journal entry. ``partitions`` and ``behind`` are numbers of them; ``reason`` is empty
-    when there is nothing to say."""
+    """One view as of a journal entry. ``partitions`` and ``behind`` are counts; ``reason`` may be empty."""
 
     name: str
     state: str
@@ -76,7 +75,7 @@ class ViewStatus:
 
 @frozen
 class Summary:
-    """All views in name order, and how many requests were merged, by kind, as of a journal entry."""
+    """All views in the order of their names, and the merged requests by kind, as of a journal entry."""
 
     views: tuple[ViewStatus, ...]
     merged: dict[str, int]
@@ -102,8 +101,10 @@ def views(state: State, now: int) -> list[Row]:
 
 
 def detail(state: State) -> dict[str, Any]:
-    """For each view its partitions, and the tables upstream of which it lacks changes: since when (ms), which
-    changes, and what will bring them. As large as the views and what is pending."""
+    """For each view its partitions, and the tables upstream of which it lacks changes.
+
+    Each such table comes with the time since then (ms), the changes, and the requests that will bring them.
+    """
     return {
         "partitions": {name: _partitions(state, name) for name in sorted(state.views)},
         "consistency": {
@@ -122,7 +123,7 @@ def detail(state: State) -> dict[str, Any]:
 
 
 def condition(state: State, name: str) -> str:
-    """The view's state in a word: ``fresh``, ``behind``, ``running``, ``failing``, or why it is not kept."""
+    """The view's state in a word: ``fresh``, ``behind``, ``running``, ``failing``, or the reason why it stopped."""
     view = state.views[name]
     if view.status is not Status.ACTIVE:
         return view.status.value
@@ -151,7 +152,7 @@ def waits(state: State, name: str, now: int) -> str:
 
 
 def held_by(state: State, name: str) -> list[str]:
-    """The views that cannot run and that a pending view waits for all the same, itself or through others."""
+    """The stuck views that a pending view waits for, itself or through others."""
     view, found = state.views[name], []
     for source in view.definition.sources if view.pending else ():
         known = state.views.get(source)
@@ -209,7 +210,7 @@ def _phases(state: State, name: str) -> Iterator[Phase]:
     """Why a pending view does not run, in the order of time."""
     view = state.views[name]
     if view.status is Status.SUSPENDED:
-        yield Phase(None, "suspended; ALTER MATERIALIZED VIEW … RESUME continues it")
+        yield Phase(None, "suspended; ALTER MATERIALIZED VIEW … RESUME starts it again")
         return
     if view.status is Status.BROKEN:
         yield Phase(None, f"broken: {view.reason}")
@@ -217,7 +218,9 @@ def _phases(state: State, name: str) -> Iterator[Phase]:
     if view.status is Status.UNREADABLE:
         yield Phase(None, view.reason)
         return
-    yield Phase(view.retry_at, "tried again in", view.retry_at, f", after: {view.reason}", digits=0)
+    yield Phase(
+        view.retry_at, "the last refresh failed; the next one starts in", view.retry_at, f": {view.reason}", digits=0
+    )
     starts = ready_at(state, name)
     yield from _before(state, view, starts)
     if starts is not None:
@@ -234,9 +237,9 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
     if holding and blockers(state, view):
         stuck = [state.views[each] for each in holding if state.views[each].status in STUCK]
         if stuck:
-            yield Phase(starts, f"waits for {', '.join(map(_stuck, stuck))}; headwater.upstream = hold")
+            yield Phase(starts, f"waits, as headwater.upstream = hold: {'; '.join(map(_stuck, stuck))}")
             return
-        yield Phase(starts, f"waits for {', '.join(holding)}, so that both changes come in one refresh")
+        yield Phase(starts, f"waits for {', '.join(holding)}, so that one refresh takes all changes")
         return
     oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
     if oldest is not None:
@@ -244,19 +247,17 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
         at, held = due.at(oldest), due.held(oldest)
         until = at if starts is None else min(at, starts)
         if due.skipped(oldest) and oldest > state.hurried and not state.origins[oldest].definition:
-            yield Phase(
-                until, "came while it ran, and runs with the next change or in", at, "; headwater.overrun = skip"
-            )
+            yield Phase(until, "waits for the next change, or starts in", at, " (headwater.overrun = skip)")
         elif held is None:
-            yield Phase(until, "starts in", at, ", when further changes had time to join")
+            yield Phase(until, "starts in", at, "; further changes may join until then")
         else:
             why = _decision(state.origins[oldest].table, held)
-            yield Phase(until, "held for", at, f" more, so that further changes join: {why}")
+            yield Phase(until, "waits", at, f" more for further changes: {why}")
     yield Phase(starts, "ready")
 
 
 def _stuck(view: ViewState) -> str:
-    return f"{view.definition.view}, which {_ILL[view.status]}: {view.reason}"
+    return f"{view.definition.view} {_ILL[view.status]}: {view.reason}"
 
 
 _ILL = {Status.FAILED: "failed", Status.BROKEN: "is broken", Status.UNREADABLE: "cannot run"}
@@ -265,13 +266,12 @@ _ILL = {Status.FAILED: "failed", Status.BROKEN: "is broken", Status.UNREADABLE: 
 def _decision(table: str, held: Hold | Ration | Expectation) -> str:
     match held:
         case Expectation(missing=missing):
-            return (
-                f"{', '.join(missing)} changes with it (headwater.cadence)" if missing else "all came that come with it"
-            )
+            return f"headwater.cadence expects {', '.join(missing)}" if missing else "all expected sources changed"
         case Hold(bound=bound, needed=needed, path=path):
-            kept = f"{needed / 1000:.1f} s are kept for the runs of {', '.join(path)}"
-            return f"{path[-1]} may be {bound / 1000:g} s behind, of which {kept}"
+            refreshes = f"the refresh{'es' if len(path) > 1 else ''} of {', '.join(path)}"
+            takes = f"may take {needed / 1000:.1f} s"
+            return f"{path[-1]} may be {bound / 1000:g} s behind, and {refreshes} {takes}"
         case Ration(gap=gap, cost=cost, budget=budget, over=over):
-            waves = f"{table} changes every {gap:.0f} s, which costs {cost:.1f} core-seconds each time"
-            more = ", which is less than keeping what is promised costs" if over else ""
-            return f"{waves}, and {budget:g} a day may be spent{more}"
+            waves = f"{table} changes every {gap:.0f} s, and each time costs {cost:.1f} core-seconds"
+            more = "; the promised freshness costs more" if over else ""
+            return f"{waves}; the budget is {budget:g} a day{more}"
