@@ -111,6 +111,6 @@ def test_an_order_waits_for_an_engine(here: Here):  # noqa: F811
 
 
 def test_what_cannot_be_backfilled_is_refused(here: Here):  # noqa: F811
-    assert "is no view; --downstream recomputes" in here.run("backfill", "sales").output
-    assert "no view reads or is nothing" in here.run("backfill", "nothing").output
+    assert "is no view; add --downstream" in here.run("backfill", "sales").output
+    assert "there is no view nothing" in here.run("backfill", "nothing").output
     assert "no partition with month=1999-01" in here.run("backfill", "monthly", "month=1999-01").output

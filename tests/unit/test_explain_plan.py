@@ -53,7 +53,7 @@ def test_nothing_pending_is_a_refresh_of_everything(made, capsys):
     assert not said(made, capsys)["pending"]
     planned.say(made.state, NOTED, None, False)
     out = capsys.readouterr().out
-    assert out.startswith("nothing is pending; this is what a refresh of every view would do")
+    assert out.startswith("nothing is pending; this is the plan for a refresh of every view")
     assert "of 4 outputs saves" in out and "of 10.0 MB (" in out
 
 
@@ -62,7 +62,7 @@ def test_without_memory_that_is_said(made, capsys, noted):
     found = said(made, capsys, noted)
     assert all(row["kept_until_s"] is None for row in found["runs"]) and found["peak_bytes"] == 0
     planned.say(made.state, noted, None, False)
-    assert "spark.headwater.memory says how much" in capsys.readouterr().out
+    assert "set spark.headwater.memory" in capsys.readouterr().out
 
 
 def test_a_warehouse_as_fast_as_memory_is_told(made, capsys):

@@ -176,7 +176,7 @@ def test_a_store_without_views_has_nothing_to_simulate(tmp_path):
         ("late:headwater.freshnes=1 hour", DefinitionError, "did you mean 'headwater.freshness'"),
         ("late:headwater.freshnes=", DefinitionError, "did you mean 'headwater.freshness'"),
         ("late:headwater.freshness=soon", DefinitionError, "is not a duration"),
-        ("late:headwater.dependency.t=all", DefinitionError, "is in its history"),
+        ("late:headwater.dependency.t=all", DefinitionError, "come from its history"),
     ],
 )
 def test_what_is_no_policy_is_refused(text, problem, said):

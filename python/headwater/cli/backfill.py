@@ -1,4 +1,4 @@
-"""Recomputing partitions, and what follows, from the command line."""
+"""Recomputes partitions, and the views downstream, from the command line."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ LOOK_AGAIN = 0.5
 @click.command()
 @click.argument("name", metavar="TABLE")
 @click.argument("conditions", metavar="[COLUMN=VALUE | COLUMN=FIRST..LAST]...", nargs=-1)
-@click.option("--downstream", is_flag=True, help="Also whatever is computed from these partitions.")
-@click.option("--dry-run", is_flag=True, help="Only say what would run.")
+@click.option("--downstream", is_flag=True, help="Also recompute the views downstream.")
+@click.option("--dry-run", is_flag=True, help="Only show the refreshes.")
 @store_option
 @json_option
 def backfill(
@@ -36,14 +36,16 @@ def backfill(
 ) -> None:
     """Recomputes partitions of TABLE, changed or not: those that meet all conditions, or all.
 
-    For a base table there is nothing to recompute but what is DOWNSTREAM. The running engine carries it
-    out; interrupting this command does not stop it, and an engine that starts later takes it up.
+    Example: headwater backfill monthly month=2024-01-01..2024-03-01 --downstream
+
+    A base table has no rows to recompute, so it needs --downstream. The running engine does the work, or
+    the next one that starts. If you interrupt this command, the work goes on.
     """
     store = open_store(path)
     state, seq = state_of(store)
     found = known_table(state, name)
     if found not in state.views and not downstream:
-        raise StatementError(f"{found} is no view; --downstream recomputes the views that are made from it")
+        raise StatementError(f"{found} is no view; add --downstream to recompute the views downstream")
     slices = asked(state, found, conditions)
     plan = planned(state, found, slices, downstream)
     if as_json:
@@ -55,7 +57,7 @@ def backfill(
     order = {"table": found, "slices": [dict(each.bound) for each in slices], "downstream": downstream}
     store.order("backfill", json.dumps(order))
     if not _follow(store, state, seq, found, slices):
-        click.echo("no engine is running; the next session or `headwater run` carries it out", err=True)
+        click.echo("no engine is running; the next session or `headwater run` does the work", err=True)
 
 
 def _rows(plan: list[Part]) -> list[dict[str, object]]:
@@ -68,16 +70,16 @@ def _show(plan: list[Part]) -> None:
     rows = []
     for part in plan:
         named = "; ".join(map(str, part.slices[:3])) + (" …" if len(part.slices) > 3 else "")
-        seconds = "not known yet" if part.seconds is None else f"{part.seconds:.1f}"
+        seconds = "not known" if part.seconds is None else f"{part.seconds:.1f}"
         rows.append([part.view, len(part.slices), named, seconds])
     table(("view", "requests", "partitions", "about seconds"), rows)
     total = sum(part.seconds or 0 for part in plan)
     runs = "1 refresh" if len(plan) == 1 else f"{len(plan)} refreshes"
-    click.echo(f"{runs}, about {total:.1f} s of work, as their last runs took")
+    click.echo(f"{runs}, about {total:.1f} s of work, by the last run of each")
 
 
 def _follow(store: SqlStore, state: State, seq: int, name: str, slices: tuple[Slice, ...]) -> bool:
-    """Shows how far a backfill is, until it is done; false when no engine carries it out (any more)."""
+    """Shows the progress of a backfill until its end; false when no engine works on it."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"backfill of {name}", total=None)
         origin, total = None, 0

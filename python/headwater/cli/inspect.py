@@ -1,4 +1,4 @@
-"""Commands that look at one view in a store, without Spark: explain, history, and cancel."""
+"""Commands for one view in a store, without Spark: explain, history and cancel."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from headwater.plan.wave import decode_means
 
 @click.command()
 @click.argument("view", required=False)
-@click.option("--plan", is_flag=True, help="Say in which order all that is pending is refreshed, and what is kept.")
+@click.option("--plan", is_flag=True, help="Show the order of all pending refreshes, and the rows that stay in memory.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the plan into this PNG.")
 @store_option
 @json_option
 def explain(view: str | None, plan: bool, plot: Path | None, path: Path | None, as_json: bool) -> None:
-    """Says what a refresh of VIEW would do now, and why; or, with --plan, what a refresh of everything would."""
+    """Shows the next refresh of VIEW and its reasons; or, with --plan, the refresh of all pending views."""
     store = open_store(path)
     state, _ = state_of(store)
     if plan or plot is not None:
         planned.say(state, store.noted("means"), plot, as_json)
         return
     if view is None:
-        raise click.UsageError("name a view, or say --plan for all that is pending")
+        raise click.UsageError("name a view, or add --plan for all pending refreshes")
     name, means = known_view(state, view), decode_means(store.noted("means") or "null")
     lines = report.explain(state, name, milliseconds())
     if means is not None and means.pays:
@@ -41,11 +41,11 @@ def explain(view: str | None, plan: bool, plot: Path | None, path: Path | None, 
 
 @click.command()
 @click.argument("view", required=False)
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many rows.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows to show.")
 @store_option
 @json_option
 def history(view: str | None, limit: int, path: Path | None, as_json: bool) -> None:
-    """Lists refreshes, newest first: what ran, why, how long, how many rows."""
+    """Lists refreshes, newest first: view, partition, reason, rows and duration."""
     store = open_store(path)
     name = known_view(state_of(store)[0], view) if view else None
     found = refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit)
@@ -60,7 +60,7 @@ def history(view: str | None, limit: int, path: Path | None, as_json: bool) -> N
 @store_option
 @json_option
 def cancel(view: str, path: Path | None, as_json: bool) -> None:
-    """Cancels the running refresh of VIEW; what it was for stays pending."""
+    """Cancels the running refresh of VIEW; its changes stay pending."""
     store = open_store(path)
     (state, _), now = state_of(store), milliseconds()
     name = known_view(state, view)
@@ -70,8 +70,8 @@ def cancel(view: str, path: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"view": name, "cancelled": running and acting}))
     elif not running:
-        click.echo(f"{name} is not being refreshed; nothing to cancel")
+        click.echo(f"no refresh of {name} is running; nothing to cancel")
     elif not acting:
-        click.echo(f"no engine is running, so the refresh of {name} has ended already; what it was for is pending")
+        click.echo(f"no engine is running, so the refresh of {name} has ended already; its changes are pending")
     else:
-        click.echo(f"the engine is told to cancel the refresh of {name}")
+        click.echo(f"the engine cancels the refresh of {name}")

@@ -12,7 +12,7 @@ from headwater.store.sql import SqlStore
 
 
 def state_of(store: SqlStore) -> tuple[State, int]:
-    """What the journal says, and its last entry's number.
+    """The state of a store, and the number of its last journal entry.
 
     Raises:
         StoreError: an entry is malformed.
@@ -23,7 +23,7 @@ def state_of(store: SqlStore) -> tuple[State, int]:
 
 @contextmanager
 def readable(store: SqlStore) -> Iterator[None]:
-    """Says what to do about a store whose journal cannot be read.
+    """Names the remedy for a store whose journal cannot be read.
 
     Raises:
         StoreError: an entry is malformed.
@@ -33,5 +33,5 @@ def readable(store: SqlStore) -> Iterator[None]:
     except JournalError as error:
         raise StoreError(
             f"the store {store.path} is damaged ({error}); move it away: the next session makes a new one and "
-            "adopts the views from the catalog"
+            "finds the views in the catalog"
         ) from error

@@ -1,4 +1,4 @@
-"""``headwater explain --plan``: the order of a run, what it keeps in memory, and what that is expected to save."""
+"""``headwater explain --plan``: the order of a run, the outputs in memory, and the time that they save."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 COLUMNS = ("view", "track", "starts_s", "ends_s", "published_s", "output", "kept_until_s")
 NOTHING = Means(Costs(0.0, 0.0, 0.0), 0, TRACKS)
-"""Of an engine that keeps nothing."""
+"""The figures of an engine that keeps nothing in memory."""
 
 
 def say(state: State, noted: str | None, plot: Path | None, as_json: bool) -> None:
-    """Prints the plan of all that is pending or, if nothing is, of a refresh of every view; draws it if asked to."""
+    """Prints the plan of all pending refreshes, or of every view if none is pending; draws it into ``plot``."""
     from headwater.plan.arrange import pending_plan  # not at the top: the solver in it takes a second to import
 
     means = decode_means(noted) if noted else None
     pending = wave(state)
     names = pending or tuple(name for name in state.order if _is_active(state, name))
     if not names:
-        raise click.ClickException("there is no view that could be refreshed")
+        raise click.ClickException("no view can be refreshed")
     plan, _ = pending_plan(state, names, means or NOTHING)
     if plot is not None:
         _draw(plan, plot)
@@ -37,11 +37,11 @@ def say(state: State, noted: str | None, plot: Path | None, as_json: bool) -> No
         click.echo(json.dumps({"pending": bool(pending), "method": plan.method, **_figures(plan), "runs": _rows(plan)}))
         return
     if not pending:
-        click.echo("nothing is pending; this is what a refresh of every view would do")
+        click.echo("nothing is pending; this is the plan for a refresh of every view")
     if means is None:
-        click.echo("nothing is kept in memory, for no engine on this store may; spark.headwater.memory says how much")
+        click.echo("nothing stays in memory, because no engine on this store may use any; set spark.headwater.memory")
     elif not means.pays:
-        click.echo("nothing is kept in memory, for the warehouse was as fast when the engine started")
+        click.echo("nothing stays in memory, because the warehouse was as fast as memory when the engine started")
     table(COLUMNS, [list(row.values()) for row in _rows(plan)])
     click.echo(_conclusion(plan))
 

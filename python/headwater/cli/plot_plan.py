@@ -1,4 +1,4 @@
-"""A plan as a picture: what runs when on which track, and below it what lies in memory."""
+"""A plan as a picture: the runs of each track over time, and below them the memory in use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEPT, PLAIN, COPIED = "#2f6f4f", "#8fb3d9", "#d08a2e"
 
 
 def draw(plan: Plan, file: Path) -> None:
-    """Writes a PNG: a bar for each run, dark if its output is kept, thin while that is copied; and the memory used."""
+    """Writes a PNG: a bar for each run, dark if memory keeps it, thin during the copy; and the memory in use."""
     names = [task.name.removeprefix("default.") for task in plan.problem.tasks]
     height = 1.2 + 0.24 * len(names)
     figure, (runs, memory) = pyplot.subplots(

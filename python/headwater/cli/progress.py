@@ -19,8 +19,8 @@ LOOK = 0.5
 
 @contextmanager
 def shown(look: Callable[[], Sequence[Refresh]], console: Console | None = None) -> Iterator[None]:
-    """Shows what ``look`` finds until the block ends; nothing where no terminal is attached. A look that fails is
-    the last one."""
+    """Shows the refreshes that ``look`` finds until the block ends, if a terminal is attached. The first look that
+    fails is the last one."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
         yield
@@ -54,7 +54,7 @@ def _watch(look: Callable[[], Sequence[Refresh]], bars: Progress, ended: threadi
 
 
 def said(each: Refresh) -> str:
-    """What a refresh has read and written, in words."""
+    """The progress of a refresh, in words."""
     if each.size:
         return f"{_bytes(each.copied)} of {_bytes(each.size)} copied to the warehouse"
     words = [f"{each.done} of {each.tasks} tasks"]

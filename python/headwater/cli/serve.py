@@ -1,4 +1,4 @@
-"""Commands that build the jar and that run an application which only refreshes."""
+"""Commands that build the jar, and run an application for refreshes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXTENSION = "io.headwater.spark.HeadwaterExtensions"
 
 
 class EngineError(HeadwaterError):
-    """The application that refreshes says why it cannot."""
+    """The application for refreshes cannot work."""
 
 
 @click.command()
@@ -42,7 +42,7 @@ def _settings(_context: click.Context, _option: click.Parameter, told: Sequence[
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="Refresh what is pending and exit; for cron.")
+@click.option("--once", is_flag=True, help="Refresh all pending views and exit; for cron.")
 @click.option(
     "--conf",
     "settings",

@@ -1,4 +1,4 @@
-"""What the commands share: where the store is, what is in it, and how rows are shown."""
+"""Shared by the commands: the place of the store, its views, and the layout of rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def store_option(command: Callable) -> Callable:
         "--store",
         "path",
         type=click.Path(path_type=Path),
-        help="The store's file. Default: spark-warehouse/.headwater/store.db, here.",
+        help="The store's file. Default: spark-warehouse/.headwater/store.db in this directory.",
     )(command)
 
 
@@ -40,7 +40,7 @@ def open_store(path: Path | None) -> SqlStore:
     found = path or default_store(Path("spark-warehouse"))
     if not found.exists():
         raise StoreError(
-            f"there is no store at {found}; name it with --store (it lies in the warehouse, .headwater/store.db)"
+            f"there is no store at {found}; name it with --store, for example spark-warehouse/.headwater/store.db"
         )
     # Somebody who may not write the store may still look at it.
     writable = os.access(found, os.W_OK) and os.access(found.parent, os.W_OK)
@@ -65,7 +65,8 @@ def known_table(state: State, name: str) -> str:
     for table in (*state.views, *state.tables):
         if table.lower() in (wanted, f"default.{wanted}"):
             return table
-    raise StatementError(f"no view reads or is {name}; there are {', '.join(sorted(state.tables)) or 'no tables yet'}")
+    known = ", ".join(sorted(state.tables)) or "no tables yet"
+    raise StatementError(f"there is no view {name}, and no view reads a table of this name; there are {known}")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], leave_out: Sequence[str] = ()) -> None:

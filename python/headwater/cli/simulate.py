@@ -20,16 +20,21 @@ COLUMNS = ("setting", "method", "updates", "paper", "optimal", "more", "at most"
 HOLDING = ("setting", "method", "cost s", "late", "optimal", "more", "at most", "converged", "slowest s")
 
 
-METHODS = """`eager` is what Headwater does, `held` with a promised freshness; `lazy` and `group` are other exact
-ways; `literal` and `ratio` follow the paper's rules word for word. Means are over the seeds."""
+METHODS = """`eager` is Headwater, and `held` is Headwater with a promised freshness. `lazy` and `group` are other
+exact methods; `literal` and `ratio` follow the paper's rules word for word. Means are over the seeds."""
+
+
+def _short(about: str) -> str:
+    place, _, _ = about.partition(":")
+    return f"The paper's experiment of {place}." if place.startswith("§") else "Waiting within promises, and its cost."
 
 
 @click.group()
 def simulate() -> None:
-    """Plays histories and experiments to the engine's core on a virtual clock.
+    """Plays histories and experiments on a virtual clock, with the engine's own core.
 
-    `history` is that of your store, and `generated` a made-up one, each under several policies. The others
-    are experiments, those of the paper behind Headwater and one of holding, each by several methods.
+    `history` plays the changes of your store, and `generated` those of a made-up warehouse, each under several
+    policies. The others are experiments by several methods: four of the paper, and one of holding changes.
     """
 
 
@@ -37,9 +42,7 @@ def _experiment(name: str) -> click.Command:
     """The command that plays one of the paper's experiments."""
     about = " ".join((EXPERIMENTS[name][0].__doc__ or "").split())
 
-    @click.command(
-        name, help=f"{about}\n\n{METHODS}", short_help=f"The paper's experiment of {about.partition(':')[0]}."
-    )
+    @click.command(name, help=f"{about}\n\n{METHODS}", short_help=_short(about))
     @click.option(
         "--seeds", type=click.IntRange(1), default=20, show_default=True, help="How many random trials of each."
     )

@@ -1,4 +1,4 @@
-"""``headwater status``: every view at a glance, from the store's summary where that is up to date."""
+"""``headwater status``: the state of every view, from the store's summary if that is up to date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headwater.store.sql import Kept, SqlStore
 RELATIONS = ("independent origins", "same ancestor", "same origin")
 
 PATIENCE = 1.0
-"""How long (s) an engine that acts on the store is given to bring its summary up to date."""
+"""Seconds in which a running engine may bring the summary up to date."""
 
 LOOK = 0.05  # s between two looks whether it did
 
@@ -28,7 +28,7 @@ LARGEST = 16_000_000
 @store_option
 @json_option
 def status(path: Path | None, as_json: bool) -> None:
-    """Shows every view: its state, how many partitions are behind, and why."""
+    """Shows every view: its state, its partitions behind, and the reason."""
     store = open_store(path)
     holder, until = store.holder()
     acting = holder if until > milliseconds() else None
@@ -68,8 +68,8 @@ def _print(known: Summary, acting: str | None) -> None:
             merged[kind] for kind in ("both pending", "exact duplicate", "found unchanged", "satisfied by a run")
         )
         click.echo(f"requests merged with pending ones: {pending:,} ({kinds}); {exact:,} exact duplicates")
-        click.echo(f"requests completed without running, as what they read came out unchanged: {same:,}")
-        click.echo(f"requests that a run under way satisfied, as it had yet to read: {read:,}")
+        click.echo(f"requests completed without a refresh, because their sources came out unchanged: {same:,}")
+        click.echo(f"requests that joined a running refresh before it read their source: {read:,}")
     click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")
 
 

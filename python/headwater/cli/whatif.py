@@ -1,4 +1,4 @@
-"""What a warehouse would run under other policies: its own history, or a made-up one, on a virtual clock."""
+"""The refreshes of a warehouse under other policies: its own history, or a made-up one, on a virtual clock."""
 
 from __future__ import annotations
 
@@ -44,10 +44,12 @@ def policy(text: str) -> Policy:
     for part in re.split(r",\s*(?=headwater\.)", assigned):
         key, equals, value = (each.strip() for each in part.partition("="))
         if not equals or not key.startswith("headwater.") or not name.strip():
-            raise StatementError(f"'{text}' is no policy; write NAME:headwater.freshness=10 minutes,headwater.…=…")
+            raise StatementError(
+                f"'{text}' is no policy; write for example late:headwater.freshness=1 hour,headwater.settle=5 seconds"
+            )
         if key.startswith(f"headwater.{DEPENDENCY}"):
             raise DefinitionError(
-                "PROPERTY", f"policy {name}: what a view depends on is in its history; leave out {key}"
+                "PROPERTY", f"policy {name}: the dependencies of a view come from its history; leave out {key}"
             )
         properties[key] = value
     known = {f"headwater.{key}" for key in PROPERTIES}
@@ -62,7 +64,7 @@ def policy_options(command: Callable) -> Callable:
             "policies",
             multiple=True,
             metavar="NAME:PROPERTY=VALUE,…",
-            help="Also with these properties on every view, such as 'late:headwater.freshness=1 hour'. Repeatable. "
+            help="Also play these properties on every view, such as 'late:headwater.freshness=1 hour'. Repeatable. "
             f"Without any: {' and '.join(each.name for each in USUAL)} of promised freshness.",
         ),
         click.option("--tracks", type=click.IntRange(1), default=TRACKS, show_default=True, help="Runs side by side."),
@@ -76,16 +78,16 @@ def policy_options(command: Callable) -> Callable:
 
 @click.command(short_help="A store's own history, under several policies.")
 @store_option
-@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="How often run times are drawn.")
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Random draws of run times.")
 @policy_options
 def history(
     path: Path | None, seeds: int, policies: tuple[str, ...], tracks: int, plot: Path | None, as_json: bool
 ) -> None:
     """Plays a store's recorded history again, as it was declared and under other policies.
 
-    What changed from outside changes at its recorded times; what runs when is decided anew, and nobody waits
-    for it. A run takes as long as one of that view's recorded runs did, by its number of partitions, and never
-    fails. `as it ran` is what the journal says; `naive` is what refreshing on every change would have run.
+    Sources change at their recorded times. The refreshes are decided anew. A run takes as long as a recorded
+    run of its view, by its number of partitions, and never fails. The row `as it ran` shows the recorded
+    refreshes, and `naive` the refreshes of a warehouse that refreshes on every change.
     """
     others = _policies(policies)
     store = open_store(path)
@@ -110,8 +112,10 @@ def history(
 def made_up(
     views: int, hours: float, seeds: int, policies: tuple[str, ...], tracks: int, plot: Path | None, as_json: bool
 ) -> None:
-    """Plays made-up warehouses: views in levels over daily tables that are appended to, corrected late and
-    backfilled, under several policies. `naive` is what refreshing on every change would run.
+    """Plays made-up warehouses under several policies: views in levels, over daily tables.
+
+    The tables grow, and are corrected late and backfilled. `naive` shows the refreshes of a warehouse that
+    refreshes on every change.
     """
     others = _policies(policies)
     workload = Workload(views=views, hours=hours)
@@ -174,7 +178,7 @@ def _show(
     console.print(_table(found["policies"]))
     console.print()
     if found["views"] > SHOWN:
-        console.print(f"And {found['views'] - SHOWN} views that were less stale; --json has all.", highlight=False)
+        console.print(f"{found['views'] - SHOWN} less stale views are left out; --json shows all.", highlight=False)
     console.print(LEGEND, highlight=False)
     for row in found["policies"]:
         if row["pending"]:
@@ -190,7 +194,7 @@ def _draw(title: str, rows: Sequence[Row], file: Path) -> None:
 
 
 COLUMNS = ("", "runs", "partitions", "work", "p50", "p95", "max", "kept")
-LEGEND = "p50, p95, max: staleness over time. kept: the share of the time within the freshness promised."
+LEGEND = "p50, p95, max: staleness over time. kept: the share of the time within the promised freshness."
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
