@@ -16,7 +16,7 @@ from headwater.runtime import Runtime
 from headwater.store.sql import SqlStore
 
 LOOK_AGAIN = 5.0
-"""Seconds after which a waiting statement looks again whether anybody acts."""
+"""Seconds between two looks of a waiting statement at whether an engine refreshes."""
 
 
 class Abandoned(HeadwaterError):
@@ -24,20 +24,20 @@ class Abandoned(HeadwaterError):
 
 
 class Waiting:
-    """Who waits for what, in one engine."""
+    """The waits in one engine."""
 
     def __init__(self, runtime: Runtime, store: SqlStore) -> None:
         self._runtime, self._store = runtime, store
         self._abandoned: set[int] = set()
 
     def abandon(self, message_id: int) -> None:
-        """The user pressed Ctrl-C: whatever waits for this message's answer need not go on."""
+        """Ends the wait for the answer to a message: the user pressed Ctrl-C."""
         self._abandoned.add(message_id)
         with self._runtime.lock:
             self._runtime.changed.notify_all()
 
     def hurry(self) -> Version:
-        """Lets what is pending run without waiting for further changes; the version up to which."""
+        """Lets the pending requests run without waiting for further changes. Returns the newest version among them."""
         runtime = self._runtime
         event = runtime.record(lambda _, version: Hurried(runtime.clock.now(), version))
         runtime.step()
@@ -53,14 +53,15 @@ class Waiting:
         only: str | None = None,
         timeout: float | None = None,
     ) -> list[Refresh]:
-        """Waits until these views reflect everything recorded up to ``version``, or cannot.
+        """Waits until these views reflect every change up to ``version``, or cannot.
 
-        Returns one entry for each partition whose refresh ended after journal entry ``since`` (of the
-        view ``only``, if given), runs in their order. ``token`` is what ``abandon`` knows the wait by.
+        Returns an entry for each partition whose refresh ended after the journal entry ``since``, in the
+        order of the runs. With ``only``, these are partitions of that view. ``token`` is the name of
+        the wait for ``abandon``.
 
         Raises:
-            Abandoned: the user gave up waiting.
-            StatementError: nobody acts on this store.
+            Abandoned: the user stopped waiting.
+            StatementError: no engine refreshes on this store.
         """
         runtime = self._runtime
 
@@ -78,16 +79,16 @@ class Waiting:
                 self._require_actor()
         if token in self._abandoned:
             self._abandoned.discard(token)
-            raise Abandoned("the statement was abandoned; what it asked for goes on in the background")
+            raise Abandoned("the statement was cancelled; its refreshes go on in the background")
         entries = [entry.event for entry in self._store.history(only, ended_after=since)]
         ended = [each for each in refreshes(entries) if each.status is not Outcome.RUNNING]
         return sorted(ended, key=lambda each: each.run_id)
 
     def until_view_fresh(self, view: str, version: Version, *, since: int, token: int | None = None) -> list[Refresh]:
-        """Waits for a view and all that it reads, as ``until_fresh`` does.
+        """Waits for a view and the views upstream, as ``until_fresh`` does.
 
         Raises:
-            StatementError: the refresh failed, and why, or waits for a view that did; or nobody acts on this store.
+            StatementError: the refresh failed, or waits for a view that failed; or no engine refreshes.
         """
         ran = self.until_fresh(lambda state: upstream(state, view), version, since=since, token=token, only=view)
         with self._runtime.lock:
@@ -95,13 +96,13 @@ class Waiting:
             held = held_by(self._runtime.state, view) if known is not None else []
         if held:
             raise StatementError(
-                f"{view} waits for {', '.join(held)}, which cannot be refreshed now; EXPLAIN REFRESH {view} tells why. "
-                f"It follows when that is mended, or at once with 'headwater.upstream' = 'release'"
+                f"{view} waits, because {', '.join(held)} cannot be refreshed; EXPLAIN REFRESH {view} shows the error. "
+                f"To go on without it, set 'headwater.upstream' = 'release' on {view}"
             )
         if known is not None and known.failures and not any(each.status is Outcome.PUBLISHED for each in ran):
             raise StatementError(
-                f"{view} could not be refreshed: {known.reason}. It is tried again; SHOW REFRESHES FOR {view} "
-                f"tells more, and DROP MATERIALIZED VIEW {view} gives it up"
+                f"{view} could not be refreshed: {known.reason}. Headwater tries again. SHOW REFRESHES FOR {view} "
+                f"shows each attempt; DROP MATERIALIZED VIEW {view} ends them"
             )
         return ran
 
@@ -109,8 +110,8 @@ class Waiting:
         _, until = self._store.holder()
         if not self._runtime.acts and until < self._runtime.clock.now():
             raise StatementError(
-                "this session only reports (spark.headwater.role=report) and no engine refreshes this store now; "
-                "start one with `headwater run`"
+                "this session only reports writes (spark.headwater.role=report), and no other application refreshes "
+                "now; start one with `headwater run`"
             )
 
 

@@ -1,4 +1,4 @@
-"""Errors that a user sees. Each names the object and what to do next."""
+"""Errors that a user sees. Each names the object and the next step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DefinitionError(HeadwaterError):
 
 
 class StoreError(HeadwaterError):
-    """The store cannot be opened, or what it holds cannot be read."""
+    """The store cannot be opened, or an entry of it cannot be read."""
 
 
 class JournalError(StoreError):
@@ -36,11 +36,11 @@ class JournalError(StoreError):
 
 
 class LeaseLost(HeadwaterError):
-    """Another engine holds the right to act on this store; what was made is not published."""
+    """Another engine refreshes on this store now; the rows of this run are not published."""
 
 
 class DriverGone(LeaseLost):
-    """The Spark application of this engine has ended or is ending; what was pending goes on in the next one."""
+    """The Spark application of this engine ends; the pending requests go on in the next one."""
 
 
 class AnalysisFailed(HeadwaterError):
@@ -56,8 +56,8 @@ class RefreshFailed(HeadwaterError):
 
 
 class RefreshCancelled(HeadwaterError):
-    """A refresh was cancelled, or overtaken by a write to what it read; what it was for stays pending."""
+    """A refresh was cancelled, or a write overwrote a source that it read; its changes stay pending."""
 
 
 class PlanError(HeadwaterError):
-    """A run cannot be planned as it was described."""
+    """The description of a run cannot be planned."""

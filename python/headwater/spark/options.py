@@ -1,4 +1,4 @@
-"""View properties and session settings: which there are, and what they may be."""
+"""View properties and session settings: their names, and the checks of their values."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ SETTINGS = (
 
 
 def check_properties(view: str, properties: Mapping[str, str]) -> None:
-    """Refuses unknown properties under ``headwater.`` and values that they cannot have.
+    """Refuses unknown properties under ``headwater.``, and malformed values.
 
     Raises:
         DefinitionError: with the nearest known name.
@@ -105,14 +105,16 @@ def check_settings(settings: Mapping[str, str]) -> list[str]:
 def stated(definition: Definition, columns: Sequence[Column], derivation: Derivation) -> dict[str, Dependency]:
     """The dependencies that ``'headwater.dependency.<table>'`` properties state.
 
-    The value is ``all``, or assignments ``view column = expression``, separated by semicolons; a view
-    column without one is free. An expression is one of SQL over the source's partition columns, or a
-    window (``algebra.notation``), after which ``OF column`` names the source's column if it has several.
-    A window alone is of the view's only partition column.
+    Examples: ``all``; ``month = trunc(day, 'MM')``; ``DAY - 1 .. DAY``; ``month = MONTH.weeks() OF week``.
+
+    The value is ``all``, or assignments ``view column = expression`` with semicolons between them. A view
+    column without one may have any value. An expression is SQL over the source's partition columns, or a
+    window (``algebra.notation``). ``OF column`` names the source's column if there are several. A window
+    alone belongs to the view's only partition column.
 
     Raises:
-        DefinitionError: the property names a table that the query does not read, a column that does
-            not exist, or is not an assignment.
+        DefinitionError: the query does not read the named table, a named column does not exist, or the
+            value has another form.
     """
     found = {}
     for key, value in definition.properties:
@@ -129,7 +131,7 @@ def _source(definition: Definition, table: str, derivation: Derivation) -> str:
             return source
     known = ", ".join(each.source for each in derivation.dependencies)
     raise DefinitionError(
-        "PROPERTY", f"{definition.view} states a dependency on {table}, which it does not read; it reads {known}"
+        "PROPERTY", f"{definition.view} states a dependency on {table}, but does not read it; it reads {known}"
     )
 
 
@@ -174,13 +176,13 @@ def _windowed(text: str, column: Column, available: Mapping[str, str]) -> Window
     if wanted not in by_name:
         raise DefinitionError(
             "PROPERTY",
-            f"a window is of one partition column of the source; write OF and one of {', '.join(available) or 'none'}",
+            f"the window needs one partition column of the source; add OF and one of {', '.join(available) or 'none'}",
         )
     return Windowed(by_name[wanted], parse_window(match[1]), column.type)
 
 
 def _expression(text: str, column: Column, available: Mapping[str, str]) -> Expression:
-    """A stated window, or SQL with each source column in it cast to its type, spelled as the catalog does."""
+    """A stated window, or SQL in which each source column is cast to its type, in the catalog's spelling."""
     if is_window(text):
         return _windowed(text, column, available)
     by_name = {name.lower(): name for name in available}

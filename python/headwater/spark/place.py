@@ -1,4 +1,4 @@
-"""Where the store is, and whose catalog it is for."""
+"""The place of the store, and its catalog."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def in_memory(session: SparkSession) -> bool:
 def store_path(session: SparkSession, conf: Mapping[str, str]) -> Path:
     """The file named by ``spark.headwater.store``, or one beside a local warehouse.
 
-    An in-memory catalog has a store of its own, which is of no use to anybody after the application.
+    An in-memory catalog has a store of its own. It is useless after the application.
 
     Raises:
         StoreError: the setting, or the warehouse if there is none, is not on a local disk.
@@ -50,10 +50,10 @@ def store_path(session: SparkSession, conf: Mapping[str, str]) -> Path:
 
 
 def claim(path: Path, catalog: str) -> None:
-    """Notes beside a store whose views it holds. With another catalog all of them would seem dropped.
+    """Notes the catalog beside its store. With another catalog, all views would seem dropped.
 
     Raises:
-        StoreError: it holds the views of another catalog, or its directory cannot be written.
+        StoreError: the store holds the views of another catalog, or its directory cannot be written.
     """
     note = path.with_name(path.name + ".catalog")
     try:
@@ -72,13 +72,13 @@ def claim(path: Path, catalog: str) -> None:
         ) from error
     if found != catalog:
         raise StoreError(
-            f"the store {path} holds the views of the catalog {found}, and this session's is {catalog}; "
-            f"set spark.headwater.store to another file, or, if it is the same catalog under a new name, remove {note}"
+            f"the store {path} holds the views of the catalog {found}, but this session has the catalog {catalog}; "
+            f"set spark.headwater.store to another file. If both are one catalog under two names, remove {note}"
         )
 
 
 def catalog_identity(session: SparkSession) -> str:
-    """What tells this session's catalog from another: the address of its metastore."""
+    """The identity of this session's catalog: the address of its metastore."""
     if in_memory(session):
         return IN_MEMORY
     hadoop = session.sparkContext._jsc.hadoopConfiguration()
@@ -101,13 +101,13 @@ def _derby(url: str, session: SparkSession) -> str:
 
 
 def _remove_old(directory: Path) -> None:
-    """Removes the stores of in-memory catalogs whose applications ended without doing so."""
+    """Removes old stores of in-memory catalogs whose applications are over."""
     for old in directory.glob(f"{IN_MEMORY}-*"):
         if old.stat().st_mtime < time.time() - DAY:
             old.unlink(missing_ok=True)
 
 
 def remove(path: Path) -> None:
-    """Removes a store and what lies beside it."""
+    """Removes a store and the files beside it."""
     for each in path.parent.glob(path.name + "*"):
         each.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The settings of an application that its engine is started with."""
+"""The settings of an application, read when its engine starts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 @frozen
 class Memory:
-    """So many bytes, or a share of what there is."""
+    """A number of bytes, or a share of the volume."""
 
     bytes: int = 0
     share: float = 0
@@ -32,14 +32,14 @@ class Memory:
 class Settings:
     """
     Attributes:
-        role: ``auto`` reports and refreshes; ``report`` leaves refreshing to another engine on the store.
-        tracks: how many refreshes run side by side.
-        check: seconds between two looks at everything.
-        budget: core-seconds a day that refreshing may cost; ``None``: what it takes.
-        jobs: the modules whose jobs are declared at start.
-        memory: how much of outputs may be kept for their readers.
-        memory_path: where; ``None``: where there is memory, if there is such a place.
-        bandwidth: with how many bytes a second that is brought to the warehouse, at most; 0: no limit.
+        role: ``auto`` reports and refreshes; ``report`` leaves refreshes to another engine on the store.
+        tracks: the number of refreshes side by side.
+        check: seconds between two checks of all sources.
+        budget: core-seconds a day for refreshes; ``None``: no limit.
+        jobs: modules with jobs, declared at the start.
+        memory: memory for the rows that views downstream read.
+        memory_path: the place of that memory; ``None``: the usual one, if it exists.
+        bandwidth: bytes a second of the copy to the warehouse, at most; 0: no limit.
     """
 
     role: str
@@ -53,10 +53,10 @@ class Settings:
 
     @classmethod
     def of(cls, conf: Mapping[str, str]) -> Settings:
-        """What ``spark.headwater.*`` says.
+        """The settings in a Spark configuration.
 
         Raises:
-            StatementError: a setting is unknown (with the nearest known one) or has a value it cannot have.
+            StatementError: a setting is unknown (the message names the nearest known one), or its value is malformed.
         """
         problems = check_settings(conf)
         if problems:
@@ -74,7 +74,7 @@ class Settings:
 
 def _number(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise StatementError(f"{PREFIX}tracks is '{text}'; it is a whole number from 1 on")
+        raise StatementError(f"{PREFIX}tracks is '{text}'; write a whole number, 1 or more")
     return int(text)
 
 
@@ -82,7 +82,7 @@ def _budget(text: str | None) -> float | None:
     if text is None:
         return None
     if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) == 0:
-        raise StatementError(f"{PREFIX}budget is '{text}'; it is a positive number of core-seconds a day, such as 3600")
+        raise StatementError(f"{PREFIX}budget is '{text}'; write a positive number of core-seconds a day, such as 3600")
     return float(text)
 
 
@@ -91,18 +91,18 @@ def _bandwidth(text: str) -> int:
     match = SIZE.fullmatch(text.lower().removesuffix("/s"))
     if match is None or match[2] == "%":
         raise StatementError(
-            f"{PREFIX}memory.bandwidth is '{text}'; it is a number of bytes a second, such as 50m, or 0 for no limit"
+            f"{PREFIX}memory.bandwidth is '{text}'; write a number of bytes a second, such as 50m, or 0 for no limit"
         )
     return round(float(match[1]) * UNITS[match[2]])
 
 
 def _memory(text: str) -> Memory:
-    """Bytes, as Spark spells them, or a share."""
+    """Bytes in Spark's spelling, or a share."""
     match = SIZE.fullmatch(text.lower())
     if match is None or (match[2] == "%" and float(match[1]) > 100):
         raise StatementError(
-            f"{PREFIX}memory is '{text}'; it is a number of bytes, such as 512m or 2g, a share of what the volume has, "
-            "such as 20%, or 0 for none"
+            f"{PREFIX}memory is '{text}'; write a number of bytes such as 2g, a share of the volume such as 20%, or 0 "
+            "for none"
         )
     number, unit = float(match[1]), match[2]
     return Memory(share=number / 100) if unit == "%" else Memory(round(number * UNITS[unit]))
