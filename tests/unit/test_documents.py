@@ -22,7 +22,7 @@ LONGEST = 25
 
 LONG_WINDED = {
     "docs/protocol.md",
-    *(page for page in pages() if page.startswith("docs/decisions/0")),
+    *(page for page in pages() if re.match(r"docs/decisions/001[2-6]", page)),
 }
 """Pages that are older than the rule. A page that is rewritten leaves this list, and stays under the rule."""
 
