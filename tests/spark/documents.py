@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import frozen
 
 ROOT = Path(__file__).parents[2]
-PROMPT = "spark-sql> "
+PROMPT, CONTINUED = "spark-sql> ", "\n         > "
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n|\n(?= {4}))+")
 BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*] |\d+\. |#|\|))")
@@ -45,7 +45,7 @@ def examples(page: str) -> Iterator[Example]:
         if found[1] == "sql":
             yield from (Example(each.strip(), None) for each in found[2].split(";\n") if each.strip())
         if found[1] == "console":
-            for part in found[2].split(PROMPT)[1:]:
+            for part in found[2].replace(CONTINUED, " ").split(PROMPT)[1:]:
                 statement, *shown = part.splitlines()
                 yield Example(statement.removesuffix(";"), tuple(shown))
 
