@@ -28,7 +28,7 @@ def recompute_statement(view: View) -> str:
 
 
 def difference_statement(view: View) -> str:
-    """One row: how many rows, counted with their multiplicity, are in one of the two bags only."""
+    """A query with one row: the number of rows, with their multiplicity, in only one of the two bags."""
     columns = f"* EXCEPT ({view.column}), {view.column}" if view.column else "*"
     return f"""SELECT coalesce(sum(abs(surplus)), 0) FROM (
         SELECT * EXCEPT (side), sum(side) AS surplus FROM (

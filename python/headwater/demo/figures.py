@@ -1,4 +1,4 @@
-"""What the demo counts, read from the statements any user has: SHOW REFRESHES and SHOW PARTITIONS."""
+"""The figures of the demo, from statements of every user: SHOW REFRESHES and SHOW PARTITIONS."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Refresh:
 
     @property
     def ran(self) -> bool:
-        """Whether the query was computed; a skipped refresh found that nothing was to be done."""
+        """Whether the query was computed; a skipped refresh had nothing to do."""
         return self.mode != "skipped"
 
 
 @frozen
 class Snapshot:
-    """The warehouse between two steps: its history so far, and how many partitions its views have."""
+    """The warehouse between two steps: its history so far, and the number of partitions of its views."""
 
     refreshes: frozenset[Refresh]
     partitions: int
@@ -62,7 +62,7 @@ class StepFigures:
 
 
 Naive = Callable[[str, Slice], int]
-"""Counts the refreshes that one change of a source (its name, the slice written) sets off at once."""
+"""Counts the refreshes of one change (a source and the written slice) when every change refreshes at once."""
 
 
 def snapshot(session: Session, views: Iterable[View]) -> Snapshot:
@@ -71,7 +71,7 @@ def snapshot(session: Session, views: Iterable[View]) -> Snapshot:
 
 
 def step_figures(day: str, step: Step, before: Snapshot, after: Snapshot, seconds: float, naive: Naive) -> StepFigures:
-    """What one step cost: the difference of the snapshots around it."""
+    """The cost of one step: the difference of the snapshots around it."""
     ran = [refresh for refresh in after.refreshes - before.refreshes if refresh.ran]
     return StepFigures(
         day=day,
@@ -85,7 +85,7 @@ def step_figures(day: str, step: Step, before: Snapshot, after: Snapshot, second
 
 
 def immediate_refreshes(step: Step, naive: Naive) -> int:
-    """The refreshes that immediate triggering would have run for what the step wrote.
+    """The refreshes of the step's writes when every change refreshes at once.
 
     Immediate triggering refreshes whatever reads a table as soon as that table has a new version:
     one refresh for each partition and each path the change arrives by. It knows neither pending

@@ -1,4 +1,4 @@
-"""What immediate triggering would have run, worked out from the demo's own store."""
+"""The refreshes of a warehouse that refreshes on every change, counted from the demo's own store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells what the demo is doing: progress bars on a terminal, plain lines elsewhere."""
+"""Shows the progress of the demo: bars on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Narrator:
         return self._progress if self._console.is_terminal else nullcontext()
 
     def once(self, title: str, work: Callable[[], Result]) -> Result:
-        """Shows one piece of work; what it returned."""
+        """Shows one piece of work, and returns its result."""
         return [each() for each in self.through(title, [work])][0]
 
     def through(self, title: str, items: Iterable[Item]) -> Iterator[Item]:
-        """Yields the items one by one, and shows how many are done."""
+        """Yields the items one by one, and shows the number of the finished ones."""
         work = list(items)
         if not self._console.is_terminal:
             self._console.print(f"{self.elapsed:6.1f} s  {title}", highlight=False, soft_wrap=True)

@@ -20,7 +20,7 @@ PARTITIONED_SOURCES = {"orders": "o_month", "lineitem": "l_month"}
 
 @frozen
 class Box:
-    """One table: its name, what it is partitioned by, and where it is drawn."""
+    """One table: its name, its partition column, and its place in the picture."""
 
     name: str
     column: str | None
@@ -30,7 +30,7 @@ class Box:
 
 
 def draw(views: Sequence[View]) -> str:
-    """The graph as SVG, sources at the left, each view right of all it reads."""
+    """The graph as SVG: sources at the left, each view right of its sources."""
     sources = {view.name: _reads(view) for view in views}
     boxes = _place(views, sources)
     arrows = [_arrow(boxes[read], boxes[view]) for view, reads in sources.items() for read in reads]

@@ -1,4 +1,4 @@
-"""Plays the days against a warehouse and counts what each step cost."""
+"""Plays the days against a warehouse and counts the cost of each step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OpenSession = Callable[[Mapping[str, str]], AbstractContextManager[Session]]
 
 @frozen
 class Written:
-    """A step whose writes are done and not yet taken in by the views."""
+    """A step whose writes are done, but not yet in the views."""
 
     day: str
     step: Step
@@ -70,7 +70,7 @@ class Play:
         return Written(day, step, time.monotonic() - started)
 
     def _finish(self, session: Session, written: Written, title: str) -> None:
-        """Drains, and counts from the last snapshot to now as the cost of what was written."""
+        """Drains, and counts the cost of the writes since the last snapshot."""
         started = time.monotonic()
         self.narrator.once(title, lambda: session.run(DRAIN))
         seconds = written.seconds + time.monotonic() - started
@@ -80,7 +80,7 @@ class Play:
 
 
 def prove(session: Session, views: Sequence[View], sources: Iterable[str], narrator: Narrator) -> dict[str, int]:
-    """How many rows of each view differ from its query over the sources."""
+    """The number of rows of each view that differ from its query over the sources."""
     for statement in compare.opening_statements(sources):
         session.run(statement)
     differences = {}

@@ -1,4 +1,4 @@
-"""The demo's last words: a table, a verdict, and the same as JSON."""
+"""The demo's report: a table, a verdict, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headwater.demo.figures import StepFigures
 
 @frozen
 class Report:
-    """Everything the demo found out. ``differences`` counts, per view, the rows that are not right."""
+    """The results of the demo. ``differences`` counts the wrong rows of each view."""
 
     scale: float
     steps: Sequence[StepFigures]

@@ -23,7 +23,7 @@ from headwater.spark.jar import build_jar
 
 
 def run_demo(scale: float, json_path: Path | None, keep: Path | None) -> int:
-    """Plays the demo and tells it on the terminal; the exit code, 1 when a view is not right.
+    """Plays the demo on the terminal. Returns the exit code, 1 when a view is wrong.
 
     ``keep`` names the directory to work in and to leave behind; without it a temporary one is used.
     """
@@ -37,7 +37,7 @@ def run_demo(scale: float, json_path: Path | None, keep: Path | None) -> int:
 
 
 def perform(scale: float, folder: Path, narrator: Narrator) -> Report:
-    """Makes the data and the warehouse in ``folder``, lives the days, and compares."""
+    """Makes the data and the warehouse in ``folder``, plays the days, and compares."""
     views, raw = read_views(), folder / "tpch"
 
     with narrator.showing():

@@ -39,7 +39,7 @@ Rows = list[list[str]]
 
 
 class SparkSqlError(HeadwaterError):
-    """A statement failed, or the process ended or fell silent; the message is what it said."""
+    """A statement failed, or the process ended or fell silent; the message is its output."""
 
 
 class SparkSql:
@@ -146,7 +146,7 @@ class SparkSql:
 
 
 def command(folder: Path, jar: Path | None, settings: Mapping[str, str]) -> list[str]:
-    """The command line: what a user would type, with the warehouse in ``folder``."""
+    """The command line of a user, with the warehouse in ``folder``."""
     extension = {"spark.sql.extensions": EXTENSION} if jar else {}
     warehouse = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
     configured = {**SETTINGS, **warehouse, **extension, **settings}
