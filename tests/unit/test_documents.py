@@ -20,9 +20,6 @@ from headwater.spark.options import PROPERTIES, SETTINGS
 LONGEST = 25
 """Words of a sentence."""
 
-LONG_WINDED = {"docs/protocol.md"}
-"""Pages that are older than the rule. A page that is rewritten leaves this list, and stays under the rule."""
-
 INTERNAL = {"internal"}
 """Settings that the shim makes for the engine."""
 
@@ -42,9 +39,6 @@ def test_every_link_leads_to_a_file_and_a_heading(page: str) -> None:
 @pytest.mark.parametrize("page", pages())
 def test_no_sentence_is_long(page: str) -> None:
     long = [each for each in sentences(read(page)) if words(each) > LONGEST]
-    if page in LONG_WINDED:
-        assert long, f"{page} has short sentences only: take it from LONG_WINDED"
-        return
     assert not long, f"{page} has {len(long)} sentences of more than {LONGEST} words:\n" + "\n".join(long)
 
 
