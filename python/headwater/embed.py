@@ -28,13 +28,13 @@ from headwater.waiting import Waiting
 
 
 def table(name: str, /, **columns: str | Window | Expression) -> Dependency:
-    """How a derived table reads a table: for each of its own partition columns, the source's partition
-    column that it equals, or a window over one. A column that is left out may hold anything, so a change
-    reaches all its values.
+    """How a derived table reads a source.
 
         table("daily", month=Windowed("day", MONTH.days()))
 
-    In a job, ``partition=window`` maps its only partition column to the table's.
+    Each argument is a partition column of the derived table. Its value is the equal partition column of the
+    source, or a window over one. A change reaches all values of a column that is left out. In a job,
+    ``partition=window`` maps the only partition column to the source's.
     """
     bound = {column: _expression(each) for column, each in columns.items()}
     return Dependency(name, (Occurrence(tuple(bound.items())),), stated=True)
@@ -51,10 +51,10 @@ def _expression(each: str | Window | Expression) -> Expression:
 
 
 class Engine:
-    """Keeps derived tables consistent in a warehouse that the program brings.
+    """Keeps derived tables fresh in a warehouse of the program's own.
 
-    Nothing happens by itself: the program says what it changed, and ``drain`` refreshes what follows,
-    with ``tracks`` refreshes side by side. What is pending outlives the process in ``store``, a file.
+    Nothing happens by itself. The program records its changes, and ``drain`` refreshes the tables downstream,
+    with ``tracks`` refreshes side by side. Pending refreshes outlive the process in ``store``, a file.
 
     Raises:
         StoreError: the store cannot be created or opened, or is not one.
@@ -73,7 +73,7 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Stops refreshing; what is pending stays in the store."""
+        """Stops all refreshes; pending ones stay in the store."""
         self._runtime.close()
         self._store.close()
 
@@ -86,9 +86,9 @@ class Engine:
         partitioned_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Declares a derived table, or redefines it; one that is declared as before is left alone.
+        """Declares a derived table, or redefines it. An unchanged table is left alone.
 
-        ``query`` means what the warehouse takes it for. The whole table is pending afterwards.
+        The warehouse gives ``query`` its meaning. The whole table is pending afterwards.
 
         Raises:
             DefinitionError: a map binds a column that the table is not partitioned by, or the table would
@@ -123,7 +123,7 @@ class Engine:
         self._runtime.record(lambda state, _: Dropped(self._now(), name) if name in state.views else None)
 
     def changed(self, name: str, *partitions: Mapping[str, Value], gone: bool = False) -> None:
-        """Records that partitions of a table were written (or removed); without any, the whole table was."""
+        """Records a write to partitions of a table, or their removal; without a partition, to the whole table."""
         slices = [Slice.of(each) for each in partitions] or [WHOLE]
 
         def event(_state, version: int) -> Changed:
@@ -133,9 +133,9 @@ class Engine:
         self._runtime.change(name, slices, event)
 
     def drain(self, timeout: float | None = None) -> list[dict]:
-        """Refreshes until nothing is pending that can run, or ``timeout`` seconds are over.
+        """Refreshes until no pending table can run, or ``timeout`` seconds are over.
 
-        Returns what was refreshed, a row for each partition, as ``SHOW REFRESHES`` has them.
+        Returns a row for each refreshed partition, with the columns of ``SHOW REFRESHES``.
         """
         since = self._runtime.seq
         ran = self._waiting.until_fresh(
@@ -144,11 +144,11 @@ class Engine:
         return [dict(zip(REFRESHES, row, strict=True)) for row in (each.row for each in ran)]
 
     def step(self) -> int | None:
-        """Starts what is due by now, for programs with a loop of their own; when to call again (ms), if known."""
+        """Starts the due refreshes, for programs with their own loop. Returns the time of the next call (ms), if known."""
         return self._runtime.step()
 
     def explain(self, name: str) -> list[str]:
-        """What a refresh of a derived table would do now, and why.
+        """The next refresh of a derived table, and its reasons: the lines of ``EXPLAIN REFRESH``.
 
         Raises:
             StatementError: there is no such table.
@@ -157,8 +157,10 @@ class Engine:
             return report.explain(state, name, self._now())
 
     def consistency(self, name: str, partition: Mapping[str, Value] | None = None) -> tuple[Verdict, ...]:
-        """Whether a partition of a derived table (or all of it) reflects every recorded change of each table
-        upstream, and if not, since when and which requests will make it so.
+        """Whether a partition of a derived table, or all of it, reflects every recorded change upstream.
+
+        There is a verdict for each table upstream. If the answer is no, it has the time since then, and the
+        requests that will bring the changes.
 
         Raises:
             StatementError: there is no such table.
@@ -167,7 +169,7 @@ class Engine:
             return vertical(state, name, Slice.of(partition))
 
     def agrees(self, name: str, sibling: str) -> Verdict:
-        """Whether two derived tables reflect the same changes of what both are made from.
+        """Whether two derived tables reflect the same changes of their common sources.
 
         Raises:
             StatementError: there is no such table.

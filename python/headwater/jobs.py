@@ -1,15 +1,15 @@
-"""Derived tables that are computed by Python functions, kept fresh like views in SQL ([Xu23] §2.1).
+"""Derived tables from Python functions, kept fresh like views in SQL ([Xu23] §2.1).
 
     @job(outputs=["weekly"], columns="week DATE, total BIGINT", partition=WEEK,
          deps=[table("daily", partition=WEEK.days())])
     def weekly(spark, partitions, inputs):
         return spark.table("daily").groupBy(...)
 
-A function gets a session, the partitions to make, as a list of mappings from partition column to value (a column
-that is left out may have any value), and the version of each source. It returns a frame with the declared
-columns; rows of other partitions than those asked for are left out. What it reads of its sources must be what
-its ``deps`` say, or changes are missed: Headwater does not look into it. A job may depend on earlier partitions
-of its own output, ``table("balance", partition=DAY - 1)``; it then makes one period at a time, the earliest first.
+A function gets a session, the partitions to compute, and the version of each source. The partitions are a list of
+mappings from partition column to value; a column that is left out may have any value. It returns a frame with the
+declared columns. Rows of other partitions are left out. ``deps`` must name everything that the function reads, because
+Headwater does not look into it, and misses other changes. A job may depend on earlier partitions of its own output,
+``table("balance", partition=DAY - 1)``. It then computes one period at a time, the earliest first.
 """
 
 from __future__ import annotations
@@ -31,15 +31,14 @@ Function = Callable[..., Any]
 
 @frozen
 class Job:
-    """A function and what it makes.
+    """A function and its tables.
 
     Attributes:
         name: ``module:function``, by which it is imported.
-        outputs: the tables it makes, each in runs of its own, for which the function is told ``output``
-            if it has several.
+        outputs: its tables, each in runs of its own. With several, the function gets the argument ``output``.
         columns: the columns of each output, as in ``CREATE TABLE``.
         partition: the partition columns, each with the unit of its periods, or ``None`` if it has none.
-        deps: what it reads.
+        deps: its sources.
         properties: as after ``TBLPROPERTIES``.
     """
 
@@ -61,7 +60,7 @@ class Job:
 
     @property
     def fingerprint(self) -> str:
-        """It differs when the function's source or the declaration does: that is a change of what it means."""
+        """It changes with the source text of the function and with the declaration."""
         said = repr((inspect.getsource(self.function), self.outputs, self.columns, self.partition, self.deps))
         return hashlib.sha256(said.encode()).hexdigest()[:16]
 
@@ -76,9 +75,9 @@ def job(
 ) -> Callable[[Function], Job]:
     """Makes a job of a function; ``headwater.register`` or ``spark.headwater.jobs`` declares it.
 
-    ``partition`` is the unit of the only partition column, which is called like it (``week`` for ``WEEK``), or
-    names partition columns, each with its unit or ``None``. In ``deps``, ``table(name, partition=window)`` maps
-    the only partition column to that of the source.
+    ``partition`` is a unit such as ``WEEK``: the only partition column then has the name ``week``. Or it maps
+    partition columns to their units, or to ``None``. In ``deps``, ``table(name, partition=window)`` maps the
+    only partition column to that of the source.
 
     Raises:
         DefinitionError: there is no output, or a partition is not a plain unit.
@@ -87,7 +86,7 @@ def job(
     def made(function: Function) -> Job:
         name = f"{function.__module__}:{function.__qualname__}"
         if not outputs:
-            raise DefinitionError("JOB", f"{name} makes nothing; name its tables in outputs")
+            raise DefinitionError("JOB", f"{name} has no output; name its tables in outputs")
         if isinstance(partition, Window):
             units: Mapping[str, Window | None] = {partition.of.value.lower(): partition}
         else:

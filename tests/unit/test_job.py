@@ -48,7 +48,7 @@ def test_another_source_or_declaration_is_another_meaning():
 
 
 @pytest.mark.parametrize(
-    ("stated", "words"), [({"outputs": []}, "makes nothing"), ({"outputs": ["x"], "partition": DAY - 1}, "such as DAY")]
+    ("stated", "words"), [({"outputs": []}, "has no output"), ({"outputs": ["x"], "partition": DAY - 1}, "such as DAY")]
 )
 def test_what_cannot_be_a_job_is_refused(stated, words):
     with pytest.raises(DefinitionError, match=words):
