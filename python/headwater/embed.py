@@ -144,7 +144,7 @@ class Engine:
         return [dict(zip(REFRESHES, row, strict=True)) for row in (each.row for each in ran)]
 
     def step(self) -> int | None:
-        """Starts the due refreshes, for programs with their own loop. Returns the time of the next call (ms), if known."""
+        """Starts the due refreshes, for programs with their own loop. Returns when to call again (ms), if known."""
         return self._runtime.step()
 
     def explain(self, name: str) -> list[str]:
