@@ -60,6 +60,11 @@ def commands(page: str, program: str) -> Iterator[str]:
                 yield command
 
 
+def section(page: str, heading: str) -> list[str]:
+    """The lines below a heading of the second level."""
+    return read(page).partition(f"\n## {heading}\n")[2].partition("\n## ")[0].splitlines()
+
+
 def prose(text: str) -> str:
     """The text without its blocks of code."""
     return INDENTED.sub("\n", FENCE.sub("", text))

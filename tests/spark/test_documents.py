@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import weekly_sales
-from documents import examples
+from documents import examples, section
 from processes import Home
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import assert_equals_query, database
 
@@ -17,6 +18,9 @@ import headwater
 
 SECONDS = re.compile(r"\d+\.\d{3}")
 """A duration; each run has another one."""
+
+FUNCTION = re.compile(r"`([a-z_]+\([^`]*)`")
+"""A call of a function in a document."""
 
 TIMING = re.compile(r", (about [\d.]+ s|running as version \d+)$")
 """How long a refresh is about to take, or since when it runs."""
@@ -62,6 +66,19 @@ def test_the_examples_of_a_page(spark: SparkSession, page: str) -> None:
         return [["NULL" if cell is None else str(cell) for cell in row] for row in spark.sql(statement).collect()]
 
     play(f"docs/{page}.md", run, database(spark))
+
+
+def test_the_refused_functions_are_refused_and_their_substitutes_are_not(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE t (x STRING) USING parquet")
+    rows = [row.split("|")[1:-1] for row in section("docs/guarantees.md", "Refused queries") if row.startswith("|")]
+    calls = [[FUNCTION.findall(cell) for cell in row] for row in rows]
+    refused, substitutes = ([call for row in calls for call in row[column]] for column in (0, 2))
+    assert len(refused) > 10 and len(substitutes) > 1
+    for call in refused:
+        with pytest.raises(PySparkException, match="cannot be a materialized view"):
+            spark.sql(f"CREATE MATERIALIZED VIEW v AS SELECT {call} AS value FROM t")
+    for call in substitutes:
+        spark.sql(f"CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT {call} AS value FROM t")
 
 
 def test_the_job_of_the_documents(spark: SparkSession) -> None:
