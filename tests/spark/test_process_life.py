@@ -152,7 +152,7 @@ def test_waiting_cancelling_and_interrupting(home: Home) -> None:
 
         # headwater cancel stops the refresh; its changes stay pending.
         store = ("--store", str(home.store_path))
-        assert "told to cancel" in home.headwater("cancel", "slow", *store)
+        assert "cancels the refresh" in home.headwater("cancel", "slow", *store)
         until(lambda: not is_running(home, "default.slow"), "end of the refresh", 10)
         assert home.state().views["default.slow"].pending
         [newest, *_] = json.loads(home.headwater("history", "slow", "--json", *store))
