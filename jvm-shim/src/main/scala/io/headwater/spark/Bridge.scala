@@ -84,7 +84,7 @@ object Bridge {
         throw interrupted
       case interrupted: ExecutionException if interrupted.getCause.isInstanceOf[InterruptedException] =>
         abandon(id, sent)
-        throw new HeadwaterException("the statement was abandoned; what it asked for goes on in the background")
+        throw new HeadwaterException("the statement was cancelled; its refreshes go on in the background")
     } finally {
       // Nobody waits any more, so an engine that starts later must not carry it out.
       outbox.remove(sent)
