@@ -44,7 +44,7 @@ def test_statements_about_a_table_are_read_alike_everywhere(sessions):
     found = sessions.of_table((*V.settings, (escaped, "true")))
     assert found.set == {"spark.sql.ansi.enabled": "false", **PARSER, **FIXED} and found.at == [
         "spark_catalog",
-        "default",
+        "`default`",
     ]
     assert sessions.of_table(V.settings) is found
     assert sessions.of_table().set == {**PARSER, **FIXED}

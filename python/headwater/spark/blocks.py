@@ -103,8 +103,7 @@ def _timed(
         return (made, written, held, far, near), sum(each["bytes"] for each in shim.written(place, 0))
     finally:
         blocks.remove(0)
-        probe = place.removesuffix("/data")
-        shim.delete(probe.rpartition("/")[0], [probe])
+        shim.delete(place.removesuffix("/data"))
 
 
 def _consume(frame: DataFrame) -> None:

@@ -168,8 +168,9 @@ class Shim:
         """Removes versions, or parts of them, from the directory that an owner claimed."""
         self._call("Roots.delete", self._session._jsparkSession, root, owner, json.dumps(list(paths)))
 
-    def delete(self, root: str, paths: Sequence[str]) -> None:
-        self._call("Files.delete", self._session._jsparkSession, root, json.dumps(list(paths)))
+    def delete(self, path: str) -> None:
+        """Removes a file, or a directory with all that is in it."""
+        self._call("Files.delete", self._session._jsparkSession, path)
 
     def failure(self, error: Exception) -> Failure:
         """Of which kind an error is that Spark raised."""

@@ -91,23 +91,11 @@ object Files {
     made.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).mkdirs(made)
   }
 
-  /** Removes directories and, when they are left empty, their parents below `root`. */
-  def delete(session: SparkSession, root: String, paths: String): Unit = {
-    val conf = Access.classic(session).sessionState.newHadoopConf()
-    val top = new Path(root)
-    val fs = top.getFileSystem(conf)
-    parse(paths).asInstanceOf[JArray].arr.foreach {
-      case JString(each) =>
-        val path = fs.makeQualified(new Path(each))
-        fs.delete(path, true)
-        Iterator.iterate(path.getParent)(_.getParent)
-          .takeWhile(parent => parent != null && parent.toUri.getPath.startsWith(top.toUri.getPath + "/"))
-          .takeWhile(parent => fs.exists(parent) && fs.listStatus(parent).isEmpty)
-          .foreach(parent => fs.delete(parent, false))
-      case other => throw new IllegalArgumentException(s"not a path: $other")
-    }
+  /** Removes a file, or a directory with all that is in it. */
+  def delete(session: SparkSession, path: String): Unit = {
+    val gone = new Path(path)
+    gone.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).delete(gone, true)
   }
-
 
   /**
    * How long it takes to write and to read so many bytes in a directory, which is made if it is not there, shared by files

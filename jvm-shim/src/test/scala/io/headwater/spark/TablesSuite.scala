@@ -184,12 +184,13 @@ class TablesSuite extends AnyFunSuite {
     assert(settled(parse(Tables.views(session))) == settled(Golden.json("views")))
   }
 
-  test("delete removes directories and the parents it empties, up to the root") {
+  test("versions are deleted with the parents that this empties, up to the root of their owner") {
     val session = LocalSpark.emptyShop()
     val root = s"${LocalSpark.warehouse}/shop.db/v"
+    assert(Roots.claim(session, root, "me"))
     Seq("1/data/n=1", "2/data/n=1", "2/data/n=2").foreach(each => Files.make(session, s"$root/.v$each"))
-    Files.delete(session, root, compact(render(JArray(List(s"$root/.v1/data/n=1", s"$root/.v2/data/n=2").map(JString(_))))))
-    assert(Files.names(session, root) == """[".v2"]""")
+    Roots.delete(session, root, "me", compact(render(JArray(List(s"$root/.v1/data/n=1", s"$root/.v2/data/n=2").map(JString(_))))))
+    assert(parse(Files.names(session, root)).values.asInstanceOf[List[Any]].toSet == Set(".headwater", ".v2"))
     assert(Files.names(session, s"$root/.v2/data") == """["n=1"]""")
     assert(Files.names(session, s"$root/nothing") == "[]")
   }
