@@ -108,3 +108,11 @@ def test_a_job_of_the_program_itself_is_refused(daily):
     function = headwater.job(outputs=["x"], columns="n INT", deps=[])(lambda spark, partitions, inputs: None)
     with pytest.raises(DefinitionError, match="module of its own"):
         headwater.register(daily, evolve(function, name="__main__:x"))
+
+
+def test_a_job_cannot_depend_on_an_ordinary_view(spark: SparkSession):
+    """It has no changes of its own: those of its tables would reach nobody."""
+    spark.sql("CREATE TABLE sales (amount INT, day DATE) USING parquet PARTITIONED BY (day)")
+    spark.sql("CREATE VIEW daily AS SELECT * FROM sales")
+    with pytest.raises(HeadwaterError, match=r"daily, an ordinary view.*reads \w+\.sales"):
+        headwater.register(spark, job_examples.weekly)

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import evolve
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from headwater.algebra.derive import Derivation, derive
 from headwater.model.dependency import Computed, Dependency
@@ -95,11 +96,9 @@ class Analyst:
         """
         view = definition.view
         if definition.is_job:
-            return jobs.analysed(definition, self._sessions.fresh(definition))
-        try:
-            description = self._shim.describe(self._sessions.fresh(definition), definition.query)
-        except (PySparkException, Py4JError) as error:
-            raise self._refused(view, error) from error
+            session = self._fresh(definition)
+            return jobs.analysed(definition, session, lambda query: self._described(view, session, query))
+        description = self._described(view, self._fresh(definition), definition.query)
         columns = _columns(definition, description["columns"])
         partitioned = _partition_columns(view, definition.partitioned_by, columns)
         derivation = derive(description, partitioned, [(column.name, column.type) for column in columns])
@@ -114,6 +113,18 @@ class Analyst:
             dependencies=_with_stated(definition, columns, derivation),
             through=(*derivation.views, *description["functions"]),
         )
+
+    def _fresh(self, definition: Definition) -> SparkSession:
+        try:
+            return self._sessions.fresh(definition)
+        except (PySparkException, Py4JError) as error:
+            raise self._refused(definition.view, error) from error
+
+    def _described(self, view: str, session: SparkSession, query: str) -> Mapping[str, Any]:
+        try:
+            return self._shim.describe(session, query)
+        except (PySparkException, Py4JError) as error:
+            raise self._refused(view, error) from error
 
     def _refused(self, view: str, error: Exception) -> AnalysisFailed | NotNow:
         """Only what Spark's analysis refuses is a fault of the query."""

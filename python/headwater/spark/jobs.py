@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from headwater.algebra.derive import derive
 from headwater.algebra.notation import spell_window
 from headwater.jobs import Job
 from headwater.model.calendar import Shift, Unit, Window
@@ -89,13 +90,17 @@ def messages(job: Job, session: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def analysed(definition: Definition, session: SparkSession) -> Definition:
+Describe = Callable[[str], Mapping[str, Any]]
+"""Describes the analysed plan of a query (``derive.plan``)."""
+
+
+def analysed(definition: Definition, session: SparkSession, describe: Describe) -> Definition:
     """The definition of a job's output, with columns, fingerprint and dependencies as declared.
 
     Raises:
         AnalysisFailed: the job or a table that it depends on is not there.
-        DefinitionError: it names a column that is not there, its units do not fit together, or it reads itself
-            and does not go strictly back in time.
+        DefinitionError: it names a column that is not there, its units do not fit together, it depends on
+            something else than a supported table, or it reads itself and does not go strictly back in time.
     """
     job, view = find(definition.query), definition.view
     columns = _columns(view, job)
@@ -109,7 +114,7 @@ def analysed(definition: Definition, session: SparkSession) -> Definition:
                 f"{view} is partitioned by {name}, a BINARY; several values share one directory: use its hex text",
             )
     deps = [evolve(each, source=_full_name(definition, each.source)) for each in job.deps]
-    others = tuple(_dependency(view, job, each, by_name, session) for each in deps if each.source != view)
+    others = tuple(_dependency(view, job, each, by_name, session, describe) for each in deps if each.source != view)
     own = [occurrence for each in deps if each.source == view for occurrence in each.occurrences]
     earlier = tuple(_earlier(view, job, each, by_name, others) for each in own)
     times = {name for each in earlier for name, expression in each.columns if isinstance(expression, Windowed)}
@@ -171,17 +176,33 @@ def _full_name(definition: Definition, source: str) -> str:
 
 
 def _dependency(
-    view: str, job: Job, stated: Dependency, columns: Mapping[str, Column], session: SparkSession
+    view: str, job: Job, stated: Dependency, columns: Mapping[str, Column], session: SparkSession, describe: Describe
 ) -> Dependency:
     source = stated.source
     if not session.catalog.tableExists(sql.quoted(source)):
         raise AnalysisFailed(f"{view} depends on {source}, which does not exist")
+    _require_supported(view, source, describe)
     available = [each.name for each in session.catalog.listColumns(sql.quoted(source)) if each.isPartition]
     occurrences = []
     for occurrence in stated.occurrences:
         bound = [_bound(view, job, source, *each, columns, available) for each in occurrence.columns]
         occurrences.append(evolve(occurrence, columns=tuple(bound)))
     return evolve(stated, occurrences=tuple(occurrences))
+
+
+def _require_supported(view: str, source: str, describe: Describe) -> None:
+    """Raises:
+    DefinitionError: changes of the source cannot be followed.
+    """
+    found = derive(describe(f"SELECT * FROM {sql.quoted(source)}"), (), ())
+    for problem in found.problems:
+        raise DefinitionError(problem.code, f"{view} cannot depend on {source}: {problem.sentence}")
+    if found.views:
+        read = ", ".join(each.source for each in found.reads) or "no table"
+        raise DefinitionError(
+            "SOURCE",
+            f"{view} cannot depend on {source}, an ordinary view: it has no changes of its own; it reads {read}",
+        )
 
 
 def _earlier(
