@@ -703,6 +703,19 @@ def test_wait_returns_when_views_are_fresh(sales: SparkSession) -> None:
     assert_equals_query(sales, "monthly", QUERY)
 
 
+def test_wait_for_each_write_of_a_multi_insert(sales: SparkSession) -> None:
+    sales.sql("CREATE TABLE returns (id INT, amount INT, month STRING) USING parquet")
+    sales.sql(f"CREATE MATERIALIZED VIEW monthly AS {QUERY}")
+    sales.sql("CREATE MATERIALIZED VIEW returned AS SELECT sum(amount) AS total FROM returns")
+    sales.conf.set("spark.headwater.wait", "true")
+    rows = "FROM (SELECT 4 AS id, 40 AS amount, '2024-02' AS month) "
+    first, last = "INSERT INTO sales SELECT * ", "INSERT INTO returns SELECT * "
+    for statement in (rows + first + last, rows + last + first):
+        sales.sql(statement)
+        assert_equals_query(sales, "monthly", QUERY)
+        assert_equals_query(sales, "returned", "SELECT sum(amount) AS total FROM returns")
+
+
 @pytest.mark.long
 def test_declarative_pipelines_project(tmp_path: Path) -> None:
     """A project of Spark's Declarative Pipelines runs as it does without the extension."""

@@ -4,7 +4,7 @@ import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
+import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan, UnionExec}
 import org.apache.spark.sql.execution.command.{DataWritingCommand, DataWritingCommandExec, ExecutedCommandExec, LeafRunnableCommand, RunnableCommand}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.headwater.HeadwaterException
@@ -17,24 +17,43 @@ case class WaitForViews(session: SparkSession) extends ColumnarRule {
     override def apply(plan: SparkPlan): SparkPlan =
       if (!asked || Internal.is(session)) plan
       else plan match {
-        case DataWritingCommandExec(write, child) if !write.isInstanceOf[WaitingWrite] =>
-          DataWritingCommandExec(WaitingWrite(write), child)
-        case ExecutedCommandExec(command) if Waiting.writes(command) => ExecutedCommandExec(WaitingCommand(command))
-        case _ => plan
+        // A multi-insert: its writes run one after the other, and the last waits for the views of all.
+        case union @ UnionExec(all) if all.nonEmpty && all.forall(isCommand) =>
+          union.copy(children = all.init :+ waiting(all.last, all.flatMap(hints)))
+        case one => waiting(one, hints(one))
       }
+  }
+
+  private def waiting(plan: SparkPlan, hints: Seq[Hint]): SparkPlan = plan match {
+    case DataWritingCommandExec(write, child) if !write.isInstanceOf[WaitingWrite] =>
+      DataWritingCommandExec(WaitingWrite(write, hints), child)
+    case ExecutedCommandExec(command) if hints.nonEmpty && !command.isInstanceOf[WaitingCommand] =>
+      ExecutedCommandExec(WaitingCommand(command, hints))
+    case _ => plan
+  }
+
+  private def isCommand(plan: SparkPlan): Boolean = plan match {
+    case _: DataWritingCommandExec | _: ExecutedCommandExec => true
+    case _ => false
+  }
+
+  private def hints(plan: SparkPlan): Seq[Hint] = plan match {
+    case DataWritingCommandExec(write, _) => Writes.hints(write)
+    case ExecutedCommandExec(command) => Writes.hints(command)
+    case _ => Nil
   }
 
   private def asked: Boolean = session.conf.getOption("spark.headwater.wait").exists(_.equalsIgnoreCase("true"))
 }
 
-/** A write that afterwards waits for what depends on it. */
-case class WaitingWrite(write: DataWritingCommand) extends DataWritingCommand {
+/** A write that afterwards waits for the views downstream of what a statement wrote. */
+case class WaitingWrite(write: DataWritingCommand, hints: Seq[Hint]) extends DataWritingCommand {
   override def query: LogicalPlan = write.query
   override def outputColumnNames: Seq[String] = write.outputColumnNames
   override lazy val metrics: Map[String, SQLMetric] = write.metrics
   override def run(session: org.apache.spark.sql.classic.SparkSession, child: SparkPlan): Seq[Row] = {
     val rows = write.run(session, child)
-    Waiting.forHints(session, Writes.hints(write))
+    Waiting.forHints(session, hints)
     rows
   }
   override protected def withNewChildInternal(child: LogicalPlan): WaitingWrite =
@@ -42,20 +61,18 @@ case class WaitingWrite(write: DataWritingCommand) extends DataWritingCommand {
 }
 
 /** The same for a command that changes a table without writing rows. */
-case class WaitingCommand(command: RunnableCommand) extends LeafRunnableCommand {
+case class WaitingCommand(command: RunnableCommand, hints: Seq[Hint]) extends LeafRunnableCommand {
   override val output: Seq[Attribute] = command.output
   override lazy val metrics: Map[String, SQLMetric] = command.metrics
   override def run(session: SparkSession): Seq[Row] = {
     val rows = command.run(session)
-    Waiting.forHints(session, Writes.hints(command))
+    Waiting.forHints(session, hints)
     rows
   }
 }
 
 object Waiting {
   private val log = LoggerFactory.getLogger("io.headwater")
-
-  def writes(command: RunnableCommand): Boolean = Writes.hints(command).nonEmpty
 
   /** The write is done already, so it must not fail when it cannot be waited for: a user would repeat it. */
   def forHints(session: SparkSession, hints: Seq[Hint]): Unit =

@@ -2,12 +2,17 @@ package io.headwater.spark
 
 import scala.util.Try
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.execution.{CommandExecutionMode, QueryExecution}
+import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
+import org.apache.spark.sql.catalyst.plans.logical.{CreateTableAsSelect, LogicalPlan}
+import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.hive.execution.InsertIntoHiveTable
+import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
+import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1
+import org.apache.spark.sql.hive.execution.{CreateHiveTableAsSelectCommand, InsertIntoHiveDirCommand, InsertIntoHiveTable}
 
 /** Which tables and paths an execution wrote, as far as its plan says. */
 object Writes {
@@ -32,7 +37,17 @@ object Writes {
       Seq(Hint(
         table = Some(name(insert.table.identifier)), partitions = if (complete) Seq(static) else Nil,
         command = if (insert.overwrite) "INSERT OVERWRITE" else "INSERT INTO"))
+    case batch: WriteToMicroBatchDataSourceV1 if batch.sink.isInstanceOf[FileStreamSink] =>
+      Seq(Hint(
+        table = batch.catalogTable.map(table => name(table.identifier)),
+        path = batch.writeOptions.get("path").filter(_ => batch.catalogTable.isEmpty),
+        command = "a batch of a stream"))
     case create: CreateDataSourceTableAsSelectCommand => Seq(table(create.table.identifier, "CREATE TABLE AS SELECT"))
+    case create: CreateHiveTableAsSelectCommand => Seq(table(create.tableDesc.identifier, "CREATE TABLE AS SELECT"))
+    // Where another catalog takes the session catalog's place, as Delta's does.
+    case create: CreateTableAsSelect => named(create.name, "CREATE TABLE AS SELECT")
+    case insert: InsertIntoDataSourceDirCommand => directory(insert.storage)
+    case insert: InsertIntoHiveDirCommand => directory(insert.storage)
     case truncate: TruncateTableCommand => Seq(table(truncate.tableName, "TRUNCATE TABLE", truncate.partitionSpec.toSeq))
     case add: AlterTableAddPartitionCommand =>
       Seq(table(add.tableName, "ADD PARTITION", add.partitionSpecsAndLocs.map(_._1)))
@@ -49,6 +64,15 @@ object Writes {
 
   private def table(identifier: TableIdentifier, command: String, partitions: Seq[Map[String, String]] = Nil) =
     Hint(table = Some(name(identifier)), partitions = partitions, command = command)
+
+  private def named(plan: LogicalPlan, command: String): Seq[Hint] = plan match {
+    case ResolvedIdentifier(catalog, identifier) if catalog.name == Names.SessionCatalog =>
+      Seq(table(TableIdentifier(identifier.name, identifier.namespace.headOption), command))
+    case _ => Nil
+  }
+
+  private def directory(storage: CatalogStorageFormat): Seq[Hint] =
+    storage.locationUri.toSeq.map(uri => Hint(path = Some(new Path(uri).toString), command = "INSERT OVERWRITE DIRECTORY"))
 
   private def name(identifier: TableIdentifier): String = Names.key(identifier)
 }
