@@ -20,6 +20,16 @@ object Files {
 
   def state(session: SparkSession, directory: Option[Path]): JObject = states(session, Seq(directory)).head
 
+  /** The state of what Spark reads by a path itself: a directory, a file, or a glob that stands for several. */
+  def stateOf(session: SparkSession, path: Path): JObject = {
+    val conf = Access.classic(session).sessionState.newHadoopConf()
+    val roots = Option(path.getFileSystem(conf).globStatus(path)).map(_.toSeq).getOrElse(Nil)
+    described(Some(path), roots.flatMap {
+      case file if file.isFile => Seq(file.getPath.toString -> file)
+      case directory => data(conf, directory.getPath)
+    })
+  }
+
   /** One state a directory, listed side by side when there are many. */
   def states(session: SparkSession, directories: Seq[Option[Path]]): Seq[JObject] = {
     val conf = Access.classic(session).sessionState.newHadoopConf()
@@ -27,8 +37,11 @@ object Files {
     else directories.par.map(state(conf, _)).seq
   }
 
-  private def state(conf: Configuration, directory: Option[Path]): JObject = {
-    val files = directory.map(data(conf, _)).getOrElse(Nil)
+  private def state(conf: Configuration, directory: Option[Path]): JObject =
+    described(directory, directory.map(data(conf, _)).getOrElse(Nil))
+
+  /** The state of a directory with these files, under names that tell one from another. */
+  private[spark] def described(directory: Option[Path], files: Seq[(String, FileStatus)]): JObject = {
     val digest = MessageDigest.getInstance("MD5")
     files.map { case (name, file) => s"$name ${file.getLen} ${file.getModificationTime}\n" }.sorted
       .foreach(line => digest.update(line.getBytes(StandardCharsets.UTF_8)))
@@ -40,7 +53,7 @@ object Files {
       "bytes" -> JLong(files.map(_._2.getLen).sum))
   }
 
-  /** The files Spark would read below a directory (or at a glob or file), with their relative names. */
+  /** The files Spark would read below a directory, with their relative names. */
   private[spark] def data(conf: Configuration, directory: Path): Seq[(String, FileStatus)] = {
     val fs = directory.getFileSystem(conf)
     def below(path: Path, prefix: String): Seq[(String, FileStatus)] =
@@ -48,11 +61,7 @@ object Files {
         val name = prefix + status.getPath.getName
         if (status.isDirectory) below(status.getPath, name + "/") else Seq(name -> status)
       }
-    val roots = Option(fs.globStatus(directory)).map(_.toSeq).getOrElse(Nil)
-    roots.flatMap { root =>
-      if (root.isFile) Seq(root.getPath.toString -> root)
-      else try below(root.getPath, "") catch { case _: java.io.FileNotFoundException => Nil }
-    }
+    try below(directory, "") catch { case _: java.io.FileNotFoundException => Nil }
   }
 
   private def hidden(name: String): Boolean =

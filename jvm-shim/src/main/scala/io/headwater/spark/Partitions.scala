@@ -1,8 +1,9 @@
 package io.headwater.spark
 
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition}
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathName
 import org.apache.spark.sql.catalyst.expressions.{Cast, Literal}
 import org.apache.spark.sql.execution.datasources.PartitioningUtils
 import org.apache.spark.sql.headwater.Access
@@ -20,23 +21,40 @@ private[spark] final class Partitions(session: SparkSession, table: CatalogTable
    * @param asked a JSON list of specs, of which each may leave columns open
    * @param whole whether the others are listed, too
    */
-  def state(asked: JValue, whole: Boolean): List[(String, JValue)] = {
-    val specs = asked match {
-      case JArray(some) => some.map(spelled)
-      case _ => Nil
-    }
+  def state(asked: JValue, whole: Boolean): List[JField] = {
+    val specs = this.specs(asked)
     val all = whole || specs.isEmpty
     val listed = if (all) catalog.listPartitions(table.identifier) else those(specs)
     val states = Files.states(session, listed.map(_.storage.locationUri.map(new Path(_))))
-    List(
-      "asked" -> JArray(specs.map(spec => json(canonical(spec)))),
-      "whole" -> JBool(all),
-      "partitions" -> JArray(listed.zip(states).map { case (partition, state) =>
-        JObject(
-          "values" -> json(canonical(partition.spec)),
-          "spec" -> JObject(partition.spec.toList.sortBy(_._1).map { case (column, value) => column -> JString(value) }),
-          "version" -> partition.parameters.get("headwater.version").map(v => JLong(v.toLong)).getOrElse(JNull)) ~~ state
-      }.toList))
+    found(specs, all, listed.zip(states).map { case (partition, state) =>
+      val version = partition.parameters.get("headwater.version").map(v => JLong(v.toLong)).getOrElse(JNull)
+      described(partition.spec, version, state)
+    })
+  }
+
+  /** The same of a table that a stream writes, whose partitions no catalog lists: its files lie in directories named by them. */
+  def streamed(root: Path, files: Seq[(String, FileStatus)], asked: JValue): List[JField] =
+    Sinks.byPartition(files, table.partitionColumnNames) match {
+      case Some(those) if table.partitionColumnNames.nonEmpty =>
+        found(specs(asked), whole = true, those.toSeq.map { case (spec, files) =>
+          described(spec, JNull, Files.described(Some(files.head._2.getPath.getParent), files))
+        })
+      case _ => List(Tables.whole(Files.described(Some(root), files)))
+    }
+
+  private def found(asked: Seq[Spec], whole: Boolean, partitions: Seq[JObject]): List[JField] = List(
+    "asked" -> JArray(asked.toList.map(spec => json(canonical(spec)))),
+    "whole" -> JBool(whole),
+    "partitions" -> JArray(partitions.toList))
+
+  private def described(spec: Spec, version: JValue, state: JObject): JObject = JObject(
+    "values" -> json(canonical(spec)),
+    "spec" -> JObject(spec.toList.sortBy(_._1).map { case (column, value) => column -> JString(value) }),
+    "version" -> version) ~~ state
+
+  private def specs(asked: JValue): Seq[Spec] = asked match {
+    case JArray(some) => some.map(spelled)
+    case _ => Nil
   }
 
   /**
@@ -91,6 +109,15 @@ private[spark] object Partitions {
     }.toMap
 
   private val Clock = Some("UTC")
+
+  /** The spec that directories named `column=value` say, if they are of just these columns. */
+  def parsed(directories: Seq[String], columns: Seq[String]): Option[Spec] = {
+    val found = directories.map(_.split("=", 2)).collect { case Array(column, value) =>
+      unescapePathName(column) -> unescapePathName(value)
+    }
+    val own = found.flatMap { case (column, value) => columns.find(_.equalsIgnoreCase(column)).map(_ -> value) }.toMap
+    Option.when(directories.size == columns.size && own.size == columns.size)(own)
+  }
 
   private def agrees(values: Values, asked: Values): Boolean =
     asked.forall { case (column, value) => values.get(column).contains(value) }

@@ -57,20 +57,30 @@ object Tables {
     val columns = "partition_columns" -> JArray(meta.partitionSchema.fields.map { field =>
       JObject("name" -> JString(field.name), "type" -> JString(field.dataType.sql))
     }.toList)
-    if (meta.partitionColumnNames.isEmpty || !inCatalog(meta)) {
-      val whole = JObject("values" -> JObject(), "spec" -> JObject()) ~~ Files.state(session, meta.storage.locationUri.map(new Path(_)))
-      List(columns, "partitions" -> JArray(List(whole)))
-    } else columns :: new Partitions(session, meta).state(asked \ "partitions", asked \ "whole" == JBool(true))
+    val root = meta.storage.locationUri.map(new Path(_))
+    val streamed = if (meta.provider.contains("hive")) None else root.flatMap(Sinks.files(session, _, Some(meta.schema)))
+    val partitions = new Partitions(session, meta)
+    val found = streamed match {
+      case Some(files) => partitions.streamed(root.get, files, asked \ "partitions")
+      case None if meta.partitionColumnNames.nonEmpty && inCatalog(meta) =>
+        partitions.state(asked \ "partitions", asked \ "whole" == JBool(true))
+      case None => List(whole(root.fold(Files.state(session, None))(Files.stateOf(session, _))))
+    }
+    columns :: found
   }
 
   private def inCatalog(meta: CatalogTable): Boolean =
     meta.tracksPartitionsInCatalog || meta.provider.contains("hive")
 
+  /** The only partition of what has no partition columns. */
+  private[spark] def whole(state: JObject): JField =
+    "partitions" -> JArray(List(JObject("values" -> JObject(), "spec" -> JObject()) ~~ state))
+
   private def directory(session: SparkSession, path: String): List[JField] = {
-    val state = Files.state(session, Some(new Path(path)))
+    val place = new Path(path)
+    val state = Sinks.files(session, place).fold(Files.stateOf(session, place))(Files.described(Some(place), _))
     List("exists" -> JBool(true), "kind" -> JString("path"), "created" -> JLong(0),
-      "schema" -> JString(""), "partition_columns" -> JArray(Nil),
-      "partitions" -> JArray(List(JObject("values" -> JObject(), "spec" -> JObject()) ~~ state)))
+      "schema" -> JString(""), "partition_columns" -> JArray(Nil), whole(state))
   }
 
   /**

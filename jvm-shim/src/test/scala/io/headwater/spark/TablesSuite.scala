@@ -5,6 +5,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTablePartition}
 import org.apache.spark.sql.headwater.{Access, TalliedStrategy}
+import org.apache.spark.sql.streaming.Trigger
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, parse, render}
 import org.scalatest.funsuite.AnyFunSuite
@@ -110,6 +111,29 @@ class TablesSuite extends AnyFunSuite {
     session.sql("INSERT OVERWRITE t VALUES (1)")
     assert(Set(empty, one, state()).size == 3)
     assert(one.size == 1)
+  }
+
+  test("where a stream writes, the files are those that its log lists") {
+    val session = LocalSpark.emptyShop()
+    val (rows, sink) = (s"${LocalSpark.warehouse}/rows", s"${LocalSpark.warehouse}/sink")
+    def batch(path: String): Unit = {
+      session.sql("SELECT explode(array('a b', 'x/y')) AS day, 1 AS x").write.mode("append").json(rows)
+      session.readStream.schema("x INT, day STRING").json(rows).writeStream.trigger(Trigger.AvailableNow())
+        .option("checkpointLocation", s"$path.seen").partitionBy("day").start(path).awaitTermination()
+    }
+    session.sql(s"CREATE TABLE t (x INT, day STRING) USING parquet PARTITIONED BY (day) LOCATION '$sink'")
+    batch(sink)
+    def seen(): (JValue, JValue, JValue) = {
+      val (path, table) = (LocalSpark.observe(s"""[{"path": "$sink"}]""").head, LocalSpark.table("shop.t", parse("""[{"day": "a b"}]""")))
+      assert(values(table).toSet == Set(Map("day" -> "a b"), Map("day" -> "x/y")) && table \ "whole" == JBool(true))
+      (path \ "partitions" \ "files", path \ "partitions" \ "fingerprint", table \ "partitions" \ "fingerprint")
+    }
+    val before = seen()
+    session.sql("SELECT 1 AS x").write.mode("append").parquet(s"$sink/day=a b")
+    assert(seen() == before, "a file that the log does not list is not read")
+    batch(sink)
+    val after = seen()
+    assert(after._1 != before._1 && after._2 != before._2 && after._3 != before._3)
   }
 
   test("hidden files and directories are not part of a table") {
