@@ -160,7 +160,9 @@ def test_types_whose_equality_is_not_identity_stay_free(type):
         ({"kind": "stream"}, "stream"),
         ({"kind": "v2", "format": "iceberg"}, "unsupported_source"),
         ({"kind": "other", "format": "jdbcrelation"}, "unsupported_source"),
-        ({"kind": "file", "table": None, "path": "file:/a,file:/b"}, "unsupported_source"),
+        ({"kind": "other", "format": "delta"}, "unsupported_source"),
+        ({"kind": "file", "format": "binaryfile"}, "unsupported_source"),
+        ({"kind": "file", "table": None, "path": "file:/a, file:/b", "paths": 2}, "unsupported_source"),
     ],
 )
 def test_sources_that_cannot_be_followed_are_refused(facts, code):

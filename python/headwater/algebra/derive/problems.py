@@ -60,15 +60,21 @@ def _of_source(node: Node) -> Iterator[Problem]:
     name, kind = short(source(node)), node.facts["kind"]
     if kind == "stream":
         yield Problem("stream", f"{name} is read as a stream; a materialized view reads tables as they are")
-    elif kind not in ("file", "hive"):
-        form = node.facts["format"]
-        sentence = f"{name} ({form}) is not a table over files, so its changes cannot be told"
-        yield Problem("unsupported_source", sentence)
-    elif "table" not in node.facts and "," in node.facts["path"]:
+    elif kind != "hive" and not (kind == "file" and node.facts["format"] in _FILES):
+        what = _FORMATS.get(node.facts["format"], f"of the format {node.facts['format']}")
+        remedy = "copy the rows that the view needs to a Parquet table, and read that"
+        yield Problem("unsupported_source", f"`{name}` is {what}, which Headwater does not follow yet; {remedy}")
+    elif node.facts.get("paths", 1) > 1:
         yield Problem("unsupported_source", f"{name} are several paths; make them one table")
     for column in node.facts["columns"]:
         if column["name"] == "_metadata" and "file_path" in column["type"]:
             yield Problem("file_metadata", f"`_metadata` says how {name}'s files lie, not what is in them")
+
+
+_FILES = ("parquet", "orc", "csv", "json", "text", "xml", "avro")
+"""The formats whose tables are the files that a listing finds. Headwater follows no others."""
+
+_FORMATS = {"delta": "a Delta table", "hudi": "a Hudi table", "iceberg": "an Iceberg table", "jdbc": "a JDBC table"}
 
 
 def _ordered(node: Node) -> bool:

@@ -4,7 +4,7 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable
-import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, HiveTableRelation}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.JoinType
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -14,7 +14,6 @@ import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
-import org.apache.spark.sql.sources.DataSourceRegister
 import org.json4s.JsonAST._
 
 /** Plan nodes as JSON: operator, output, children, and the facts of each operator. */
@@ -117,18 +116,17 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
   private def source(plan: LogicalPlan): List[JField] = plan match {
     case relation: LogicalRelation if relation.isStreaming =>
       table(relation.catalogTable.map(_.identifier)) ++ kind("stream", "file", Nil)
-    case LogicalRelation(files: HadoopFsRelation, _, Some(catalogTable), _, _) =>
-      table(Some(catalogTable.identifier)) ++
-        kind("file", format(files, catalogTable.provider), files.partitionSchema.map(_.name))
-    case LogicalRelation(files: HadoopFsRelation, _, None, _, _) =>
-      ("path" -> JString(files.location.rootPaths.map(_.toString).mkString(","))) ::
-        kind("file", format(files, None), files.partitionSchema.map(_.name))
+    case LogicalRelation(files: HadoopFsRelation, _, catalogTable, _, _) =>
+      val place = catalogTable.fold(paths(files))(each => table(Some(each.identifier)))
+      place ++ FileFormats.listed(files, catalogTable).fold(
+        other => kind("other", other, Nil), format => kind("file", format, partitioning(files, catalogTable)))
     case relation: LogicalRelation =>
       table(relation.catalogTable.map(_.identifier)) ++
         kind("other", relation.catalogTable.flatMap(_.provider).getOrElse(simple(relation.relation)), Nil)
     case relation: HiveTableRelation =>
-      table(Some(relation.tableMeta.identifier)) ++
-        kind("hive", relation.tableMeta.provider.getOrElse("hive"), relation.partitionCols.map(_.name))
+      table(Some(relation.tableMeta.identifier)) ++ kind(
+        if (FileFormats.isListed(relation.tableMeta)) "hive" else "other",
+        relation.tableMeta.provider.getOrElse("hive"), relation.partitionCols.map(_.name))
     case relation: DataSourceV2Relation =>
       val identity = Try(relation.table.partitioning.toSeq).getOrElse(Nil)
         .filter(_.name == "identity").flatMap(_.references.map(_.fieldNames.mkString(".")))
@@ -149,11 +147,12 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
     "format" -> JString(format.toLowerCase(java.util.Locale.ROOT)),
     "partition_columns" -> JArray(partitionColumns.map(JString(_)).toList))
 
-  private def format(files: HadoopFsRelation, provider: Option[String]): String =
-    provider.getOrElse(files.fileFormat match {
-      case registered: DataSourceRegister => registered.shortName()
-      case other => simple(other)
-    })
+  private def paths(files: HadoopFsRelation): List[JField] = List(
+    "path" -> JString(files.location.rootPaths.mkString(", ")), "paths" -> JInt(files.location.rootPaths.size))
+
+  /** The table's own: a stream that wrote nothing yet has no directories that would tell. */
+  private def partitioning(files: HadoopFsRelation, table: Option[CatalogTable]): Seq[String] =
+    table.fold(files.partitionSchema.map(_.name))(_.partitionColumnNames)
 
   private def table(identifier: Option[TableIdentifier]): List[JField] =
     identifier.map(each => "table" -> JString(tableName(each))).toList
@@ -167,5 +166,5 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
     List("table" -> JString(parts.fold(name)(_.map(quoteIfNeeded).mkString("."))))
   }
 
-  private def simple(value: AnyRef): String = value.getClass.getSimpleName.stripSuffix("$")
+  private def simple(value: AnyRef): String = FileFormats.simple(value)
 }

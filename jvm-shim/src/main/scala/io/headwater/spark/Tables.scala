@@ -43,7 +43,7 @@ object Tables {
         "exists" -> JBool(true),
         "kind" -> JString(if (meta.tableType == CatalogTableType.VIEW) "view" else "table"),
         "created" -> JLong(meta.createTime),
-        "schema" -> JString(meta.schema.json + meta.viewText.getOrElse("")),
+        "schema" -> JString((meta.schema.json +: (meta.viewText ++ format(session, meta)).toSeq).mkString(" ")),
         "location" -> meta.storage.locationUri.map(uri => JString(new Path(uri).toString)).getOrElse(JNull),
         "properties" -> JObject(meta.properties.toList.collect {
           case (key, value) if key.startsWith("headwater.") => key -> JString(value)
@@ -52,6 +52,13 @@ object Tables {
       else common ++ contents(session, meta, asked)
     }
   }
+
+  /** What a table is made of: another format is not read, or not followed, as the one before. */
+  private def format(session: SparkSession, meta: CatalogTable): Option[String] =
+    meta.storage.locationUri.flatMap(uri => belonging(session, new Path(uri))).orElse(meta.provider)
+
+  private def belonging(session: SparkSession, directory: Path): Option[String] =
+    FileFormats.owned(Access.classic(session).sessionState.newHadoopConf(), directory)
 
   private def contents(session: SparkSession, meta: CatalogTable, asked: JValue): List[(String, JValue)] = {
     val columns = "partition_columns" -> JArray(meta.partitionSchema.fields.map { field =>
@@ -80,7 +87,7 @@ object Tables {
     val place = new Path(path)
     val state = Sinks.files(session, place).fold(Files.stateOf(session, place))(Files.described(Some(place), _))
     List("exists" -> JBool(true), "kind" -> JString("path"), "created" -> JLong(0),
-      "schema" -> JString(""), "partition_columns" -> JArray(Nil), whole(state))
+      "schema" -> JString(belonging(session, place).getOrElse("")), "partition_columns" -> JArray(Nil), whole(state))
   }
 
   /**
