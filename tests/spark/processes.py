@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks import slow
 from headwater.demo.session import SETTINGS, SparkSql, command, spark_home
 from headwater.engine.transition import transition
 from headwater.model.event import Event
@@ -47,16 +46,6 @@ class Home:
         self.folder = folder
         self.warehouse = folder / "warehouse"
         self.store_path = default_store(self.warehouse)
-
-    def slowed(self, room: str, **speed: int) -> dict[str, str]:
-        """Settings of a warehouse of such a speed, in front of which outputs are kept in a room."""
-        return {
-            **slow.settings(**speed),
-            "spark.sql.warehouse.dir": f"slow://{self.warehouse}",
-            "spark.headwater.store": str(self.store_path),
-            "spark.headwater.memory": "200m",
-            "spark.headwater.memory.path": room,
-        }
 
     def session(self, settings: Mapping[str, str] | None = None, *, plain: bool = False) -> Session:
         """A spark-sql process; ``plain`` is without the extension. Use it in ``with``."""

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import slowed
 from processes import Home, is_alive, until
 
 from headwater.model.event import Prepared, Published, Started
@@ -58,7 +59,7 @@ def room(request, volume) -> str:
 
 def settings(home: Home, room: str) -> dict[str, str]:
     """Spark's own memory saves reading, so that is slow, too, where it is the room."""
-    return home.slowed(room, write=2_000_000, **({"read": 2_000_000} if room == "spark" else {}))
+    return slowed.settings(home, room, write=2_000_000, **({"read": 2_000_000} if room == "spark" else {}))
 
 
 def kept(home: Home) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import slowed
 from processes import Home, until
 
 from headwater.model.event import Place, Published, Started
@@ -32,7 +33,7 @@ def test_three_views_read_one_scan(tmp_path, kind, partitioned):
     views = PARTITIONED if partitioned else WHOLE
     volume.mkdir()
     room = str(volume) if kind == "volume" else kind
-    settings = home.slowed(room, read=2_000_000, write=20_000_000)
+    settings = slowed.settings(home, room, read=2_000_000, write=20_000_000)
     with home.session({**settings, "spark.headwater.tracks": "1"}) as session:
         by = "PARTITIONED BY (m)" if partitioned else ""
         session.run(
