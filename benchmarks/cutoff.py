@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.harness import Goal, Worker, console, extension, main, ratio, scratch, spread
+from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
 
 LINES = """CREATE TABLE lines USING parquet PARTITIONED BY (month) AS
 SELECT id, id % 9973 AS part, id % 97 AS supplier, CAST(id % 50 AS DECIMAL(12, 2)) AS quantity,
@@ -23,8 +23,11 @@ QUERIES = {
 }
 
 
-def run(quick: bool) -> dict[str, Any]:
-    rows, rounds = (200_000, 2) if quick else (2_000_000, 25)
+PARSER = parser(__doc__)
+
+
+def run(size: Size) -> dict[str, Any]:
+    rows, rounds = size.of((2_000_000, 25), (200_000, 2), (100, 1))
     with scratch() as place:
         worker = Worker(place / "spark", extension())
         worker.run(LINES.format(rows=rows))
@@ -61,4 +64,4 @@ def _measured(worker: Worker, name: str, query: str, rounds: int) -> dict[str, A
 
 
 if __name__ == "__main__":
-    main(run, __doc__)
+    main(run, PARSER)

@@ -1,4 +1,4 @@
-"""What every benchmark shares: Spark processes to measure in, goals, and the JSON report."""
+"""The parts of every benchmark: sizes and options, Spark processes to measure in, goals, and the JSON report."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import asdict, frozen
 from rich.console import Console
 
 console = Console(stderr=True)
 Row = dict[str, Any]
+Value = TypeVar("Value")
 
 
 @frozen
@@ -32,53 +34,91 @@ class Goal:
     met: bool
 
 
-def main(run: Callable[..., dict[str, Any]], description: str, **sizes: int) -> None:
-    """``python -m benchmarks.NAME [--quick] [--json FILE]``: runs, prints the goals, writes the figures.
+class Size(Enum):
+    """How much a benchmark measures."""
 
-    ``sizes`` become options of the command and arguments of ``run``, with these values unless told otherwise.
-    """
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--quick", action="store_true", help="end within a minute; figures are rough")
-    parser.add_argument("--json", type=Path, help="write the raw figures and goals to this file")
-    for name, size in sizes.items():
-        parser.add_argument(f"--{name}", type=int, default=size, help=f"by default {size}")
-    arguments = parser.parse_args()
-    told = {name: getattr(arguments, name) for name in sizes}
-    report = {"machine": machine(), "quick": arguments.quick, **told, **run(arguments.quick, **told)}
-    _write(arguments.json, report | {"goals": [asdict(goal) for goal in report["goals"]]})
-    show(report["goals"])
+    FULL = "full"
+    QUICK = "quick"
+    SMOKE = "smoke"
+
+    def of(self, full: Value, quick: Value, smoke: Value) -> Value:
+        """One of three values, by this size."""
+        return {Size.FULL: full, Size.QUICK: quick, Size.SMOKE: smoke}[self]
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """``python -m benchmarks.NAME [--quick | --smoke] [--json FILE]``; a benchmark adds options of its own."""
+    made = argparse.ArgumentParser(description=(description or "").split("\n")[0])
+    sizes = made.add_mutually_exclusive_group()
+    sizes.add_argument(
+        "--quick",
+        dest="size",
+        action="store_const",
+        const=Size.QUICK,
+        default=Size.FULL,
+        help="end within a minute; figures are rough",
+    )
+    sizes.add_argument(
+        "--smoke",
+        dest="size",
+        action="store_const",
+        const=Size.SMOKE,
+        help="end within seconds, on the smallest input; figures mean nothing",
+    )
+    made.add_argument("--json", type=Path, help="write figures and goals to this file")
+    return made
+
+
+def main(run: Callable[[Size], dict[str, Any]], parser: argparse.ArgumentParser) -> None:
+    """Runs a benchmark, writes its figures and prints its goals."""
+    told = parser.parse_args()
+    report = {"machine": machine(), "size": told.size.value, **run(told.size)}
+    _write(told.json, report | {"goals": [asdict(goal) for goal in report["goals"]]})
+    show(report["goals"], told.size)
 
 
 def grown(
-    path: Path | None,
+    told: argparse.Namespace,
     asked: Iterable[Row],
     measure: Callable[[Row], Row],
     goals: Callable[[Sequence[Row]], Sequence[Goal]],
     drawn: Callable[[Sequence[Row], Path], None] = lambda rows, path: None,
-) -> list[Row]:
-    """Measures what a report does not hold yet, and writes it after each: what takes hours can be interrupted.
+) -> None:
+    """Measures what a report does not hold yet, writes it after each measurement, and prints the goals.
+
+    A benchmark that takes hours can be interrupted so.
 
     Args:
-        path: of the report; ``None``: nothing is written, and nothing known.
-        asked: what tells each measurement from the others.
-        measure: what is found of one; it becomes a row beside what was asked.
+        told: the size, and the report's file (``None``: it is not written).
+        asked: the keys of each measurement.
+        measure: measures one; its figures become a row beside the keys.
         goals: of all rows.
-        drawn: called with the rows and the report's path each time it was written.
+        drawn: called with the rows and the report's path after each time it is written.
+
+    Raises:
+        SystemExit: the report holds measurements of another size.
     """
-    rows: list[Row] = json.loads(path.read_text())["rows"] if path and path.exists() else []
+    path, size = told.json, told.size
+    report = json.loads(path.read_text()) if path and path.exists() else {"size": size.value, "rows": []}
+    if report["size"] != size.value:
+        raise SystemExit(f"{path} holds measurements of the size {report['size']}; name another file")
+    rows: list[Row] = report["rows"]
     for each in asked:
         if any(each.items() <= row.items() for row in rows):
             continue
         rows.append({**each, **measure(each)})
-        _write(path, {"machine": machine(), "rows": rows, "goals": [asdict(goal) for goal in goals(rows)]})
+        found = {"machine": machine(), "size": size.value, "rows": rows}
+        _write(path, found | {"goals": [asdict(goal) for goal in goals(rows)]})
         if path:
             drawn(rows, path)
-    return rows
+    show(goals(rows), size)
 
 
-def show(goals: Sequence[Goal]) -> None:
+def show(goals: Sequence[Goal], size: Size) -> None:
+    """Prints each goal with its figure. The smallest size judges none."""
     for goal in goals:
-        print(f"{'met ' if goal.met else 'MISSED'}  {goal.goal}: {goal.measured} (goal {goal.target})")
+        verdict = "not judged" if size is Size.SMOKE else "met " if goal.met else "MISSED"
+        print(f"{verdict}  {goal.goal}: {goal.measured} (goal {goal.target})")
 
 
 def _write(path: Path | None, report: Mapping[str, Any]) -> None:
@@ -103,8 +143,7 @@ def ratio(values: Sequence[float], base: Sequence[float]) -> dict[str, float]:
 
 
 class Worker:
-    """A Spark process of its own that runs statements on request and says how long each took; ``module`` says what
-    else it can be asked."""
+    """A Spark process of its own that runs statements on request and times each. ``module`` adds functions to call."""
 
     def __init__(self, home: Path, conf: dict[str, str], module: str = "benchmarks.worker") -> None:
         home.mkdir(parents=True, exist_ok=True)

@@ -27,11 +27,10 @@ from headwater.summaries import Summaries
 TABLES = 100
 """Tables that the partitions are of, each read by one view."""
 
-STARTS = 5
 
-
-def large_store(partitions: int, requests: int) -> dict[str, Any]:
-    """Start, status and memory with so many partitions, and with so many pending requests besides."""
+def large_store(partitions: int, requests: int, runs: int) -> dict[str, Any]:
+    """Start, status and memory with so many partitions, and with so many pending requests besides. Starts and commands
+    run ``runs`` times."""
     with scratch() as place:
         store = SqlStore(place / "store.db")
         for table in range(TABLES):
@@ -47,7 +46,7 @@ def large_store(partitions: int, requests: int) -> dict[str, Any]:
         del state
         figures |= _resident(store, partitions, requests)
         starts = []
-        for _ in range(STARTS):
+        for _ in range(runs):
             state = None  # the state of the start before
             gc.collect()
             began = time.perf_counter()
@@ -55,7 +54,7 @@ def large_store(partitions: int, requests: int) -> dict[str, Any]:
             starts.append(time.perf_counter() - began)
         figures["start"] = spread(starts)
         assert sum(len(view.pending) for view in state.views.values()) == requests
-        figures |= _status(store, state, seq)
+        figures |= _status(store, state, seq, runs)
         store.close()
     return figures
 
@@ -99,21 +98,21 @@ def _recorded(store: SqlStore, state: State, seq: int, *builds: Callable[[int], 
     return state, seq
 
 
-def _status(store: SqlStore, state: State, seq: int) -> dict[str, Any]:
+def _status(store: SqlStore, state: State, seq: int, runs: int) -> dict[str, Any]:
     """Seconds of ``headwater status`` as a user starts it, from the summary that an engine keeps; what keeping
-    it takes from the engine; and the same with ``--json``, once from the journal and then from what that left."""
+    it takes from the engine; and the same with ``--json``, once from the journal and then from what that left.
+    A small store has the detail of ``--json`` before."""
     ready(state, SystemClock().now())  # as each step of an engine begins, which keeps what it finds
     began = time.perf_counter()
     Summaries(store, SystemClock()).keep(state, seq)
     kept = time.perf_counter() - began
-    assert store.summary(seq, detailed=True).detail is None
-    wall, processor = zip(*(_command("status", store) for _ in range(5)), strict=True)
+    wall, processor = zip(*(_command("status", store) for _ in range(runs)), strict=True)
     return {
         "summary": kept,
         "status": spread(wall),
         "status_processor": spread(processor),
         "status_json_replayed": _command("status", store, "--json")[0],
-        "status_json": spread(_command("status", store, "--json")[0] for _ in range(5)),
+        "status_json": spread(_command("status", store, "--json")[0] for _ in range(runs)),
     }
 
 

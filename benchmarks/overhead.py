@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Goal, Worker, console, extension, main, ratio, scratch, spread
+from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
 from headwater.engine.policy import SETTLE
 from headwater.model.event import Started
 from headwater.store.place import default_store
@@ -22,12 +22,23 @@ TABLE = "CREATE TABLE writes (id INT, amount INT) USING parquet"
 VIEW = "CREATE MATERIALIZED VIEW totals AS SELECT count(*) AS n, sum(amount) AS total FROM writes"
 INSERT = "INSERT INTO writes VALUES (1, 2)"
 SCRIPT = [TABLE, INSERT, *["SELECT count(*) FROM writes"] * 4, INSERT, *["SELECT sum(amount) FROM writes"] * 3]
+PATIENCE = 60
+"""Seconds after which a refresh that does not begin is an error."""
+
+PARSER = parser(__doc__)
 
 
-def run(quick: bool) -> dict[str, Any]:
+def run(size: Size) -> dict[str, Any]:
     with scratch() as place:
-        writes = _writes(place, rounds=2 if quick else 10, inserts=5 if quick else 20)
-        starts = _starts(place, runs=1 if quick else 12)
+        writes = _writes(
+            place,
+            **size.of(
+                {"rounds": 10, "inserts": 20, "warm": 30, "waits": 10},
+                {"rounds": 2, "inserts": 5, "warm": 3, "waits": 3},
+                {"rounds": 1, "inserts": 1, "warm": 1, "waits": 1},
+            ),
+        )
+        starts = _starts(place, runs=size.of(12, 1, 1))
     delays = writes.pop("delays")
     goals = [
         _overhead("INSERT with the extension and no view", writes["on"]),
@@ -50,12 +61,12 @@ def _overhead(what: str, measured: dict[str, float]) -> Goal:
     return Goal(what, "<= +3 %", words, over <= 0.03)
 
 
-def _writes(place: Path, rounds: int, inserts: int) -> dict[str, Any]:
+def _writes(place: Path, rounds: int, inserts: int, warm: int, waits: int) -> dict[str, Any]:
     workers = {"off": Worker(place / "off", {})}
     for name in ("on", "held", "live"):
         workers[name] = Worker(place / name, extension())
     for name, worker in workers.items():
-        worker.run(TABLE, *[INSERT] * (3 if rounds < 5 else 30))
+        worker.run(TABLE, *[INSERT] * warm)
         if name in ("held", "live"):
             worker.run(VIEW)
     workers["held"].run("ALTER MATERIALIZED VIEW totals SUSPEND")
@@ -66,7 +77,7 @@ def _writes(place: Path, rounds: int, inserts: int) -> dict[str, Any]:
             medians[name].append(statistics.median(workers[name].run(*[INSERT] * inserts)))
             if name == "live":
                 workers[name].run("REFRESH MATERIALIZED VIEWS")
-    delays = [_delay(workers["live"], place / "live/warehouse") for _ in range(3 if rounds < 5 else 10)]
+    delays = [_delay(workers["live"]) for _ in range(waits)]
     for worker in workers.values():
         worker.close()
     base = medians["off"]
@@ -82,9 +93,10 @@ def _rotated(names: list[str], turn: int) -> list[str]:
     return names[at:] + names[:at]
 
 
-def _delay(worker: Worker, warehouse: Path) -> float:
+def _delay(worker: Worker) -> float:
     """Seconds from the end of an INSERT to the start of its refresh, less the settling time."""
-    store = SqlStore(default_store(warehouse))
+    [[_, warehouse]] = worker.rows("SET spark.sql.warehouse.dir")
+    store = SqlStore(default_store(Path(warehouse.removeprefix("file:"))))
     before = max((entry.seq for entry in store.read()), default=0)
     worker.run(INSERT)
     ended = time.time()
@@ -92,6 +104,8 @@ def _delay(worker: Worker, warehouse: Path) -> float:
         begun = [entry.event.at for entry in store.read(before) if isinstance(entry.event, Started)]
         if begun:
             break
+        if time.time() > ended + PATIENCE:
+            raise RuntimeError(f"no refresh began within {PATIENCE} s of a write; the store is {store.path}")
         time.sleep(0.05)
     time.sleep(3)
     store.close()
@@ -117,4 +131,4 @@ def _starts(place: Path, runs: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(run, __doc__ or "")
+    main(run, PARSER)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Goal, Worker, console, extension, main, scratch, spread
+from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, scratch, spread
 
 VIEW = """CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS
 SELECT l_month AS month, l_returnflag, l_linestatus, sum(l_quantity) AS quantity,
@@ -20,10 +20,13 @@ SELECT l_month AS month, l_returnflag, l_linestatus, sum(l_quantity) AS quantity
 FROM lineitem GROUP BY l_month, l_returnflag, l_linestatus"""
 
 
-def run(quick: bool) -> dict[str, Any]:
+PARSER = parser(__doc__)
+
+
+def run(size: Size) -> dict[str, Any]:
     with scratch() as place:
-        finding = _finding(place, 500 if quick else 10_000, 3 if quick else 7)
-        refreshing = _refreshing(place, 0.05 if quick else 1.0, 2 if quick else 5)
+        finding = _finding(place, *size.of((10_000, 7), (500, 3), (5, 1)))
+        refreshing = _refreshing(place, *size.of((1.0, 5), (0.05, 2), (0.001, 1)))
     share = refreshing["month"]["median"] / refreshing["full"]["median"]
     count, named, unnamed = finding["partitions"], finding["named"], finding["unnamed"]
     listed = f"{unnamed['seconds']['median']:.2f} s; the one that a reporting committer names: "
@@ -99,4 +102,4 @@ def _refresh_seconds(worker: Worker, statement: str) -> float:
 
 
 if __name__ == "__main__":
-    main(run, __doc__ or "")
+    main(run, PARSER)

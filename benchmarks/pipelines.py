@@ -5,25 +5,27 @@ compared, by turns: ``spark-pipelines run`` and ``headwater run --once``, each a
 after all tables changed that a workload reads, and then after only its smallest one did. The first round does not
 count, and what both made is compared. Headwater goes on downstream also of what turns out unchanged.
 
-    python -m benchmarks.pipelines [--scale 1] [--rounds 5] [--workloads profit,...] [--json FILE]
+    python -m benchmarks.pipelines [--quick] [--scale 1] [--rounds 5] [--workloads profit,...] [--json FILE]
 
 A workload that is in FILE already is not measured again.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve, frozen
+
 from benchmarks import tpcds
-from benchmarks.harness import Goal, Row, Worker, console, extension, grown, ratio, scratch, show, spread
+from benchmarks.harness import Goal, Row, Worker, console, extension, grown, parser, ratio, scratch, spread
 from benchmarks.workload import BASE, WORKLOADS, View, sources, workload
 
 SPEC = """
@@ -35,19 +37,53 @@ libraries:
 """
 CORES = "local[2]"
 WHICH = ("all tables", "one table")
+SIDES = ("pipelines", "headwater")
+
+
+@frozen
+class Extent:
+    """How much is measured.
+
+    Attributes:
+        scale: of TPC-DS.
+        warm: rounds before, that do not count.
+        changes: the ways in which tables change.
+        views: the first views of each workload; ``None``: all.
+    """
+
+    scale: float
+    rounds: int
+    warm: int
+    workloads: Sequence[str]
+    changes: Sequence[str] = WHICH
+    views: int | None = None
+
+
+FULL = Extent(1, 5, 1, WORKLOADS)
+QUICK = Extent(0.01, 1, 0, ("inventory",), WHICH[:1], views=5)
+SMOKE = Extent(0, 1, 0, ("inventory",), WHICH[:1], views=2)
+
+PARSER = parser(__doc__)
+PARSER.add_argument("--scale", type=float, help="of TPC-DS; 1 unless quick")
+PARSER.add_argument("--rounds", type=int, help="that count; 5 unless quick")
+PARSER.add_argument("--workloads", type=lambda text: text.split(","), help=f"of {', '.join(WORKLOADS)}")
 
 
 def main() -> None:
-    told = _arguments()
-    asked = [{"workload": name, "scale": told.scale} for name in told.workloads]
-    show(_goals(grown(told.json, asked, lambda key: measured(key["workload"], told.scale, told.rounds), _goals)))
+    told = PARSER.parse_args()
+    named = {each: getattr(told, each) for each in ("scale", "rounds", "workloads")}
+    extent = evolve(
+        told.size.of(FULL, QUICK, SMOKE), **{name: each for name, each in named.items() if each is not None}
+    )
+    asked = [{"workload": name, "scale": extent.scale} for name in extent.workloads]
+    grown(told, asked, lambda key: measured(key["workload"], extent), _goals)
 
 
 def _goals(rows: Sequence[Row]) -> list[Goal]:
     different = [f"{name} of {row['workload']}" for row in rows for name in row["different"]]
     return [
         Goal("both make the same", "yes", ", ".join(different) or "yes", not different),
-        *(_faster(row, which) for row in rows for which in WHICH),
+        *(_faster(row, which) for row in rows for which in WHICH if which in row),
     ]
 
 
@@ -59,28 +95,28 @@ def _faster(row: Row, which: str) -> Goal:
     return Goal(f"{row['workload']}, {which} changed", ">= 1", measured, gain["median"] >= 1)
 
 
-def measured(name: str, scale: float, rounds: int) -> dict[str, Any]:
+def measured(name: str, extent: Extent) -> dict[str, Any]:
     """Seconds of both commands, round by round, for each way in which tables changed."""
-    views = workload(name)
-    with scratch() as home:
-        shutil.copytree(tpcds.tables(scale), home / "tables", copy_function=os.link)
+    views = workload(name)[: extent.views]
+    with scratch() as home, ThreadPoolExecutor(len(SIDES)) as both:
+        shutil.copytree(tpcds.tables(extent.scale), home / "tables", copy_function=os.link)
         tables = home / "tables"
-        for side in ("pipelines", "headwater"):
-            _prepare(home / side, tables, views, side == "headwater")
+        list(both.map(lambda side: _prepare(home / side, tables, views, side == "headwater"), SIDES))
         smallest = min(sources(views), key=lambda table: tpcds.size(tables / table))
         found: dict[str, Any] = {"changed": smallest}
-        for which in WHICH:
-            times: dict[str, list[float]] = {"pipelines": [], "headwater": []}
-            for each in range(rounds + 1):
+        for which in extent.changes:
+            times: dict[str, list[float]] = {side: [] for side in SIDES}
+            for each in range(extent.warm + extent.rounds):
+                counts = each >= extent.warm
                 for table in sources(views) if which == "all tables" else (smallest,):
                     _change(tables, table, f"{which}-{each}".replace(" ", "-"))
-                for side in ("pipelines", "headwater") if each % 2 else ("headwater", "pipelines"):
+                for side in SIDES if each % 2 else SIDES[::-1]:
                     seconds = _run(home / side, side)
-                    console.print(f"{name}, {which}: {side} {seconds:.1f} s{'' if each else ' (warming up)'}")
-                    if each:
+                    console.print(f"{name}, {which}: {side} {seconds:.1f} s{'' if counts else ' (warming up)'}")
+                    if counts:
                         times[side].append(seconds)
             found[which] = times
-        made = {side: _sums(home / side, views) for side in ("pipelines", "headwater")}
+        made = dict(zip(SIDES, both.map(lambda side: _sums(home / side, views), SIDES), strict=True))
         found["different"] = [view.name for view in views if len({str(each[view.name]) for each in made.values()}) > 1]
     return found
 
@@ -158,15 +194,6 @@ def _settings(home: Path) -> dict[str, str]:
 
 def _store(home: Path) -> dict[str, str]:
     return {"spark.headwater.store": f"{home}/store.db"}
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--workloads", type=lambda text: text.split(","), default=list(WORKLOADS))
-    parser.add_argument("--json", type=Path)
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

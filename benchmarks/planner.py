@@ -3,28 +3,26 @@
 Every method plans the same runs. Its score is compared with what no plan can exceed: the gap is the part of that
 bound which it does not save. One core; the two methods for the order that take seconds plan some of the runs.
 
-    python -m benchmarks.planner [--graphs 1000] [--nodes 12,25,...] [--memory 0.05,...] [--json FILE]
+    python -m benchmarks.planner [--quick] [--graphs 1000] [--nodes 12,25,...] [--memory 0.05,...] [--json FILE]
 
 A setting that is in FILE already is not planned again.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from attrs import asdict, evolve
 
 from benchmarks import methods
 from benchmarks.generated import Setting, generated
-from benchmarks.harness import Goal, Row, console, grown, show
+from benchmarks.harness import Goal, Row, console, grown, parser
 from headwater.plan.alternate import alternate, by_turns
 from headwater.plan.flag import flags
 from headwater.plan.joint import joint
@@ -46,6 +44,7 @@ SETTINGS = (
     *(evolve(Setting(nodes=50), **{name: value}) for name, values in SWEEP.items() for value in values),
     *(Setting(nodes=12, memory=memory) for memory in BINDS),
 )
+QUICK = (Setting(nodes=100, memory=0.1), Setting(nodes=12, memory=0.1))
 
 METHODS: dict[str, Callable[[Problem], Plan]] = {
     "joint": joint,
@@ -59,22 +58,36 @@ SLOW = {
     "knapsack + separators": partial(by_turns, flag=flags, sort=methods.separated, method="separators"),
 }
 
+PARSER = parser(__doc__)
+PARSER.add_argument("--graphs", type=int, help="runs of each kind; 1000 unless quick")
+PARSER.add_argument(
+    "--nodes", type=lambda text: {int(each) for each in text.split(",")}, help="only runs of these sizes"
+)
+PARSER.add_argument(
+    "--memory", type=lambda text: {float(each) for each in text.split(",")}, help="only these shares of memory"
+)
+
 
 def main() -> None:
-    told = _arguments()
-    chosen = [each for each in SETTINGS if each.nodes in told.nodes and each.memory in told.memory]
-    asked = [asdict(setting) | {"graphs": told.graphs} for setting in chosen]
+    told = PARSER.parse_args()
+    settings, graphs = told.size.of((SETTINGS, 1000), (QUICK, 20), (QUICK[-1:], 2))
+    graphs = told.graphs or graphs
+    chosen = [
+        each
+        for each in settings
+        if each.nodes in (told.nodes or {each.nodes}) and each.memory in (told.memory or {each.memory})
+    ]
+    asked = [asdict(setting) | {"graphs": graphs} for setting in chosen]
     with ProcessPoolExecutor(1) as pool:  # a process of its own, so that what this one prints does not disturb it
 
         def measure(key: Row) -> Row:
             setting = Setting(**{name: value for name, value in key.items() if name != "graphs"})
-            found = _summary(list(pool.map(partial(planned, setting, told.graphs), range(told.graphs))))
+            found = _summary(list(pool.map(partial(planned, setting, graphs), range(graphs))))
             shown = {name: round(each["gap"], 3) for name, each in found["methods"].items()}
             console.print(f"{setting.nodes} nodes, memory {setting.memory:.1%}: gaps {shown}")
             return found
 
-        rows = grown(told.json, asked, measure, _goals)
-    show(_goals(rows))
+        grown(told, asked, measure, _goals)
 
 
 def planned(setting: Setting, graphs: int, seed: int) -> dict[str, Any]:
@@ -153,16 +166,6 @@ def _goals_at_hundred(rows: Sequence[Row]) -> list[Goal]:
         text = "joint against alternating, 100 nodes, where memory binds, mean"
         found.append(Goal(text, ">= +10 %", f"{gain - 1:+.1%} ({by_memory})", gain >= 1.1))
     return found
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    nodes, memory = ({getattr(setting, name) for setting in SETTINGS} for name in ("nodes", "memory"))
-    parser.add_argument("--graphs", type=int, default=1000)
-    parser.add_argument("--nodes", type=lambda text: {int(each) for each in text.split(",")}, default=nodes)
-    parser.add_argument("--memory", type=lambda text: {float(each) for each in text.split(",")}, default=memory)
-    parser.add_argument("--json", type=Path)
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ scale 1 are 16 MB. One Spark application for each workload, storage and memory r
 another order, after rounds that do not count (see ``WARM``); what all of them made is compared. How fast the storage
 is, is measured first.
 
-    python -m benchmarks.refresh [--scale 1] [--rounds 5] [--storages slow,object,local] [--memory 1.6]
+    python -m benchmarks.refresh [--quick] [--scale 1] [--rounds 5] [--storages slow,object,local] [--memory 1.6]
         [--workloads profit,...] [--methods sequential,...] [--json FILE]
 
 A cell that is in FILE already is not measured again; beside FILE lies a picture of it.
@@ -14,7 +14,6 @@ A cell that is in FILE already is not measured again; beside FILE lies a picture
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import statistics
@@ -22,8 +21,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve, frozen
+
 from benchmarks import slow, tpcds
-from benchmarks.harness import Goal, Row, Worker, console, extension, grown, ratio, scratch, show, spread
+from benchmarks.harness import Goal, Row, Worker, console, extension, grown, parser, ratio, scratch, spread
 from benchmarks.refresh_plot import draw
 from benchmarks.refreshing import METHODS
 from benchmarks.workload import WORKLOADS
@@ -34,8 +35,6 @@ WARM = 0.2
 """Rounds count from when the JVM compiles no longer than so large a share of the time that it takes of the processors.
 In the first rounds that is more than a half, on two cores a third of what they last, and most for the method whose code
 has run least."""
-WARMING_UP = (3, 12)
-"""The fewest and the most rounds that do not count. Headwater learns sizes and times in the first."""
 GENERATED = 2000
 """Stages of which Spark keeps the code that it generated. Of 100, its default, it keeps none where several methods
 refresh 22 views by turns: each refresh compiles all of its code anew, which no method could help."""
@@ -44,25 +43,70 @@ CHANCE = 1.05
 measured is slower, for Spark does more than write."""
 
 
+@frozen
+class Extent:
+    """How much is measured.
+
+    Attributes:
+        scale: of TPC-DS.
+        warm: the fewest and the most rounds that do not count. Headwater learns sizes and times in the first.
+        views: the first views of each workload; ``None``: all.
+    """
+
+    scale: float
+    rounds: int
+    warm: tuple[int, int]
+    storages: Sequence[str]
+    workloads: Sequence[str]
+    methods: Sequence[str]
+    views: int | None = None
+
+
+FULL = Extent(1, 5, (3, 12), ("slow", "object", "local"), WORKLOADS, METHODS)
+QUICK = Extent(0.01, 1, (1, 1), ("slow",), ("inventory",), ("sequential", "4 threads", "headwater"))
+SMOKE = Extent(0, 1, (1, 1), ("local",), ("inventory",), METHODS, views=3)
+
+
+def _listed(text: str) -> list[str]:
+    return text.split(",")
+
+
+PARSER = parser(__doc__)
+PARSER.add_argument("--scale", type=float, help="of TPC-DS; 1 unless quick")
+PARSER.add_argument("--rounds", type=int, help="that count; 5 unless quick")
+PARSER.add_argument("--storages", type=_listed, help="of slow, object and local")
+PARSER.add_argument("--workloads", type=_listed, help=f"of {', '.join(WORKLOADS)}")
+PARSER.add_argument("--methods", type=_listed, help=f"of {', '.join(METHODS)}")
+PARSER.add_argument(
+    "--memory", type=lambda text: [float(each) for each in text.split(",")], default=[1.6], help="per cent of the data"
+)
+
+
 def main() -> None:
-    told = _arguments()
+    told = PARSER.parse_args()
+    named = {each: getattr(told, each) for each in ("scale", "rounds", "storages", "workloads", "methods")}
+    extent = evolve(
+        told.size.of(FULL, QUICK, SMOKE), **{name: each for name, each in named.items() if each is not None}
+    )
     asked = [
-        {"workload": name, "storage": storage, "memory": share, "scale": told.scale}
-        for storage in told.storages
+        {"workload": name, "storage": storage, "memory": share, "scale": extent.scale}
+        for storage in extent.storages
         for share in told.memory
-        for name in told.workloads
+        for name in extent.workloads
     ]
+    grown(
+        told,
+        asked,
+        lambda key: measured(key["workload"], key["storage"], key["memory"], extent),
+        _goals,
+        lambda rows, path: draw(rows, path.with_suffix(".png")),
+    )
 
-    def measure(key: Row) -> Row:
-        return measured(key["workload"], key["storage"], key["memory"], told.scale, told.rounds, told.methods)
 
-    show(_goals(grown(told.json, asked, measure, _goals, lambda rows, path: draw(rows, path.with_suffix(".png")))))
-
-
-def measured(name: str, storage: str, share: float, scale: float, rounds: int, methods: Sequence[str]) -> Row:
+def measured(name: str, storage: str, share: float, extent: Extent) -> Row:
     """One workload on one storage with one memory limit."""
-    made = tpcds.tables(scale)
-    memory = round(tpcds.generated(scale) * share / 100)
+    made = tpcds.tables(extent.scale)
+    memory = round(tpcds.generated(extent.scale) * share / 100)
     with scratch() as place, scratch(_in_memory()) as volume:
         shutil.copytree(made, place / "tables", copy_function=_linked)
         scheme = "file" if storage == "local" else "slow"
@@ -71,8 +115,9 @@ def measured(name: str, storage: str, share: float, scale: float, rounds: int, m
         try:
             speed = worker.call("speed", f"{scheme}:{place}/speed")
             _require(storage, speed)
-            worker.call("prepare", name, f"{scheme}:{place}/tables", memory, str(volume), methods)
-            found = _rounds(worker, f"{name} on {storage}, {share} %", rounds, methods)
+            tables = f"{scheme}:{place}/tables"
+            worker.call("prepare", name, tables, memory, str(volume), extent.methods, extent.views)
+            found = _rounds(worker, f"{name} on {storage}, {share} %", extent)
         finally:
             worker.close()
     peak = max((each["volume"] + each["stored"] for each in found["runs"].get("headwater", [])), default=0)
@@ -90,14 +135,15 @@ def _require(storage: str, speed: dict[str, float]) -> None:
             raise RuntimeError(f"{storage} storage: {way} {speed[way] / 1e6:.1f} MB/s instead of {wanted / 1e6:.1f}")
 
 
-def _rounds(worker: Worker, title: str, rounds: int, methods: Sequence[str]) -> Row:
+def _rounds(worker: Worker, title: str, extent: Extent) -> Row:
+    methods = extent.methods
     plans = {"greedy", "li23"} & set(methods)
     if plans:
         worker.call("measure")
-    warmed = _warm(worker, title, methods)
+    warmed = _warm(worker, title, extent)
     planned = worker.call("measure") if plans else {}
     runs: dict[str, list[dict[str, Any]]] = {method: [] for method in methods}
-    for each in range(rounds):
+    for each in range(extent.rounds):
         worker.call("change")
         at = each % len(methods)
         for method in [*methods[at:], *methods[:at]]:
@@ -108,11 +154,11 @@ def _rounds(worker: Worker, title: str, rounds: int, methods: Sequence[str]) -> 
     return {"runs": runs, "different": different, "planned": planned, "warmed": warmed}
 
 
-def _warm(worker: Worker, title: str, methods: Sequence[str]) -> int:
+def _warm(worker: Worker, title: str, extent: Extent) -> int:
     """Rounds until the JVM is warm. Methods that differ in threads only run the same code, and take turns from round to
     round; each of them has run once then."""
+    methods, (least, most) = extent.methods, extent.warm
     alike = [method for method in methods if method in ("sequential", *THREADS)]
-    least, most = WARMING_UP
     for each in range(most):
         worker.call("change")
         compiling = []
@@ -196,22 +242,6 @@ def _linked(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-
-    def listed(text: str) -> list[str]:
-        return text.split(",")
-
-    parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--storages", type=listed, default=["slow", "object", "local"])
-    parser.add_argument("--workloads", type=listed, default=list(WORKLOADS))
-    parser.add_argument("--methods", type=listed, default=list(METHODS))
-    parser.add_argument("--memory", type=lambda text: [float(each) for each in text.split(",")], default=[1.6])
-    parser.add_argument("--json", type=Path)
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -45,9 +45,16 @@ class Refreshing:
     own, with tables of the same names."""
 
     def __init__(
-        self, spark: SparkSession, name: str, tables: str, memory: int, volume: str, methods: Sequence[str]
+        self,
+        spark: SparkSession,
+        name: str,
+        tables: str,
+        memory: int,
+        volume: str,
+        methods: Sequence[str],
+        views: int | None,
     ) -> None:
-        self._user, self._views = spark, workload(name)
+        self._user, self._views = spark, workload(name)[:views]
         self._memory, self._volume = memory, Path(volume)
         self._tables, self._changes = Path(tables.partition(":")[2]), 0
         self._plans: dict[str, Plan] = {}
@@ -247,19 +254,18 @@ def _timed(work: Callable[[], object]) -> int:
     return round(1e6 * (time.perf_counter() - began))
 
 
-def main() -> None:
+def calls() -> dict[str, Callable[..., Any]]:
+    """The functions that the benchmark calls by name."""
     prepared: list[Refreshing] = []
-    serve(
-        {
-            "speed": speed,
-            "prepare": lambda spark, *arguments: prepared.append(Refreshing(spark, *arguments)),
-            "change": lambda spark: prepared[0].change(),
-            "refresh": lambda spark, method: prepared[0].refresh(method),
-            "measure": lambda spark: prepared[0].measure(),
-            "sums": lambda spark, method: prepared[0].sums(method),
-        }
-    )
+    return {
+        "speed": speed,
+        "prepare": lambda spark, *arguments: prepared.append(Refreshing(spark, *arguments)),
+        "change": lambda spark: prepared[0].change(),
+        "refresh": lambda spark, method: prepared[0].refresh(method),
+        "measure": lambda spark: prepared[0].measure(),
+        "sums": lambda spark, method: prepared[0].sums(method),
+    }
 
 
 if __name__ == "__main__":
-    main()
+    serve(calls())

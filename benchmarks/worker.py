@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
@@ -18,13 +18,27 @@ def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "run" in request:
-            _say({"seconds": [_timed(lambda text=text: spark.sql(text).collect()) for text in request["run"]]})
+            _say({"seconds": run(spark, request["run"])})
         elif "rows" in request:
-            rows = spark.sql(request["rows"]).collect()
-            _say({"rows": json.loads(json.dumps([list(row) for row in rows], default=str))})
+            _say({"rows": rows(spark, request["rows"])})
         else:
             _say({"value": calls[request["call"]](spark, *request["arguments"])})
     spark.stop()
+
+
+def run(spark, statements: Sequence[str]) -> list[float]:
+    """Seconds of each statement."""
+    return [_timed(lambda text=text: spark.sql(text).collect()) for text in statements]
+
+
+def rows(spark, statement: str) -> list[list[Any]]:
+    """The rows of a statement as JSON has them."""
+    return json.loads(json.dumps([list(row) for row in spark.sql(statement).collect()], default=str))
+
+
+def calls() -> dict[str, Callable[..., Any]]:
+    """The functions that a benchmark calls by name."""
+    return {"observe": observe}
 
 
 def observe(spark, asked: list[dict[str, Any]]) -> dict[str, Any]:
@@ -69,4 +83,4 @@ def _say(answer: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    serve({"observe": observe})
+    serve(calls())
