@@ -1,0 +1,183 @@
+"""The fixed cost of a refresh: a change of one row, in a view of one partition.
+
+A refresh and a bare ``INSERT OVERWRITE`` of the same partition take turns. Both run the same query in one application
+that is warm, with the same settings and format. A second application traces the calls of its engine: the table shows
+where the time of a refresh goes. The settling second does not count.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from rich.table import Table
+
+from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
+
+TRACED = Path(__file__).parent / "traced"
+SETTINGS = {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}
+LINES = """CREATE TABLE lines USING parquet PARTITIONED BY (month) AS
+SELECT id, id % 100 AS part, CAST(id % 50 AS DECIMAL(12, 2)) AS quantity, '2024-01' AS month FROM range({rows})"""
+QUERY = "SELECT part, sum(quantity) AS quantity, count(*) AS n, month FROM lines GROUP BY part, month"
+VIEW = f"CREATE MATERIALIZED VIEW parts PARTITIONED BY (month) AS {QUERY}"
+BARE = f"CREATE TABLE bare USING parquet PARTITIONED BY (month) AS {QUERY}"
+CHANGE = "INSERT INTO lines VALUES (1, 1, 1, '2024-01')"
+OVERWRITE = (
+    "INSERT OVERWRITE bare PARTITION (month = '2024-01') "
+    f"SELECT part, quantity, n FROM ({QUERY}) WHERE month = '2024-01'"
+)
+GOAL = 1.3
+
+PARSER = parser(__doc__)
+
+
+@frozen
+class Call:
+    """A call of the engine: its seconds from start to end."""
+
+    thread: str
+    name: str
+    began: float
+    ended: float
+
+
+def run(size: Size) -> dict[str, Any]:
+    rows = size.of(1_000, 1_000, 10)
+    warm, rounds = size.of((40, 30), (10, 5), (1, 1))
+    with scratch() as place:
+        figures = _compared(place / "plain", rows, warm, rounds)
+        calls = _traced(place / "traced", rows, warm, rounds)
+    show(calls)
+    times = figures["ratio"]
+    goals = [
+        Goal(
+            "a refresh of one partition, against a bare INSERT OVERWRITE of it",
+            f"<= {GOAL}x",
+            f"{times['median']:.2f}x ({times['min']:.2f} to {times['max']:.2f}): {_millis(figures['refresh'])}, "
+            f"bare {_millis(figures['bare'])}",
+            times["median"] <= GOAL,
+        ),
+        Goal("REFRESH MATERIALIZED VIEW as a statement", "reported", _millis(figures["statement"]), True),
+    ]
+    return {"rows": rows, **figures, "calls": calls, "goals": goals}
+
+
+def show(calls: list[dict[str, Any]]) -> None:
+    table = Table("call", "times", "ms", "of them in calls below", title="The engine's calls in one refresh, medians")
+    for each in calls:
+        table.add_row(each["name"], f"{each['times']:g}", f"{each['millis']:.1f}", f"{each['below']:.1f}")
+    console.print(table)
+
+
+def _compared(home: Path, rows: int, warm: int, rounds: int) -> dict[str, Any]:
+    worker = _prepared(home, rows)
+    bare, refresh, statement = [], [], []
+    for turn in range(warm + rounds):
+        worker.run(CHANGE)
+        for side in ("bare", "refresh") if turn % 2 else ("refresh", "bare"):
+            if side == "bare":
+                bare += worker.run(OVERWRITE)
+            else:
+                statement += worker.run("REFRESH MATERIALIZED VIEW parts")
+                refresh.append(worker.rows("SHOW REFRESHES FOR parts LIMIT 1")[0][8])
+    worker.close()
+    bare, refresh, statement = bare[warm:], refresh[warm:], statement[warm:]
+    return {
+        "bare": spread(bare),
+        "refresh": spread(refresh),
+        "statement": spread(statement),
+        "ratio": ratio(refresh, bare),
+    }
+
+
+def _traced(home: Path, rows: int, warm: int, rounds: int) -> list[dict[str, Any]]:
+    """The calls of one refresh, those that take longest first."""
+    file = home / "calls"
+    home.mkdir(parents=True)
+    with _environment(BENCHMARK_TRACE=str(file), PYTHONPATH=f"{TRACED}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"):
+        worker = _prepared(home, rows)
+        for _ in range(warm + rounds):
+            worker.run(CHANGE, OVERWRITE, "REFRESH MATERIALIZED VIEW parts")
+        worker.close()
+    calls = [_call(line) for line in file.read_text().splitlines()]
+    runs = [each for each in calls if each.name == "Runner._compute"][-rounds:]
+    return _summed([_below(each, calls) for each in runs])
+
+
+def _below(compute: Call, calls: Iterable[Call]) -> list[Call]:
+    """The calls of one run: of its thread, from the start of its computing to the end of its publishing."""
+    mine = [each for each in calls if each.thread == compute.thread and each.began >= compute.began]
+    return [each for each in mine if each.ended <= compute.ended]
+
+
+def _summed(runs: list[list[Call]]) -> list[dict[str, Any]]:
+    """Medians over runs, by the name of a call: how often, its milliseconds, and those of calls inside it."""
+    times, millis, below = defaultdict(list), defaultdict(list), defaultdict(list)
+    for calls in runs:
+        for name in {each.name for each in calls}:
+            mine = [each for each in calls if each.name == name]
+            times[name].append(len(mine))
+            millis[name].append(1000 * sum(each.ended - each.began for each in mine))
+            below[name].append(1000 * sum(each.ended - each.began for one in mine for each in _children(one, calls)))
+    found = [
+        {
+            "name": name,
+            "times": statistics.median(times[name]),
+            "millis": statistics.median(millis[name]),
+            "below": statistics.median(below[name]),
+        }
+        for name in times
+    ]
+    return sorted(found, key=lambda each: each["millis"], reverse=True)
+
+
+def _children(parent: Call, calls: Iterable[Call]) -> list[Call]:
+    """The outermost calls inside another one."""
+    inside = [each for each in calls if each is not parent and _holds(parent, each)]
+    return [each for each in inside if not any(_holds(other, each) for other in inside if other is not each)]
+
+
+def _holds(outer: Call, inner: Call) -> bool:
+    return outer.began <= inner.began and inner.ended <= outer.ended
+
+
+def _prepared(home: Path, rows: int) -> Worker:
+    worker = Worker(home, extension() | SETTINGS)
+    worker.run(
+        LINES.format(rows=rows),
+        VIEW,
+        BARE,
+        "ALTER MATERIALIZED VIEW parts SET TBLPROPERTIES ('headwater.settle' = '1 hour')",
+    )
+    return worker
+
+
+def _call(line: str) -> Call:
+    thread, name, began, ended = line.split("\t")
+    return Call(thread, name, float(began), float(ended))
+
+
+def _millis(measured: dict[str, float]) -> str:
+    return f"{1000 * measured['median']:.0f} ms ({1000 * measured['min']:.0f} to {1000 * measured['max']:.0f})"
+
+
+@contextmanager
+def _environment(**added: str):
+    """Variables that programs started inside inherit."""
+    before = dict(os.environ)
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+if __name__ == "__main__":
+    main(run, PARSER)

@@ -1,0 +1,68 @@
+"""Times the calls of an engine process; Python imports this at its start where this directory is on its path.
+
+Only an engine is traced, and only where ``BENCHMARK_TRACE`` names a file. Each line of that file is one call: its
+thread, its name, and its start and end in seconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import time
+
+
+def _install(path: str) -> None:
+    from py4j.java_gateway import GatewayClient
+
+    from headwater.runner import Runner
+    from headwater.runtime import Runtime
+    from headwater.spark.observer import Observer
+    from headwater.spark.sessions import Sessions
+    from headwater.spark.warehouse import SparkWarehouse
+    from headwater.spark.writer import Writer
+    from headwater.store.sql import SqlStore
+
+    out = open(path, "a", buffering=1)  # noqa: SIM115 - open as long as the process lives
+
+    def traced(function, name_of):
+        @functools.wraps(function)
+        def tracing(*arguments, **named):
+            began = time.time()
+            try:
+                return function(*arguments, **named)
+            finally:
+                out.write(f"{threading.get_ident()}\t{name_of(arguments)}\t{began:.6f}\t{time.time():.6f}\n")
+
+        return tracing
+
+    def command(arguments) -> str:
+        kind, target, *rest = arguments[1].split("\n")
+        match kind:
+            case "c":
+                place = target.removeprefix("z:").rpartition(".")[2] if target.startswith("z:") else "object"
+                return f"JVM {place}.{rest[0]}"
+            case "i":
+                return f"JVM new {target.rpartition('.')[2]}"
+            case "m":
+                return "JVM garbage"
+        return "JVM look-up"
+
+    GatewayClient.send_command = traced(GatewayClient.send_command, command)
+    for owner, names in (
+        (Runner, ("_compute", "_publish", "_record", "_confirm", "_step")),
+        (Runtime, ("record", "change_all", "evaluate")),
+        (Observer, ("reading", "hinted")),
+        (Sessions, ("of_run",)),
+        (SparkWarehouse, ("compute", "publish", "_frame", "_take_up", "_share")),
+        (Writer, ("make", "_saved", "_written")),
+        (SqlStore, ("append_all", "append", "read", "discard")),
+    ):
+        for each in names:
+            label = f"{owner.__name__}.{each}"
+            setattr(owner, each, traced(getattr(owner, each), lambda _, label=label: label))
+
+
+if os.environ.get("BENCHMARK_TRACE") and "headwater.spark.engine" in sys.orig_argv:
+    _install(os.environ["BENCHMARK_TRACE"])
