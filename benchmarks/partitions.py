@@ -52,14 +52,13 @@ def _finding(place: Path, count: int, runs: int) -> dict[str, Any]:
         "SET hive.exec.max.dynamic.partitions=100000",
         f"INSERT INTO wide SELECT CAST(id AS INT), CAST(id AS INT) FROM range({count})",
     )
-    table = "default.wide"
     named, unnamed, statement = [], [], {"static": [], "dynamic": []}
     for turn in range(runs):
         console.log(f"run {turn + 1} of {runs}: one partition changes")
         statement["static"] += worker.run(f"INSERT INTO wide PARTITION (p = {turn}) VALUES (1)")
         statement["dynamic"] += worker.run(f"INSERT INTO wide VALUES (1, {turn})")
-        named.append(worker.call("observe", [{"table": table, "partitions": [{"p": str(turn)}]}]))
-        unnamed.append(worker.call("observe", [{"table": table, "partitions": None}]))
+        named.append(worker.call("observe", "wide", [{"p": str(turn)}]))
+        unnamed.append(worker.call("observe", "wide", None))
     worker.close()
     return {
         "partitions": count,

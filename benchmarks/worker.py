@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from headwater.spark.shim import Shim
+
 
 def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
     """Answers requests until there are no more; ``calls`` get the session and the arguments of a request."""
@@ -41,13 +43,12 @@ def calls() -> dict[str, Callable[..., Any]]:
     return {"observe": observe}
 
 
-def observe(spark, asked: list[dict[str, Any]]) -> dict[str, Any]:
-    """Seconds to look at a table's state, and how many partitions were listed."""
-    found: list[Any] = []
-    seconds = _timed(
-        lambda: found.append(spark._jvm.io.headwater.spark.Tables.observe(spark._jsparkSession, json.dumps(asked)))
-    )
-    return {"seconds": seconds, "partitions": len(json.loads(found[0])[0]["partitions"])}
+def observe(spark, table: str, partitions: list[dict[str, str]] | None) -> dict[str, Any]:
+    """Seconds to look at the state of a table of the current database, and the number of partitions listed."""
+    shim, found = Shim(spark), []
+    asked = [{"table": f"{spark.catalog.currentDatabase()}.{table}", "partitions": partitions}]
+    seconds = _timed(lambda: found.extend(shim.observe(asked)))
+    return {"seconds": seconds, "partitions": len(found[0]["partitions"])}
 
 
 def _session(conf: dict[str, str]):

@@ -1,0 +1,97 @@
+"""The long tests of one day: a plugin of pytest for continuous integration, which has an hour for all.
+
+``pytest -p tests.turns -m long --turn 739000 --budget 2600`` runs the third of the long tests whose turn is that day.
+``date.toordinal`` counts days, so any three days in a row run all long tests, also over the end of a year. A test that
+will probably not end within the budget does not start: the plugin names it, and the run fails.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+TURNS = 3
+LIMIT = 3600
+"""Seconds of everything that continuous integration runs."""
+SHORT = 900
+"""Seconds of ``make test``, at most."""
+
+SECONDS = {
+    "tests/laws/test_mutations.py": 80,
+    "tests/spark/test_crashes.py": 100,
+    "tests/spark/test_faults.py": 6,
+    "tests/spark/test_memory.py": 120,
+    "tests/spark/test_policies.py": 60,
+    "tests/spark/test_process_life.py": 47,
+    "tests/spark/test_readers.py": 60,
+    "tests/spark/test_shared_scans.py": 75,
+    "tests/spark/test_statements.py": 60,
+    "tests/spark/test_two_engines.py": 110,
+}
+"""Expected for each long test of a file, on a quiet machine of two cores."""
+UNKNOWN = 120
+TOGETHER = {"tests/spark/test_faults.py"}
+"""Files whose tests look at one long run, and so have the same turn."""
+
+
+def expected(test: str) -> int:
+    """Seconds that a test takes."""
+    return SECONDS.get(test.partition("::")[0], UNKNOWN)
+
+
+def turns(tests: Iterable[str]) -> list[list[str]]:
+    """The tests of each turn, so that turns take about as long."""
+    units: dict[str, list[str]] = {}
+    for test in tests:
+        file = test.partition("::")[0]
+        units.setdefault(file if file in TOGETHER else test, []).append(test)
+    found: list[list[str]] = [[] for _ in range(TURNS)]
+    for _, unit in sorted(units.items(), key=lambda each: (-sum(map(expected, each[1])), each[0])):
+        min(found, key=lambda turn: sum(map(expected, turn))).extend(unit)
+    return found
+
+
+class Turn:
+    """Runs the tests of one day until the time is over."""
+
+    def __init__(self, day: int, budget: float) -> None:
+        self._day, self._deadline = day, time.monotonic() + budget
+        self.cut: list[str] = []
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        chosen = set(turns(item.nodeid for item in items)[self._day % TURNS])
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+        items[:] = [item for item in items if item.nodeid in chosen]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        if time.monotonic() + expected(item.nodeid) <= self._deadline:
+            return None
+        self.cut.append(item.nodeid)
+        return True
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.cut and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for test in self.cut:
+            terminalreporter.write_line(f"NOT RUN for want of time: {test}", red=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("turns")
+    group.addoption("--turn", type=int, required=True, help="the day, as date.toordinal counts")
+    group.addoption("--budget", type=float, required=True, help="seconds in which tests may run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Turn(config.getoption("turn"), config.getoption("budget")), "turn")
+
+
+def seconds(tests: Sequence[str]) -> int:
+    """Seconds that some tests take one after the other."""
+    return sum(map(expected, tests))
