@@ -14,7 +14,7 @@ LINES = """CREATE TABLE lines USING parquet PARTITIONED BY (month) AS
 SELECT id, id % 9973 AS part, id % 97 AS supplier, CAST(id % 50 AS DECIMAL(12, 2)) AS quantity,
     CAST(id % 100000 AS DECIMAL(12, 2)) / 7 AS price, rand(1) AS discount, concat('comment number ', id) AS comment,
     element_at(array('AIR', 'RAIL', 'SHIP', 'TRUCK'), CAST(id % 4 + 1 AS INT)) AS mode,
-    add_months(DATE '1996-01-01', CAST(id % 12 AS INT)) AS month
+    add_months(DATE '1996-01-01', CAST(id % {months} AS INT)) AS month
 FROM range({rows})"""
 QUERIES = {
     "copied": "SELECT * FROM lines",
@@ -27,11 +27,11 @@ PARSER = parser(__doc__)
 
 
 def run(size: Size) -> dict[str, Any]:
-    rows, rounds = size.of((2_000_000, 25), (200_000, 2), (100, 1))
+    rows, months, warm, rounds = size.of((2_000_000, 12, 1, 25), (200_000, 12, 1, 2), (100, 1, 0, 1))
     with scratch() as place:
         worker = Worker(place / "spark", extension())
-        worker.run(LINES.format(rows=rows))
-        figures = {name: _measured(worker, name, query, rounds) for name, query in QUERIES.items()}
+        worker.run(LINES.format(rows=rows, months=months))
+        figures = {name: _measured(worker, name, query, warm, rounds) for name, query in QUERIES.items()}
         worker.close()
     goals = [
         Goal(
@@ -46,20 +46,20 @@ def run(size: Size) -> dict[str, Any]:
     return {"rows": rows, **figures, "goals": goals}
 
 
-def _measured(worker: Worker, name: str, query: str, rounds: int) -> dict[str, Any]:
+def _measured(worker: Worker, name: str, query: str, warm: int, rounds: int) -> dict[str, Any]:
     for cutoff in ("on", "off"):
         worker.run(
             f"CREATE MATERIALIZED VIEW {name}_{cutoff} PARTITIONED BY (month) "
             f"TBLPROPERTIES ('headwater.cutoff' = '{cutoff}') AS {query}"
         )
     seconds: dict[str, list[float]] = {"on": [], "off": []}
-    for each in range(rounds + 1):
+    for each in range(warm + rounds):
         for cutoff in ("on", "off") if each % 2 else ("off", "on"):
             worker.run(f"REFRESH MATERIALIZED VIEW {name}_{cutoff} FULL")
             took = worker.rows(f"SHOW REFRESHES FOR {name}_{cutoff} LIMIT 1")[0][8]
-            if each:  # the first is for the JVM to warm up
+            if each >= warm:
                 seconds[cutoff].append(took)
-        console.print(f"{name}: round {each} of {rounds}")
+        console.print(f"{name}: round {each + 1} of {warm + rounds}")
     return {"on": spread(seconds["on"]), "off": spread(seconds["off"]), "ratio": ratio(seconds["on"], seconds["off"])}
 
 

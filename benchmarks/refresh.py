@@ -64,7 +64,7 @@ class Extent:
 
 FULL = Extent(1, 5, (3, 12), ("slow", "object", "local"), WORKLOADS, METHODS)
 QUICK = Extent(0.01, 1, (1, 1), ("slow",), ("inventory",), ("sequential", "4 threads", "headwater"))
-SMOKE = Extent(0, 1, (1, 1), ("local",), ("inventory",), METHODS, views=3)
+SMOKE = Extent(0, 1, (0, 0), ("local",), ("inventory",), METHODS, views=2)
 
 
 def _listed(text: str) -> list[str]:

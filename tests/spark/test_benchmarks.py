@@ -24,8 +24,8 @@ HERE = {
     "refresh": {"rows"},
 }
 """Benchmarks that measure in workers, and their figures."""
-APART = {"pipelines": {"rows"}}
-"""Benchmarks that run commands, and their figures."""
+APART = {"fixed": {"rows", "bare", "refresh", "statement", "ratio", "calls"}, "pipelines": {"rows"}}
+"""Benchmarks in applications of their own, and their figures."""
 
 
 class Here:
@@ -82,6 +82,6 @@ def test_a_benchmark_measures(name, here, tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(APART))
-def test_a_benchmark_measures_commands(name, tmp_path, monkeypatch) -> None:
+def test_a_benchmark_measures_in_applications_of_its_own(name, tmp_path, monkeypatch) -> None:
     found = report(name, tmp_path, monkeypatch)
     assert found.keys() == {"machine", "size", "goals"} | APART[name]
