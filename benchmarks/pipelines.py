@@ -61,7 +61,7 @@ class Extent:
 
 FULL = Extent(1, 5, 1, WORKLOADS)
 QUICK = Extent(0.01, 1, 0, ("inventory",), WHICH[:1], views=5)
-SMOKE = Extent(0, 1, 0, ("inventory",), WHICH[:1], views=2)
+SMOKE = Extent(0, 1, 0, ("inventory",), WHICH[:1], views=1)
 
 PARSER = parser(__doc__)
 PARSER.add_argument("--scale", type=float, help="of TPC-DS; 1 unless quick")

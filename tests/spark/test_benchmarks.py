@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from support import SHORT
 
 from benchmarks import worker
 
@@ -83,5 +84,6 @@ def test_a_benchmark_measures(name, here, tmp_path, monkeypatch) -> None:
 
 @pytest.mark.parametrize("name", sorted(APART))
 def test_a_benchmark_measures_in_applications_of_its_own(name, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", SHORT)
     found = report(name, tmp_path, monkeypatch)
     assert found.keys() == {"machine", "size", "goals"} | APART[name]
