@@ -74,7 +74,7 @@ def parse_headwater(arguments: Sequence[str]) -> None:
         name = rest.pop(0)
         command = command.get_command(click.Context(command), name)
         assert command is not None, f"there is no command {name}"
-    with contextlib.suppress(click.exceptions.Exit):  # of --help and --version
+    with contextlib.suppress(click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):  # both print help
         command.make_context("headwater", rest)
 
 
