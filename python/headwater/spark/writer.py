@@ -127,13 +127,9 @@ class Writer:
         return self._written(launch, place, known)
 
     def _saved(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
-        """A view's rows, as files below a place.
-
-        Tasks share out several partitions, so that not every task writes a file of each. That is a shuffle, and
-        one partition needs none.
-        """
+        """A view's rows, as files below a place."""
         definition, columns = launch.definition, launch.definition.partitioned_by
-        if columns and not _is_one_partition(launch):
+        if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
         counted = self._shim.counted(frame, columns, hashed)
         writer = counted.frame.write.format(definition.format).mode("overwrite")
@@ -164,11 +160,6 @@ class Writer:
 def group(view: str, version: Version) -> str:
     """The name of a run's Spark jobs, as a job group, and of its copy; by it they are cancelled."""
     return f"headwater {view} {version}"
-
-
-def _is_one_partition(launch: Launch) -> bool:
-    slices, columns = launch.run.slices, frozenset(launch.definition.partitioned_by)
-    return len(slices) == 1 and slices[0].columns == columns
 
 
 def _place(launch: Launch) -> str:
