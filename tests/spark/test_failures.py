@@ -1,0 +1,68 @@
+"""How failures of Spark are told apart: by types and conditions, never by words of the user's own."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from support import assert_equals_query, drain
+
+from headwater.spark.shim import FailureKind, Shim
+
+WORDS = "FILE_NOT_EXIST: the job was cancelled, no space left on device"
+
+
+def kind(spark: SparkSession, work) -> FailureKind:
+    with pytest.raises((PySparkException, Py4JJavaError)) as raised:
+        work()
+    return Shim(spark).failure(raised.value).kind
+
+
+def test_words_of_the_users_own_decide_nothing(spark: SparkSession) -> None:
+    assert kind(spark, lambda: spark.sql(f"SELECT raise_error('{WORDS}')").collect()) is FailureKind.OTHER
+
+
+def test_a_query_at_fault_is_told_from_a_metastore_that_does_not_answer(spark: SparkSession) -> None:
+    assert kind(spark, lambda: spark.sql("SELECT nothing FROM range(1)")) is FailureKind.ANALYSIS
+    assert kind(spark, lambda: spark.sql("SELECT FROM WHERE")) is FailureKind.ANALYSIS
+    jvm = spark._jvm
+    lost = jvm.java.io.IOException("connection refused")
+    wrapped = jvm.org.apache.spark.sql.AnalysisException("HiveException", jvm.scala.Some(lost))
+    assert Shim(spark).failure(Raised(wrapped)).kind is not FailureKind.ANALYSIS
+
+
+class Raised(Exception):
+    """An exception of pyspark's around one of Java's."""
+
+    def __init__(self, origin) -> None:
+        super().__init__("raised")
+        self._origin = origin
+
+
+def test_a_file_that_went_away_is_told_from_one_that_is_damaged(spark: SparkSession, tmp_path) -> None:
+    place = tmp_path / "a b"
+    spark.range(3).write.parquet(str(place))
+    frame = spark.read.parquet(str(place))
+    parts = sorted(place.glob("*.parquet"))
+    content = parts[0].read_bytes()
+    parts[0].write_bytes(b"damaged")
+    assert kind(spark, lambda: frame.collect()) is FailureKind.OTHER
+    parts[0].write_bytes(content)
+    for each in parts:
+        each.unlink()
+    assert kind(spark, lambda: frame.collect()) is FailureKind.SOURCE_GONE
+
+
+def test_a_view_that_raises_the_words_fails_as_itself(spark: SparkSession) -> None:
+    """It is not taken for cancelled or overwritten, and tried again as such for ever."""
+    spark.sql("CREATE TABLE t (id INT) USING parquet")
+    query = f"SELECT IF(id > 1, raise_error('{WORDS}'), id) AS id FROM t"
+    spark.sql(f"CREATE MATERIALIZED VIEW v AS {query}")
+    spark.sql("INSERT INTO t VALUES (2)")
+    [row] = drain(spark)
+    assert row["status"] == "failed"
+    assert WORDS in row["error"]
+    spark.sql("INSERT OVERWRITE t VALUES (1)")
+    spark.sql("REFRESH MATERIALIZED VIEW v")
+    assert_equals_query(spark, "v", query)

@@ -1,0 +1,93 @@
+"""Views are analysed again when a table changes: Spark's analysis may break one, a failure that passes may not."""
+
+from __future__ import annotations
+
+from threading import RLock
+from types import SimpleNamespace
+
+import pytest
+from attrs import evolve
+from cases import machine, view
+from pyspark.errors import PySparkException
+
+from headwater.model.error import AnalysisFailed, NotNow
+from headwater.model.event import Broken, Declared
+from headwater.spark.define import Analyst
+from headwater.spark.observer import Observer
+from headwater.spark.shim import Failure, FailureKind
+
+DEFINITION = evolve(view("v", "a", "t"), query="SELECT 1", fingerprint="before")
+
+
+class Analysis:
+    """An analyst that answers what it is told to."""
+
+    def __init__(self) -> None:
+        self.answer = DEFINITION
+
+    def analysed(self, definition):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Runtime(SimpleNamespace):
+    """A runtime that only notes what is recorded."""
+
+    def __init__(self) -> None:
+        made = machine({"t": "a"}, DEFINITION)
+        super().__init__(state=made.state, lock=RLock(), clock=SimpleNamespace(now=lambda: 1), events=[])
+
+    def record(self, build):
+        event = build(self.state, 1)
+        self.events.append(event)
+        return event
+
+    def change(self, table, slices, build):
+        return self.record(build)
+
+    def change_all(self, changes) -> None:
+        assert not list(changes)
+
+
+@pytest.fixture
+def analysis() -> Analysis:
+    return Analysis()
+
+
+@pytest.fixture
+def observer(analysis: Analysis) -> Observer:
+    return Observer(Runtime(), SimpleNamespace(observe=lambda asked: []), analysis)
+
+
+def kinds(observer: Observer) -> list[type]:
+    return [type(each) for each in observer._runtime.events]
+
+
+def test_a_failure_that_passes_breaks_nothing_and_is_asked_again(observer: Observer, analysis: Analysis):
+    analysis.answer = NotNow("the metastore did not answer")
+    observer.reanalyse("t")
+    assert kinds(observer) == []
+    analysis.answer = evolve(DEFINITION, fingerprint="after")
+    observer.check()
+    assert kinds(observer) == [Declared]
+    assert observer._runtime.events[0].why == "means something else since t changed"
+
+
+def test_what_spark_refuses_is_broken(observer: Observer, analysis: Analysis):
+    analysis.answer = AnalysisFailed("v: a column is missing")
+    observer.reanalyse("t")
+    assert kinds(observer) == [Broken]
+
+
+@pytest.mark.parametrize(
+    ("kind", "raised"),
+    [(FailureKind.ANALYSIS, AnalysisFailed), (FailureKind.OTHER, NotNow), (FailureKind.STOPPED, NotNow)],
+)
+def test_only_an_analysis_error_is_the_querys_fault(kind: FailureKind, raised: type[Exception]):
+    def describe(session, query):
+        raise PySparkException("something went wrong")
+
+    shim = SimpleNamespace(describe=describe, failure=lambda error: Failure(kind, "it went wrong"))
+    with pytest.raises(raised, match="it went wrong"):
+        Analyst(shim, SimpleNamespace(fresh=lambda definition: None)).analysed(DEFINITION)
