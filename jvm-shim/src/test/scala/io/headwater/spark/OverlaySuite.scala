@@ -71,7 +71,7 @@ class OverlaySuite extends AnyFunSuite {
   test("what is gone is not read as if it were empty") {
     val session = partitioned()
     val overlay = golden
-    Files.delete(session, s"${LocalSpark.warehouse}/shop.db", s"""["${LocalSpark.warehouse}/shop.db/memory"]""")
+    Files.delete(session, s"${LocalSpark.warehouse}/shop.db/memory")
     val error = intercept[Exception](overlaid(session, overlay)(rows(session.table("monthly_revenue"))))
     assert(error.toString.contains("not all is there of what was made of"))
   }
