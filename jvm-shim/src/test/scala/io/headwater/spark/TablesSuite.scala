@@ -28,7 +28,10 @@ class TablesSuite extends AnyFunSuite {
     session.sql("CREATE VIEW customer_names AS SELECT DISTINCT c_name FROM customer")
     Files.make(session, s"${LocalSpark.warehouse}/landing")
     session.sql("CREATE FUNCTION cleaned AS 'org.example.Cleaned' USING JAR 'file:/lib/cleaned.jar'")
-    session.sql("CREATE TABLE elsewhere (x INT) USING parquet LOCATION 'lost://nowhere/elsewhere'")
+    session.sql("CREATE TABLE elsewhere (x INT) USING parquet")
+    val catalog = Access.classic(session).sharedState.externalCatalog
+    val elsewhere = catalog.getTable("shop", "elsewhere")
+    catalog.alterTable(elsewhere.copy(storage = elsewhere.storage.copy(locationUri = Some(new Path("lost://nowhere/x").toUri))))
     val found = Tables.observe(session, LocalSpark.here("observe_request"))
     assert(settled(parse(found)) == settled(parse(LocalSpark.here("observe_answer"))))
   }
@@ -124,7 +127,7 @@ class TablesSuite extends AnyFunSuite {
     session.sql(s"CREATE TABLE t (x INT, day STRING) USING parquet PARTITIONED BY (day) LOCATION '$sink'")
     batch(sink)
     def seen(): (JValue, JValue, JValue) = {
-      val (path, table) = (LocalSpark.observe(s"""[{"path": "$sink"}]""").head, LocalSpark.table("shop.t", parse("""[{"day": "a b"}]""")))
+      val (path, table) = (LocalSpark.observe(s"""[{"table": "path:$sink"}]""").head, LocalSpark.table("shop.t", parse("""[{"day": "a b"}]""")))
       assert(values(table).toSet == Set(Map("day" -> "a b"), Map("day" -> "x/y")) && table \ "whole" == JBool(true))
       (path \ "partitions" \ "files", path \ "partitions" \ "fingerprint", table \ "partitions" \ "fingerprint")
     }
