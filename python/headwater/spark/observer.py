@@ -17,15 +17,16 @@ from attrs import define, field
 
 from headwater.algebra.dependency import backward
 from headwater.ledger.compare import differences, revisited, summary
-from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshCancelled
-from headwater.model.event import Broken, Changed, Declared, Dropped, Event, Observed, Unreadable
+from headwater.model.error import DefinitionError, RefreshCancelled
+from headwater.model.event import Changed, Dropped, Event, Observed, Unreadable
 from headwater.model.name import FunctionName, PathName, TableName, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
-from headwater.model.state import Run, State, Status, TableRecord, Version
+from headwater.model.state import Run, State, TableRecord, Version
 from headwater.model.view import Definition
 from headwater.runtime import Change, Runtime
 from headwater.spark import catalog, found, paths
 from headwater.spark.define import Analyst
+from headwater.spark.reanalysis import Reanalysis
 from headwater.spark.shim import Shim
 
 log = logging.getLogger("headwater")
@@ -53,13 +54,13 @@ class Observer:
     """
 
     def __init__(self, runtime: Runtime, shim: Shim, analyst: Analyst) -> None:
-        self._runtime, self._shim, self._analyst = runtime, shim, analyst
+        self._runtime, self._shim = runtime, shim
+        self._reanalysis = Reanalysis(runtime, analyst, self.first_look)
         self._looking = threading.RLock()
         self._hints: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self.noticed = threading.Event()
         self._locations: dict[str, str] = {}
         self._scattered: set[str] = set()  # tables with a partition outside their own directory
-        self._undecided: dict[str, str] = {}  # views to be analysed again, each because of a table that changed
         self._regular: set[str] = set()  # tables whose partitions all have the names that Spark gives them
 
     def notice(self, message: Mapping[str, Any]) -> None:
@@ -86,7 +87,7 @@ class Observer:
         with self._looking:
             self.hinted()
             self.look(Hint({table: None for table in self.watched()}))
-        self._retry_broken()
+        self._reanalysis.retry()
 
     def watched(self) -> list[str]:
         with self._runtime.lock:
@@ -120,7 +121,7 @@ class Observer:
                 shaken.add(table)
         self._runtime.change_all(changes)
         for table in shaken:
-            self.reanalyse(table)
+            self._reanalysis.of_readers(table)
 
     def baseline(self, definition: Definition) -> None:
         """Takes the first look at the tables that a view about to be declared reads.
@@ -132,6 +133,10 @@ class Observer:
             raise DefinitionError(
                 "UNREADABLE", f"{definition.view} reads {table}, which cannot be read: {why}. Create it when it can be"
             )
+
+    def reanalyse(self, table: str) -> None:
+        """Analyses again the views that read a table with other columns."""
+        self._reanalysis.of_readers(table)
 
     def first_look(self, definition: Definition) -> dict[str, str]:
         """Looks at those tables of a definition that nobody could look at before; those that nobody can, with the
@@ -213,14 +218,16 @@ class Observer:
         return near or "*" in mine or table in self._scattered
 
     def _readable(self, table: str, reason: str) -> bool:
-        """Whether a table could be looked at. A ``reason`` why not, or its end, is recorded."""
+        """Whether a table could be looked at. A new ``reason`` why not, or its end, is recorded."""
         runtime = self._runtime
 
         def build(state: State, _version: int) -> Event | None:
             known = state.unreadable.get(table, "")
             return None if known == reason else Unreadable(runtime.clock.now(), table, reason)
 
-        if runtime.record(build) is not None and reason:
+        with runtime.lock:
+            known = runtime.state.unreadable.get(table, "")
+        if known != reason and runtime.record(build) is not None and reason:
             log.warning("%s cannot be read, and its views wait: %s", table, reason)
         return not reason
 
@@ -311,7 +318,7 @@ class Observer:
         self._runtime.record(lambda _s, _v: Dropped(self._runtime.clock.now(), view))
         log.warning("%s was dropped (%s)", view, command or "by another program")
         for reader in readers:
-            self._reanalyse_view(reader, view)
+            self._reanalysis.of_view(reader, view)
 
     def _record_drift(self, view: str, command: str) -> None:
         runtime = self._runtime
@@ -327,48 +334,6 @@ class Observer:
                     runtime.clock.now(), version, view, drifted, record.schema, record.created, verb
                 ),
             )
-
-    def reanalyse(self, table: str) -> None:
-        """Analyses again the views that read a table whose columns or existence changed."""
-        with self._runtime.lock:
-            state = self._runtime.state
-            reading = [
-                name
-                for name, view in state.views.items()
-                if table in view.definition.sources or table in view.definition.through
-            ]
-        for view in reading:
-            self._reanalyse_view(view, table)
-
-    def _retry_broken(self) -> None:
-        with self._runtime.lock:
-            broken = [name for name, view in self._runtime.state.views.items() if view.status is Status.BROKEN]
-        for view in dict.fromkeys((*broken, *self._undecided)):
-            self._reanalyse_view(view, self._undecided.pop(view, ""))
-
-    def _reanalyse_view(self, name: str, because: str) -> None:
-        runtime = self._runtime
-        with runtime.lock:
-            view = runtime.state.views.get(name)
-        if view is None:
-            return
-        try:
-            fresh = self._analyst.analysed(view.definition)
-        except NotNow as error:
-            self._undecided[name] = because
-            log.warning("whether %s means the same is found out at the next check: %s", name, error)
-            return
-        except (AnalysisFailed, DefinitionError) as error:
-            reason = str(error).strip().splitlines()[0]
-            if view.status is not Status.BROKEN or view.reason != reason:
-                runtime.record(lambda _s, _v: Broken(runtime.clock.now(), name, reason))
-                log.warning("%s is broken: %s", name, reason)
-            return
-        if view.status is Status.BROKEN or fresh.fingerprint != view.definition.fingerprint:
-            recovered = view.status is Status.BROKEN
-            why = "can be computed again" if recovered else f"means something else since {because} changed"
-            self.first_look(fresh)
-            runtime.change(name, [Slice()], lambda _, version: Declared(runtime.clock.now(), version, fresh, why))
 
 
 def _drift(record: TableRecord, fact: Mapping[str, Any]) -> tuple[Observed, ...]:
