@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import RLock
 from types import SimpleNamespace
 
 import pytest
@@ -148,7 +149,7 @@ class Targets(Observer):
     """An observer of some tables that notes where it would look."""
 
     def __init__(self, *watched: str, locations=()) -> None:
-        super().__init__(None, None, None)
+        super().__init__(Recorder(lock=RLock(), state=State()), None, None)
         self._watched, self.looked = list(watched), []
         self._locations.update(locations)
 
@@ -157,9 +158,6 @@ class Targets(Observer):
 
     def look(self, hint):
         self.looked.append((hint.command, hint.tables))
-
-    def _retry_broken(self):
-        pass
 
     def hear(self, *hints):
         for each in hints:
@@ -359,8 +357,9 @@ class Facts(Observer):
     """An observer that notes what it would record."""
 
     def __init__(self, shim) -> None:
-        clock = Recorder(now=lambda: 0)
-        super().__init__(Recorder(change_all=lambda _: None, record=self._append, clock=clock), shim, None)
+        runtime = Recorder(change_all=lambda _: None, record=self._append, clock=Recorder(now=lambda: 0))
+        runtime.lock, runtime.state = RLock(), State()
+        super().__init__(runtime, shim, None)
         self.recorded, self.events = {}, []
 
     def _append(self, build):
