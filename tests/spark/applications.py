@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 from processes import CONF, SALES, command_line, descendants, engine_of, is_alive, until
 from pyspark.sql import SparkSession
@@ -174,7 +175,7 @@ def main() -> None:
     step("in memory", said(lambda: spark.sql("SHOW MATERIALIZED VIEWS")))
     for name in ("a", "b"):
         spark.sql(f"CREATE MATERIALIZED VIEW memory_{name} AS SELECT 1 AS one")
-    stop(spark)
+    step("stopped while a statement waits", abandoned(spark))
 
     elsewhere = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName=elsewhere;create=true"}
     spark = application(spark=elsewhere)
@@ -186,6 +187,21 @@ def main() -> None:
     step("untouched", [total(spark) == last, said(lambda: spark.sql("SHOW MATERIALIZED VIEWS"))])
     stop(spark)
     print(json.dumps(seen, default=str))
+
+
+def abandoned(spark: SparkSession) -> list[object]:
+    """Stops an application while a statement in another thread waits for a long refresh; the answers, within 30 s."""
+    spark.sql("CREATE TABLE seed USING parquet AS SELECT 1 AS id")
+    pairs = "LATERAL VIEW explode(sequence(1, 50000)) a AS x LATERAL VIEW explode(sequence(1, 50000)) b AS y"
+    query = f"SELECT count(*) AS n FROM seed {pairs} WHERE hash(x, y) = id"
+    spark.sql(f"CREATE MATERIALIZED VIEW long_one TBLPROPERTIES ('headwater.fill' = 'later') AS {query}")
+    answers: list[object] = []
+    waiting = Thread(target=lambda: answers.append(said(lambda: spark.sql("REFRESH MATERIALIZED VIEWS"))), daemon=True)
+    waiting.start()
+    time.sleep(3)
+    stop(spark)
+    waiting.join(30)
+    return answers
 
 
 def listening(port: int) -> list[str]:

@@ -106,6 +106,12 @@ def test_a_store_serves_one_catalog(run, seen) -> None:
     assert [(view[1], view[2]) for view in views] == [("everything", "fresh"), ("monthly", "fresh")]
 
 
+def test_a_statement_that_waits_ends_with_its_application(seen) -> None:
+    """Another thread stops the context: the statement says so, and does not wait for an engine that is gone."""
+    [answer] = seen["stopped while a statement waits"]
+    assert "this application has ended" in answer
+
+
 def test_the_gateway_is_private(run, seen) -> None:
     """It listens on the loopback interface only, and its secret is neither on a command line nor in a log."""
     secret, addresses, commands = seen["gateway"]
