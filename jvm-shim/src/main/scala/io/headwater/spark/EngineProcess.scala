@@ -5,6 +5,7 @@ import java.util.Properties
 import java.util.concurrent.{ConcurrentLinkedDeque, TimeUnit}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.apache.spark.SparkContext
 import org.apache.spark.headwater.Gateway
@@ -119,10 +120,13 @@ object EngineProcess {
 
   private val remedy = "set spark.headwater.python to a Python in which headwater is installed"
 
+  private def imports(python: String): Boolean =
+    Try(new ProcessBuilder(python, "-c", "import headwater").start().waitFor() == 0).getOrElse(false)
+
   private[spark] def explain(python: String, status: Int, output: Seq[String]): String = {
     val last = output.lastOption.map(_.stripPrefix(Own)).getOrElse("nothing")
     if (status == Refused) last
-    else if (output.exists(_.contains("No module named")))
+    else if (status == 1 && !imports(python))
       s"the Python '$python' has no Headwater ($last); install it there (pip install headwater) or $remedy"
     else if (status == 126 || status == 127) s"the Python '$python' could not be started ($last); $remedy"
     else
