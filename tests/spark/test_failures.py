@@ -23,21 +23,9 @@ def test_words_of_the_users_own_decide_nothing(spark: SparkSession) -> None:
     assert kind(spark, lambda: spark.sql(f"SELECT raise_error('{WORDS}')").collect()) is FailureKind.OTHER
 
 
-def test_a_query_at_fault_is_told_from_a_metastore_that_does_not_answer(spark: SparkSession) -> None:
+def test_a_query_at_fault_is_told_as_such(spark: SparkSession) -> None:
     assert kind(spark, lambda: spark.sql("SELECT nothing FROM range(1)")) is FailureKind.ANALYSIS
     assert kind(spark, lambda: spark.sql("SELECT FROM WHERE")) is FailureKind.ANALYSIS
-    jvm = spark._jvm
-    lost = jvm.java.io.IOException("connection refused")
-    wrapped = jvm.org.apache.spark.sql.AnalysisException("HiveException", jvm.scala.Some(lost))
-    assert Shim(spark).failure(Raised(wrapped)).kind is not FailureKind.ANALYSIS
-
-
-class Raised(Exception):
-    """An exception of pyspark's around one of Java's."""
-
-    def __init__(self, origin) -> None:
-        super().__init__("raised")
-        self._origin = origin
 
 
 def test_a_file_that_went_away_is_told_from_one_that_is_damaged(spark: SparkSession, tmp_path) -> None:

@@ -67,7 +67,7 @@ def test_what_a_job_raises_is_in_the_history(daily, journal: Journal):
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        (job_examples.lost, ["nowhere, which does not exist"]),
+        (job_examples.lost, ["nowhere, which cannot be read", "cannot be found"]),
         (job_examples.crooked, ["week is by WEEK", "MONTH"]),
         (job_examples.misnamed, ["by dya", "its partition columns are day"]),
         (job_examples.ahead, ["by day = DAY - 1 .. DAY", "strictly back in time"]),

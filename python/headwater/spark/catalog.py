@@ -52,21 +52,21 @@ def store(session: SparkSession, definition: Definition, before: Definition | No
         session.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(sql.literal, sorted(gone)))})")
 
 
-def describe(session: SparkSession, definition: Definition) -> None:
-    """Gives the view's table the comments of its definition, where they differ.
+def describe(session: SparkSession, definition: Definition, before: Definition) -> None:
+    """Gives the view's table the comments of its definition, where they differ from those ``before``.
 
     The comments of partition columns cannot be changed; those of columns to come, come with them.
     """
     table = sql.quoted(definition.view)
-    if (session.catalog.getTable(table).description or "") != definition.comment:
+    if before.comment != definition.comment:
         session.sql(f"COMMENT ON TABLE {table} IS {sql.literal(definition.comment)}")
     wanted = {column.name.lower(): column.comment for column in definition.columns}
-    for column in session.catalog.listColumns(table):
+    fixed = {name.lower() for name in before.partitioned_by}
+    for column in before.columns:
         name = column.name.lower()
-        if name in wanted and not column.isPartition and (column.description or "") != wanted[name]:
-            session.sql(
-                f"ALTER TABLE {table} ALTER COLUMN {sql.identifier(column.name)} COMMENT {sql.literal(wanted[name])}"
-            )
+        if name not in fixed and wanted.get(name, column.comment) != column.comment:
+            comment = sql.literal(wanted[name])
+            session.sql(f"ALTER TABLE {table} ALTER COLUMN {sql.identifier(column.name)} COMMENT {comment}")
 
 
 def shape(definition: Definition) -> dict:

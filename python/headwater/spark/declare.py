@@ -93,7 +93,7 @@ class Declarations:
         session, view = self.sessions.of_table(definition.settings), definition.view
         self.observer.baseline(definition)
         catalog.store(session, definition, before)
-        catalog.describe(session, definition)
+        catalog.describe(session, definition, before)
         if _same_data(before, definition):
             self.runtime.record(
                 lambda _, version: Declared(self._now(), version, definition, "was redescribed", fill=False)

@@ -97,7 +97,7 @@ class Analyst:
         view = definition.view
         if definition.is_job:
             session = self._fresh(definition)
-            return jobs.analysed(definition, session, lambda query: self._described(view, session, query))
+            return jobs.analysed(definition, lambda query: self._described(view, session, query))
         description = self._described(view, self._fresh(definition), definition.query)
         columns = _columns(definition, description["columns"])
         partitioned = _partition_columns(view, definition.partitioned_by, columns)

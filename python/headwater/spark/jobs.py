@@ -94,7 +94,7 @@ Describe = Callable[[str], Mapping[str, Any]]
 """Describes the analysed plan of a query (``derive.plan``)."""
 
 
-def analysed(definition: Definition, session: SparkSession, describe: Describe) -> Definition:
+def analysed(definition: Definition, describe: Describe) -> Definition:
     """The definition of a job's output, with columns, fingerprint and dependencies as declared.
 
     Raises:
@@ -114,7 +114,7 @@ def analysed(definition: Definition, session: SparkSession, describe: Describe) 
                 f"{view} is partitioned by {name}, a BINARY; several values share one directory: use its hex text",
             )
     deps = [evolve(each, source=_full_name(definition, each.source)) for each in job.deps]
-    others = tuple(_dependency(view, job, each, by_name, session, describe) for each in deps if each.source != view)
+    others = tuple(_dependency(view, job, each, by_name, describe) for each in deps if each.source != view)
     own = [occurrence for each in deps if each.source == view for occurrence in each.occurrences]
     earlier = tuple(_earlier(view, job, each, by_name, others) for each in own)
     times = {name for each in earlier for name, expression in each.columns if isinstance(expression, Windowed)}
@@ -176,13 +176,10 @@ def _full_name(definition: Definition, source: str) -> str:
 
 
 def _dependency(
-    view: str, job: Job, stated: Dependency, columns: Mapping[str, Column], session: SparkSession, describe: Describe
+    view: str, job: Job, stated: Dependency, columns: Mapping[str, Column], describe: Describe
 ) -> Dependency:
     source = stated.source
-    if not session.catalog.tableExists(sql.quoted(source)):
-        raise AnalysisFailed(f"{view} depends on {source}, which does not exist")
-    _require_supported(view, source, describe)
-    available = [each.name for each in session.catalog.listColumns(sql.quoted(source)) if each.isPartition]
+    available = _partition_columns(view, source, describe)
     occurrences = []
     for occurrence in stated.occurrences:
         bound = [_bound(view, job, source, *each, columns, available) for each in occurrence.columns]
@@ -190,19 +187,25 @@ def _dependency(
     return evolve(stated, occurrences=tuple(occurrences))
 
 
-def _require_supported(view: str, source: str, describe: Describe) -> None:
-    """Raises:
-    DefinitionError: changes of the source cannot be followed.
+def _partition_columns(view: str, source: str, describe: Describe) -> list[str]:
+    """The partition columns of a table.
+
+    Raises:
+        AnalysisFailed: there is no such table.
+        DefinitionError: its changes cannot be followed.
     """
-    found = derive(describe(f"SELECT * FROM {sql.quoted(source)}"), (), ())
+    try:
+        description = describe(f"SELECT * FROM {sql.quoted(source)}")
+    except AnalysisFailed as error:
+        raise AnalysisFailed(f"{view} depends on {source}, which cannot be read: {error}") from error
+    found = derive(description, (), ())
     for problem in found.problems:
         raise DefinitionError(problem.code, f"{view} cannot depend on {source}: {problem.sentence}")
     if found.views:
         read = ", ".join(each.source for each in found.reads) or "no table"
-        raise DefinitionError(
-            "SOURCE",
-            f"{view} cannot depend on {source}, an ordinary view: it has no changes of its own; it reads {read}",
-        )
+        why = f"an ordinary view: it has no changes of its own; it reads {read}"
+        raise DefinitionError("SOURCE", f"{view} cannot depend on {source}, {why}")
+    return [name for each in found.reads for name, _ in each.partition_columns]
 
 
 def _earlier(

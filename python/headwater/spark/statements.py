@@ -235,7 +235,7 @@ class Statements:
             if definition.view in self._runtime.state.running:
                 raise StatementError(f"{definition.view} is being refreshed; rename it when the refresh has ended")
             session = self._sessions.of_table()
-            if session.catalog.tableExists(sql.quoted(target)):
+            if self._shim.owner(target) is not None:
                 raise StatementError(f"{target} exists already; choose another name")
             renamed = catalog.renamed(session, definition, target)
             self._runtime.record(lambda _s, _v: Renamed(self._now(), definition.view, target, renamed))

@@ -30,8 +30,8 @@ object Failures {
       else if (causes.exists(condition(_).exists(Cancelled))) "cancelled" -> error
       else if (causes.exists(_.isInstanceOf[OverlayGone])) "overlay_gone" -> error
       else if (causes.exists(isUnread)) (if (causes.exists(isGone(context, _))) "source_gone" else "other") -> error
+      else if (isOfAnalysis(error)) (if (causes.forall(isOfAnalysis)) "analysis" else "other") -> error
       else if (causes.exists(isOfFiles)) "unwritable" -> causes.filter(isOfFiles).last
-      else if (isOfQuery(causes)) "analysis" -> error
       else "other" -> error
     compact(render(JObject("kind" -> JString(kind), "said" -> JString(said(shown)))))
   }
@@ -45,9 +45,8 @@ object Failures {
     else s"${error.getClass.getSimpleName}: $line"
   }
 
-  /** The metastore's own errors are wrapped into the same class: their cause is something else. */
-  private def isOfQuery(causes: Seq[Throwable]): Boolean =
-    causes.headOption.exists(_.isInstanceOf[AnalysisException]) && causes.forall(_.isInstanceOf[AnalysisException])
+  /** Spark wraps the metastore's own errors into this class, too: their cause is something else. */
+  private def isOfAnalysis(error: Throwable): Boolean = error.isInstanceOf[AnalysisException]
 
   private def isUnread(error: Throwable): Boolean = condition(error).exists(_.startsWith(Unread))
 
