@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from headwater.model.name import spelled, split
 from headwater.model.view import Column, Definition
 from headwater.spark import sql
+from headwater.spark.shim import Shim
 
 MARKER = "headwater.view"
 OWNER = "headwater.owner"
@@ -95,7 +96,7 @@ def replacement(view: str) -> str:
     return spelled((*database, f"{name}__headwater"))
 
 
-def swap(session: SparkSession, definition: Definition) -> None:
+def swap(session: SparkSession, shim: Shim, definition: Definition) -> None:
     """Puts the filled replacement in the place of the view's table, whose files stay.
 
     For the moment between the two statements there is no such table.
@@ -103,7 +104,7 @@ def swap(session: SparkSession, definition: Definition) -> None:
     view, filled = sql.quoted(definition.view), sql.quoted(replacement(definition.view))
     session.sql(f"ALTER TABLE {filled} SET TBLPROPERTIES ({_properties(properties(definition))})")
     session.sql(f"DROP TABLE {view}")
-    session.sql(f"ALTER TABLE {filled} RENAME TO {view}")
+    shim.rename(replacement(definition.view), definition.view)
 
 
 def drop(session: SparkSession, definition: Definition) -> None:
@@ -156,8 +157,9 @@ def read(view: str, found: Mapping[str, str]) -> Definition:
     )
 
 
-def renamed(session: SparkSession, definition: Definition, to: str) -> Definition:
-    session.sql(f"ALTER TABLE {sql.quoted(definition.view)} RENAME TO {sql.quoted(to)}")
+def renamed(session: SparkSession, shim: Shim, definition: Definition, to: str) -> Definition:
+    """The definition under another name, which its table gets."""
+    shim.rename(definition.view, to)
     moved = evolve(definition, view=to)
     store(session, moved)
     return moved

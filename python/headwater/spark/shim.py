@@ -83,6 +83,10 @@ class Shim:
         """Where the tables of a database of the session catalog lie."""
         return self._call("Tables.home", self._session._jsparkSession, database)
 
+    def rename(self, table: str, to: str) -> None:
+        """Gives a table another name in its database."""
+        self._call("Tables.rename", self._session._jsparkSession, table, to)
+
     def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
         """Lets the next queries of a session see tables and paths as they are now."""
         self._call("Tables.renew", session._jsparkSession, json.dumps(tables))

@@ -16,7 +16,7 @@ from headwater.engine.history import refreshes
 from headwater.engine.policy import duration, follows
 from headwater.model.error import StatementError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
-from headwater.model.name import SESSION_CATALOG
+from headwater.model.name import SESSION_CATALOG, split
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State, Status
 from headwater.model.view import Definition, pairs
@@ -226,6 +226,8 @@ class Statements:
 
     def _rename(self, definition: Definition, to: syntax.Name, message: Mapping[str, Any]) -> Answer:
         target = self._names.qualified(to, message)
+        if split(target)[:-1] != split(definition.view)[:-1]:
+            raise StatementError(f"{definition.view} cannot become {target}: a view stays in its database")
         with self._runtime.lock:
             readers = report.reading(self._runtime.state, definition.view)
             if readers:
@@ -237,7 +239,7 @@ class Statements:
             session = self._sessions.of_table()
             if self._shim.owner(target) is not None:
                 raise StatementError(f"{target} exists already; choose another name")
-            renamed = catalog.renamed(session, definition, target)
+            renamed = catalog.renamed(session, self._shim, definition, target)
             self._runtime.record(lambda _s, _v: Renamed(self._now(), definition.view, target, renamed))
         return [[f"{definition.view} is now {target}"]]
 

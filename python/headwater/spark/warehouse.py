@@ -166,7 +166,7 @@ class SparkWarehouse:
         answer = self._shim.publish({**request, "table": catalog.replace(session, definition), "removed": []})
         if self._shim.owner(definition.view) != definition.owner:
             raise _taken(definition.view)
-        catalog.swap(session, definition)
+        catalog.swap(session, self._shim, definition)
         self.reshaped(launch.run.view)
         return answer
 

@@ -136,6 +136,16 @@ object Tables {
   def owner(session: SparkSession, name: String): String =
     metadata(session, Names.table(name)).map(_.properties.getOrElse(Publication.Owner, "")).orNull
 
+  /**
+   * Gives a table another name in its database. Spark's own statement takes names apart without their backticks, so that it
+   * refuses one that is a number.
+   */
+  def rename(session: SparkSession, from: String, to: String): Unit = {
+    val (old, made) = (Names.table(from), Names.table(to))
+    Access.classic(session).sharedState.externalCatalog.renameTable(old.database.get, old.table, made.table)
+    Access.classic(session).sessionState.catalog.refreshTable(old)
+  }
+
   /** Where the tables of a database lie. */
   def home(session: SparkSession, database: String): String =
     new Path(Access.classic(session).sharedState.externalCatalog.getDatabase(database).locationUri).toString
