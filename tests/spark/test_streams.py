@@ -98,3 +98,24 @@ def test_for_each_batch(spark: SparkSession, journal: Journal, arriving: Arrivin
         drain(spark)
         assert journal.changed_and_refreshed(f"{name}.t") == ({day}, [("v", day)])
         assert_equals_query(spark, "v", BY_DAY.format("t"))
+
+
+def test_hive_table_over_the_directory_of_a_stream(spark: SparkSession, arriving: Arriving, tmp_path: Path) -> None:
+    """A file may be there before the stream commits it; Spark reads it from then on."""
+    sink, place = tmp_path / "sink", tmp_path / "place"
+    for rows in ("(1, '01')", "(2, '01')"):
+        arriving.batch(rows, lambda writer: writer.start(str(sink)))
+    shutil.copytree(sink, place)
+    log = place / "_spark_metadata"
+    for checksum in log.glob(".*.crc"):
+        checksum.unlink()
+    for entry in log.iterdir():
+        entry.write_text(entry.read_text().replace(f"{sink}/", f"{place}/"))
+    second = (log / "1").read_text()
+    (log / "1").unlink()
+    spark.sql(f"CREATE TABLE h (amount INT, day STRING) STORED AS PARQUET LOCATION '{place}'")
+    spark.sql("CREATE MATERIALIZED VIEW v AS SELECT sum(amount) AS total FROM h")
+    assert spark.sql("SELECT total FROM v").first()[0] == 1
+    (log / "1").write_text(second)
+    drain(spark)
+    assert spark.sql("SELECT total FROM v").first()[0] == 3

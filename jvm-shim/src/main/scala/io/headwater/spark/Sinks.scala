@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.streaming.runtime.MetadataLogFileIndex
 import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
 import org.apache.spark.sql.headwater.Access
 import org.apache.spark.sql.types.StructType
+import org.json4s.JsonAST.JObject
 
 /**
  * Directories that streams write. A stream lists its files in a log there, a batch at a time, and Spark reads those that the
@@ -23,6 +24,16 @@ private[spark] object Sinks {
       files.map(file => file.getPath.toUri.getPath.stripPrefix(root) -> file)
     }
   }
+
+  /**
+   * The state of a Hive table without partitions. Spark lists its directory, or reads the log of a stream where it reads the
+   * table with classes of its own: what both say counts.
+   */
+  def stateOfHive(session: SparkSession, directory: Path): JObject =
+    files(session, directory).fold(Files.stateOf(session, directory)) { logged =>
+      val listed = Files.data(Access.classic(session).sessionState.newHadoopConf(), directory)
+      Files.described(Some(directory), listed ++ logged.map { case (name, file) => s"in the log: $name" -> file })
+    }
 
   /** The files by the partition that their directories name; none if one does not name just these columns. */
   def byPartition(files: Seq[(String, FileStatus)], columns: Seq[String])

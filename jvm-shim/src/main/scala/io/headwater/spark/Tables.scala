@@ -65,19 +65,22 @@ object Tables {
       JObject("name" -> JString(field.name), "type" -> JString(field.dataType.sql))
     }.toList)
     val root = meta.storage.locationUri.map(new Path(_))
-    val streamed = if (meta.provider.contains("hive")) None else root.flatMap(Sinks.files(session, _, Some(meta.schema)))
+    val streamed = if (isHive(meta)) None else root.flatMap(Sinks.files(session, _, Some(meta.schema)))
     val partitions = new Partitions(session, meta)
     val found = streamed match {
       case Some(files) => partitions.streamed(root.get, files, asked \ "partitions")
       case None if meta.partitionColumnNames.nonEmpty && inCatalog(meta) =>
         partitions.state(asked \ "partitions", asked \ "whole" == JBool(true))
+      case None if isHive(meta) => List(whole(root.fold(Files.state(session, None))(Sinks.stateOfHive(session, _))))
       case None => List(whole(root.fold(Files.state(session, None))(Files.stateOf(session, _))))
     }
     columns :: found
   }
 
   private def inCatalog(meta: CatalogTable): Boolean =
-    meta.tracksPartitionsInCatalog || meta.provider.contains("hive")
+    meta.tracksPartitionsInCatalog || isHive(meta)
+
+  private def isHive(meta: CatalogTable): Boolean = meta.provider.contains("hive")
 
   /** The only partition of what has no partition columns. */
   private[spark] def whole(state: JObject): JField =
