@@ -121,7 +121,7 @@ object EngineProcess {
   private val remedy = "set spark.headwater.python to a Python in which headwater is installed"
 
   private def imports(python: String): Boolean =
-    Try(new ProcessBuilder(python, "-c", "import headwater").start().waitFor() == 0).getOrElse(false)
+    Try(new ProcessBuilder(python, "-c", "import headwater.spark.engine").start().waitFor() == 0).getOrElse(false)
 
   private[spark] def explain(python: String, status: Int, output: Seq[String]): String = {
     val last = output.lastOption.map(_.stripPrefix(Own)).getOrElse("nothing")
