@@ -61,3 +61,9 @@ def test_tests_that_do_not_fit_are_named(tmp_path) -> None:
         assert f"NOT RUN for want of time: test_some.py::{test}" in ran.stdout
     ran = collected(tmp_path, *options, "--budget", "1000")
     assert (ran.returncode, "2 passed, 2 deselected" in ran.stdout) == (0, True)
+
+
+def test_all_tests_can_be_collected_together():
+    """pytest refuses two modules of one name, and then runs none."""
+    names = [each.name for each in Path(__file__).parents[1].rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
