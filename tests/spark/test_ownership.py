@@ -101,3 +101,15 @@ def test_only_versions_in_the_marked_directory_are_deleted(source: SparkSession,
     assert (root / ".headwater").exists()
     shim.release(str(root), "me")
     assert [each.name for each in root.iterdir()] == ["data"]
+
+
+def test_a_view_that_another_program_renames_keeps_its_files(source: SparkSession) -> None:
+    """It goes on under the new name."""
+    source.sql(f"CREATE MATERIALIZED VIEW v AS {QUERY}")
+    Shim(source).rename(f"{database(source)}.v", f"{database(source)}.w")
+    drain(source)
+    assert [row["view"] for row in source.sql(f"SHOW MATERIALIZED VIEWS IN {database(source)}").collect()] == ["w"]
+    assert_equals_query(source, "w", QUERY)
+    source.sql("INSERT INTO t VALUES (5)")
+    drain(source)
+    assert_equals_query(source, "w", QUERY)

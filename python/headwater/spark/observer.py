@@ -13,12 +13,12 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from headwater.algebra.dependency import backward
 from headwater.ledger.compare import differences, revisited, summary
 from headwater.model.error import DefinitionError, RefreshCancelled
-from headwater.model.event import Changed, Dropped, Event, Observed, Unreadable
+from headwater.model.event import Changed, Dropped, Event, Observed, Renamed, Unreadable
 from headwater.model.name import FunctionName, PathName, TableName, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.state import Run, State, TableRecord, Version
@@ -313,12 +313,24 @@ class Observer:
         return False
 
     def _record_dropped(self, view: str, command: str) -> None:
-        """The table of a view is gone, or another one has its name, which is nothing of Headwater's."""
-        readers = self._runtime.state.readers.get(view, ())
-        self._runtime.record(lambda _s, _v: Dropped(self._runtime.clock.now(), view))
-        log.warning("%s was dropped (%s)", view, command or "by another program")
+        """The table of a view is gone, or another table has its name. If its own table has another name now, the view
+        keeps its files under that name."""
+        runtime = self._runtime
+        readers, definition = runtime.state.readers.get(view, ()), runtime.state.views[view].definition
+        to = self._table_of(definition.owner)
+        if to is None:
+            runtime.record(lambda _s, _v: Dropped(runtime.clock.now(), view))
+            log.warning("%s was dropped (%s)", view, command or "by another program")
+        else:
+            runtime.record(lambda _s, _v: Renamed(runtime.clock.now(), view, to, evolve(definition, view=to)))
+            log.warning("%s was renamed to %s (%s)", view, to, command or "by another program")
         for reader in readers:
             self._reanalysis.of_view(reader, view)
+
+    def _table_of(self, owner: str) -> str | None:
+        """The table that belongs to an owner, if no view on record has its name."""
+        tables = (each["table"] for each in self._shim.views() if each["properties"].get(catalog.OWNER) == owner)
+        return next((each for each in tables if each not in self._runtime.state.views), None)
 
     def _record_drift(self, view: str, command: str) -> None:
         runtime = self._runtime
