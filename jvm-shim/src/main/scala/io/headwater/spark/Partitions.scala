@@ -15,7 +15,11 @@ private[spark] final class Partitions(session: SparkSession, table: CatalogTable
   import Partitions._
   import Tables.Merge
 
-  private val catalog = Access.classic(session).sessionState.catalog
+  // Not the session's own catalog, which asks the metastore for the database and the table before each list.
+  private val catalog = Access.classic(session).sharedState.externalCatalog
+
+  private def inCatalog(spec: Option[Partitions.Spec]): Seq[CatalogTablePartition] =
+    catalog.listPartitions(table.database, table.identifier.table, spec)
 
   /**
    * @param asked a JSON list of specs, of which each may leave columns open
@@ -24,7 +28,7 @@ private[spark] final class Partitions(session: SparkSession, table: CatalogTable
   def state(asked: JValue, whole: Boolean): List[JField] = {
     val specs = this.specs(asked)
     val all = whole || specs.isEmpty
-    val listed = if (all) catalog.listPartitions(table.identifier) else those(specs)
+    val listed = if (all) inCatalog(None) else those(specs)
     val states = Files.states(session, listed.map(_.storage.locationUri.map(new Path(_))))
     found(specs, all, listed.zip(states).map { case (partition, state) =>
       val version = partition.parameters.get("headwater.version").map(v => JLong(v.toLong)).getOrElse(JNull)
@@ -63,14 +67,14 @@ private[spark] final class Partitions(session: SparkSession, table: CatalogTable
    */
   private def those(specs: Seq[Spec]): Seq[CatalogTablePartition] = {
     val spellings = specs ++ specs.map(spec => canonical(spec).map { case (column, value) => column -> value.getOrElse(Null) })
-    val found = spellings.distinct.flatMap(spec => catalog.listPartitions(table.identifier, Some(spec))).distinctBy(_.spec)
+    val found = spellings.distinct.flatMap(spec => inCatalog(Some(spec))).distinctBy(_.spec)
     val values = found.map(each => canonical(each.spec))
     val missing = specs.map(canonical).filterNot(asked => values.exists(agrees(_, asked)))
     if (missing.isEmpty) found
     else {
-      val names = catalog.listPartitionNames(table.identifier).map(PartitioningUtils.parsePathFragment)
+      val names = catalog.listPartitionNames(table.database, table.identifier.table).map(PartitioningUtils.parsePathFragment)
       val others = names.filter { spec => val each = canonical(spec); missing.exists(agrees(each, _)) }
-      (found ++ others.flatMap(spec => catalog.listPartitions(table.identifier, Some(spec)))).distinctBy(_.spec)
+      (found ++ others.flatMap(spec => inCatalog(Some(spec)))).distinctBy(_.spec)
     }
   }
 
