@@ -19,10 +19,10 @@ from headwater.model.event import Changed, Declared, Event, Observed
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
-from headwater.runtime import SystemClock
+from headwater.runtime.loop import SystemClock
+from headwater.runtime.summaries import Summaries
 from headwater.store.replay import replay
 from headwater.store.sql import SqlStore
-from headwater.summaries import Summaries
 
 TABLES = 100
 """Tables that the partitions are of, each read by one view."""

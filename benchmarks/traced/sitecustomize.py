@@ -16,8 +16,8 @@ import time
 def _install(path: str) -> None:
     from py4j.java_gateway import GatewayClient
 
-    from headwater.runner import Runner
-    from headwater.runtime import Runtime
+    from headwater.runtime.execute import Runner
+    from headwater.runtime.loop import Runtime
     from headwater.spark.observer import Observer
     from headwater.spark.sessions import Sessions
     from headwater.spark.warehouse import SparkWarehouse

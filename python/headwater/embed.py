@@ -22,9 +22,9 @@ from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.ports import Clock, Warehouse
-from headwater.runtime import Runtime, SystemClock
+from headwater.runtime.loop import Runtime, SystemClock
+from headwater.runtime.wait import Waiting
 from headwater.store.sql import SqlStore
-from headwater.waiting import Waiting
 
 
 def table(name: str, /, **columns: str | Window | Expression) -> Dependency:

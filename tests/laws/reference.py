@@ -674,7 +674,7 @@ def repeated(machine: Machine) -> list[tuple[str, Slice, int]]:
 def _downstream(state: State, view: str) -> set[str]:
     found, frontier = {view}, [view]
     while frontier:
-        for reader in state.readers.get(frontier.pop(), ()):
+        for reader in state.index.readers.get(frontier.pop(), ()):
             if reader not in found:
                 found.add(reader)
                 frontier.append(reader)

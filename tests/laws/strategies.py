@@ -348,7 +348,7 @@ def _tables(made: Machine) -> set[str]:
 
 def _drop_or_create(made: Machine, graph: Graph, which: int) -> None:
     gone = [each for each in graph.views if each.view not in made.state.views and set(each.sources) <= _tables(made)]
-    unread = [name for name in sorted(made.state.views) if not made.state.readers.get(name)]
+    unread = [name for name in sorted(made.state.views) if not made.state.index.readers.get(name)]
     if gone and which % 2:
         made.declare(gone[which % len(gone)], "was created again")
     elif unread:
@@ -378,7 +378,7 @@ def _to_view(made: Machine, kind: str, view: str, how: int) -> None:
             properties = {**dict(state.definition.properties), "headwater.cadence": "1 minute"}
             made.record(lambda _: Altered(made.now, view, tuple(properties.items())))
         case "rename":
-            if not made.state.readers.get(view) and not view.endswith("r") and view + "r" not in made.state.views:
+            if not made.state.index.readers.get(view) and not view.endswith("r") and view + "r" not in made.state.views:
                 rename(made, view, view + "r")
         case "drift":
             if made.world.content.get(view) and view not in made.state.running:

@@ -149,13 +149,13 @@ MUTATIONS = {
     ),
     "readers of what is prepared are not told what changed": (
         "engine/runs.py",
-        "    queue.prepare(state, run)\n    for reader in state.readers.get(event.view, ()) if changed else ():\n",
+        "    queue.prepare(state, run)\n    for reader in readers if changed else ():\n",
         "    queue.prepare(state, run)\n    for reader in ():\n",
     ),
     "what is ready is not found out anew when an input ended": (
         "engine/queue.py",
-        "    state.stale.update(names, *(state.readers[name] for name in names if name in state.readers))\n",
-        "    state.stale.update(names)\n",
+        "(names, *(readers[name] for name in names if name in readers))",
+        "(names)",
     ),
 }
 

@@ -10,7 +10,7 @@ from strategies import machine as machine_of
 
 from headwater.engine.choose import blockers, ready
 from headwater.engine.consistency import lacking, vertical
-from headwater.engine.hold import hold
+from headwater.engine.delay.freshness import hold
 from headwater.engine.policy import settle
 from headwater.engine.status import behind, existing, summary, waits
 from headwater.model.state import State, Status, ViewState

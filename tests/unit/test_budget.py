@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from headwater.engine.budget import DAY, Allocation, Wave, allocate
+from headwater.engine.delay.budget import DAY, Allocation, Wave, allocate
 
 
 def staleness(waves: dict[str, Wave], found: Allocation) -> float:

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from headwater.engine import report
 from headwater.engine.choose import Choice, ready, started, wake_at
-from headwater.engine.hold import QUANTILE, hold, learned, needed, waits_for
+from headwater.engine.delay.freshness import QUANTILE, hold, learned, needed, waits_for
 from headwater.engine.policy import PATIENCE, SETTLE
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency

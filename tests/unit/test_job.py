@@ -1,4 +1,4 @@
-"""What ``@job`` makes of a function, without Spark."""
+"""What ``job`` makes of a function, without Spark."""
 
 from __future__ import annotations
 

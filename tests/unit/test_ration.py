@@ -9,9 +9,9 @@ from test_hold import build, change
 
 from headwater.engine import report
 from headwater.engine.choose import Choice, ready, started, wake_at
-from headwater.engine.due import Due
+from headwater.engine.delay.deadline import Due
+from headwater.engine.delay.ration import LONGEST, MADE_ANEW, ration
 from headwater.engine.policy import SETTLE
-from headwater.engine.ration import LONGEST, MADE_ANEW, ration
 from headwater.engine.transition import transition
 from headwater.model.error import StatementError
 from headwater.model.event import Budgeted, Changed, Hurried, Made, Observed, Published

@@ -15,7 +15,7 @@ from headwater.model.error import RefreshFailed
 from headwater.model.event import Dropped, Failed, Prepared, Published, Resumed, Started, Suspended
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE
-from headwater.runtime import LEASE
+from headwater.runtime.loop import LEASE
 from headwater.store.sql import SqlStore
 
 V, W, X = view("v", "a", "t"), view("w", "a", "v"), view("x", "", "w")

@@ -12,7 +12,6 @@ from attrs import evolve
 from cases import A1, A2, view
 from reference import World, recomputed, replayed
 
-from headwater import summaries
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
 from headwater.model.action import Launch
@@ -30,9 +29,10 @@ from headwater.model.event import (
     Started,
     Suspended,
 )
-from headwater.runtime import LEASE, Runtime
+from headwater.runtime import summaries
+from headwater.runtime.loop import LEASE, Runtime
+from headwater.runtime.summaries import PAUSE
 from headwater.store.sql import Kept, SqlStore
-from headwater.summaries import PAUSE
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
 

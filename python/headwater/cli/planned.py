@@ -27,7 +27,7 @@ def say(state: State, noted: str | None, plot: Path | None, as_json: bool) -> No
 
     means = decode_means(noted) if noted else None
     pending = wave(state)
-    names = pending or tuple(name for name in state.order if _is_active(state, name))
+    names = pending or tuple(name for name in state.index.order if _is_active(state, name))
     if not names:
         raise click.ClickException("no view can be refreshed")
     plan, _ = pending_plan(state, names, means or NOTHING)

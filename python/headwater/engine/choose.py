@@ -3,7 +3,7 @@
 A slice is ready when no slice of its inputs that reaches it is still to be renewed. Because a change
 requests everything it covers at once, "an input is pending or running" and "an input is not resolved
 for an origin this slice carries" are the same, except when newer changes overtake. Those of the same wave
-(see ``engine.hold``) are waited for, however long they take through the graph; later ones are not: the older
+(see ``engine.delay.freshness``) are waited for, however long they take through the graph; later ones are not: the older
 origins, resolved in all inputs, go alone.
 
 Pending slices that overlap (``a=1`` and ``b=2`` do) run together, or a partition in both would be
@@ -21,10 +21,10 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from headwater.engine.coverage import prepared_by, unresolved
-from headwater.engine.due import Due
-from headwater.engine.hold import waits_for
+from headwater.engine.delay.deadline import Due
+from headwater.engine.delay.freshness import waits_for
+from headwater.engine.delay.ration import renew
 from headwater.engine.policy import HALTED, awaits
-from headwater.engine.ration import renew
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
 from headwater.engine.succession import awaited, is_dated, spread, unspread
@@ -66,7 +66,7 @@ def ready(state: State, now: int) -> list[Ready]:
         if chosen:
             needs = sorted((need for group in chosen for need in group), key=lambda need: sort_key(need[0]))
             found.append(Ready(name, tuple(needs)))
-    return sorted(found, key=lambda each: (min(each.origins), state.order[each.view]))
+    return sorted(found, key=lambda each: (min(each.origins), state.index.order[each.view]))
 
 
 def started(state: State, choice: Choice, version: Version, now: int) -> Started:
@@ -112,7 +112,7 @@ class Unneeded:
 def unneeded(state: State) -> list[Unneeded]:
     """What need not run: no origin that it could run for changed anything that the view reads there."""
     _look_again(state)
-    return [Unneeded(name, *found) for name, found in state.idle.items()]
+    return [Unneeded(name, *found) for name, found in state.index.idle.items()]
 
 
 def unspread_images(state: State) -> set[tuple[str, str, tuple[Value, ...]]]:
@@ -120,7 +120,7 @@ def unspread_images(state: State) -> set[tuple[str, str, tuple[Value, ...]]]:
     time to their partitions."""
     _look_again(state)
     wanted: set[tuple[str, str, tuple[Value, ...]]] = set()
-    for name, (needs, _) in state.idle.items():
+    for name, (needs, _) in state.index.idle.items():
         definition = state.views[name].definition
         if definition.earlier and not all(is_dated(definition, each) for each, _ in needs):
             wanted |= unspread(state, name)
@@ -173,21 +173,21 @@ def blockers(state: State, view: ViewState) -> Reached:
 def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:
     """What can run as far as inputs are concerned, for each view that has any: groups of overlapping slices."""
     _look_again(state)
-    return state.free
+    return state.index.free
 
 
 def _look_again(state: State) -> None:
     """Brings up to date what is kept of readiness, for the views that ``engine.queue`` noted only."""
-    for name in state.stale:
-        state.free.pop(name, None)
-        state.idle.pop(name, None)
+    for name in state.index.stale:
+        state.index.free.pop(name, None)
+        state.index.idle.pop(name, None)
         if name in state.views:
             free, idle = _sorted_out(state, name)
             if free:
-                state.free[name] = free
+                state.index.free[name] = free
             if idle:
-                state.idle[name] = idle
-    state.stale.clear()
+                state.index.idle[name] = idle
+    state.index.stale.clear()
 
 
 def _sorted_out(state: State, name: str) -> tuple[tuple[Needs, ...], tuple[Needs, Needs] | None]:

@@ -106,7 +106,7 @@ def images_of_readers(state: State, view: str, slices: Collection[Slice]) -> set
     """Computed values (view, sql, inputs) of what reads these slices of a view, where they are not known."""
     return {
         (reader, *key)
-        for reader in state.readers.get(view, ())
+        for reader in state.index.readers.get(view, ())
         for dependency in state.views[reader].definition.dependencies
         if dependency.source == view
         for each in slices
@@ -129,7 +129,7 @@ def downstream(state: State, name: str) -> set[str]:
     """A table, and all that is made from it, directly or not."""
     found, frontier = {name}, [name]
     while frontier:
-        new = set(state.readers.get(frontier.pop(), ())) - found
+        new = set(state.index.readers.get(frontier.pop(), ())) - found
         found |= new
         frontier += new
     return found
@@ -160,7 +160,9 @@ def wanted_of(state: State) -> frozenset[Version]:
     """The runs whose output, or whose shared scans, some run reads, or will read: a reader of either that can run is
     pending for what they were for."""
     found = {version for run in state.running.values() for version in (run.version, *run.on)}
-    found |= {run.version for view, run in state.kept.items() if _is_read(state, run, state.readers.get(view, ()))}
+    found |= {
+        run.version for view, run in state.kept.items() if _is_read(state, run, state.index.readers.get(view, ()))
+    }
     under_way = {each for run in state.running.values() for each in run.shared}
     for run in state.sharing.values():
         readers = {reader for each in run.shared for reader in each.readers}
@@ -186,10 +188,10 @@ def plan(state: State, table: str, marked: bool = False) -> tuple[Step, ...]:
 
 def _route(state: State, table: str, marked: bool) -> Route:
     """Kept until the graph changes."""
-    kept = state.routes.get((table, marked))
+    kept = state.index.routes.get((table, marked))
     if kept is None:
         steps = _steps(state, table, marked)
-        kept = state.routes[table, marked] = Route(steps, _alike(steps))
+        kept = state.index.routes[table, marked] = Route(steps, _alike(steps))
     return kept
 
 
@@ -210,7 +212,7 @@ def _is_alike(state: State, alike: Alike | None, slices: tuple[Slice, ...]) -> b
 
 def _steps(state: State, table: str, marked: bool) -> tuple[Step, ...]:
     below = {table}
-    queue = [(state.order[view], view) for view in state.readers.get(table, ())]
+    queue = [(state.index.order[view], view) for view in state.index.readers.get(table, ())]
     heapq.heapify(queue)
     seen = {view for _, view in queue}
     steps = []
@@ -227,10 +229,10 @@ def _steps(state: State, table: str, marked: bool) -> tuple[Step, ...]:
         below.add(view)
         own = tuple(read for read in reads if read[0].source == table)
         steps.append(Step(view, reads, reads if own == reads else own, bool(definition.earlier)))
-        for reader in state.readers.get(view, ()):
+        for reader in state.index.readers.get(view, ()):
             if reader not in seen:
                 seen.add(reader)
-                heapq.heappush(queue, (state.order[reader], reader))
+                heapq.heappush(queue, (state.index.order[reader], reader))
     return tuple(steps)
 
 

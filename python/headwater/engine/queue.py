@@ -1,8 +1,8 @@
 """The pending requests: put in, taken out, put back. Every change of them goes through here.
 
 An origin is forgotten when no request carries it any more: all that it covered is resolved. So that this
-needs no search, ``State.carried`` counts the slices, pending or running, that carry each origin. Which
-views have to be looked at again for what is ready is noted in ``State.stale``.
+needs no search, ``Index.carried`` counts the slices, pending or running, that carry each origin. Which
+views have to be looked at again for what is ready is noted in ``Index.stale``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import evolve
 
 from headwater.engine.coverage import prepared_by, upstream, wanted_of
-from headwater.engine.hold import wave
+from headwater.engine.delay.freshness import wave
 from headwater.engine.policy import PREEMPTED, Overrun, overrun
 from headwater.engine.reached import Changes, Reached
 from headwater.model.event import Skipped, Started
@@ -25,16 +25,17 @@ NONE: frozenset[Version] = frozenset()
 
 def touch(state: State, *names: str) -> None:
     """Notes that views' requests, runs or conditions changed, which concerns their readers too."""
-    state.stale.update(names, *(state.readers[name] for name in names if name in state.readers))
+    readers = state.index.readers
+    state.index.stale.update(names, *(readers[name] for name in names if name in readers))
 
 
 def reconsider(state: State, name: str) -> None:
     """Notes that what a view promises, or how long it takes, changed: changes of all that it is made from may
     have to wait for another time."""
     touch(state, name)
-    if state.slack:
-        for each in upstream(state, name) & state.slack.keys():
-            del state.slack[each]
+    if state.index.slack:
+        for each in upstream(state, name) & state.index.slack.keys():
+            del state.index.slack[each]
 
 
 def request(state: State, name: str, slices: Iterable[Slice], origins: frozenset[Version]) -> None:
@@ -48,7 +49,7 @@ def request(state: State, name: str, slices: Iterable[Slice], origins: frozenset
 
 
 def _merge(state: State, name: str, slices: Iterable[Slice], origins: frozenset[Version]) -> None:
-    pending, carried = state.views[name].pending, state.carried
+    pending, carried = state.views[name].pending, state.index.carried
     added = 0
     for each in slices:
         known = pending.get(each)
@@ -80,7 +81,7 @@ def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> No
     whether it changes anything for the others will be told by the views between (see ``tell``).
     """
     if reached:
-        began = wave(state, origin, reached) if state.promising else None
+        began = wave(state, origin, reached) if state.index.promising else None
         state.origins[origin.version] = origin if began is None else evolve(origin, wave=began)
         origins = frozenset((origin.version,))
         _record(state, reached, origin.version, origins)
@@ -110,7 +111,7 @@ def _record(state: State, reached: Slices, version: Version, origins: frozenset[
                 joined[key] = known, known | origins
             pending[each] = joined[key][1]
             often[key] += 1
-    state.carried[version] += sum(map(len, reached.values()))
+    state.index.carried[version] += sum(map(len, reached.values()))
     for key, times in often.items():
         state.merged["both pending"] += times
         state.merged[_relation(state, min(joined[key][0]), version)] += times
@@ -145,7 +146,7 @@ def start(state: State, event: Started) -> Run:
     for each, carried in needs:
         known = pending.pop(each, NONE)
         for origin in carried - known:
-            state.carried[origin] += 1
+            state.index.carried[origin] += 1
         if known - carried:
             pending[each] = known - carried
     run = Run(
@@ -245,7 +246,7 @@ def put_back(state: State, run: Run) -> None:
 
 
 def _put_back_readers(state: State, run: Run) -> None:
-    for name in state.readers.get(run.view, ()):
+    for name in state.index.readers.get(run.view, ()):
         reader = state.running.get(name)
         if reader is not None and run.version in reader.on:
             put_back(state, reader)
@@ -279,12 +280,12 @@ def forget(state: State, name: str) -> None:
 def _relation(state: State, one: Version, other: Version) -> str:
     """How the origins of two merged requests lie to one another ([Xu23] Table 9)."""
     pair = (state.origins[one].table, state.origins[other].table)
-    if pair not in state.relations:
+    if pair not in state.index.relations:
         left, right = (upstream(state, table) for table in pair)
-        state.relations[pair] = (
+        state.index.relations[pair] = (
             "same origin" if pair[0] == pair[1] else "same ancestor" if left & right else "independent origins"
         )
-    return state.relations[pair]
+    return state.index.relations[pair]
 
 
 def _forget_news(view: ViewState) -> None:
@@ -298,7 +299,7 @@ def _forget_news(view: ViewState) -> None:
 
 def _drop(state: State, origins: frozenset[Version]) -> None:
     for origin in origins:
-        state.carried[origin] -= 1
-        if not state.carried[origin]:
-            del state.carried[origin]
+        state.index.carried[origin] -= 1
+        if not state.index.carried[origin]:
+            del state.index.carried[origin]
             state.origins.pop(origin, None)

@@ -147,7 +147,7 @@ def _verdict(verdict: Verdict, now: int) -> list[str | None]:
 
 def reading(state: State, name: str) -> Sequence[str]:
     """The views that read a view."""
-    return state.readers.get(name, ())
+    return state.index.readers.get(name, ())
 
 
 __all__ = [

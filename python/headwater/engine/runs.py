@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from headwater.engine import queue
 from headwater.engine.coverage import Reach, cover_each, cover_with_news, together
-from headwater.engine.hold import learned
+from headwater.engine.delay.freshness import learned
 from headwater.engine.pace import learn, learn_scanned
 from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
@@ -95,8 +95,9 @@ def prepared(state: State, view: ViewState, event: Prepared) -> None:
     if any(each.content and (old := record.get(each.slice)) and old.content == each.content for each in event.made):
         return
     changed = _differing(state, run, event)
+    readers = state.index.readers.get(event.view, ())
     queue.prepare(state, run)
-    for reader in state.readers.get(event.view, ()) if changed else ():
+    for reader in readers if changed else ():
         _tell(state, reader, event.view, changed)
 
 
@@ -138,7 +139,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
             slices = simplified(each for each, _ in changed)
             again = Origin(event.version, event.at, event.view, "was refreshed again", slices, marked=marked)
             originate(state, again, {})
-    for reader in state.readers.get(event.view, ()) if changed else ():
+    for reader in state.index.readers.get(event.view, ()) if changed else ():
         _tell(state, reader, event.view, changed)
     if view.definition.earlier:
         _tell_following(state, view, changed)

@@ -13,9 +13,9 @@ from attrs import frozen
 
 from headwater.engine.choose import blockers, ready_at
 from headwater.engine.consistency import lacking
-from headwater.engine.due import Due
+from headwater.engine.delay.deadline import Due
+from headwater.engine.delay.ration import renew
 from headwater.engine.policy import STUCK, awaits
-from headwater.engine.ration import renew
 from headwater.engine.reasons import of_origin
 from headwater.model.name import spelled, split
 from headwater.model.partition import Slice, simplified

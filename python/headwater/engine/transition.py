@@ -16,8 +16,8 @@ from headwater.algebra import graph
 from headwater.algebra.dependency import forward
 from headwater.engine import queue, runs, satisfied
 from headwater.engine.coverage import Reach, cover, cover_each, together, unresolved
+from headwater.engine.delay.ration import learn_gap
 from headwater.engine.policy import follows, freshness
-from headwater.engine.ration import learn_gap
 from headwater.model.action import Action, Clean
 from headwater.model.event import (
     Altered,
@@ -58,11 +58,11 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
             _declared(state, event)
         case Evaluated(images=images):
             state.images.update({(sql, inputs): value for sql, inputs, value in images})
-            state.stale.update(state.views)
+            state.index.stale.update(state.views)
         case Hurried(version=version):
             state.hurried = max(state.hurried, version)
         case Budgeted(core_seconds_per_day=spent, cores=cores):
-            state.budget, state.rations = None if spent is None else Budget(spent, cores), None
+            state.budget, state.index.rations = None if spent is None else Budget(spent, cores), None
         case Unreadable(table=table, reason=reason):
             _unreadable(state, table, reason)
         case Restarted():
@@ -116,7 +116,7 @@ def _of_view(state: State, view: ViewState, event: Event) -> None:
             runs.release(view, Status.BROKEN, reason)
         case Altered(properties=properties):
             view.definition = evolve(view.definition, properties=properties)
-            state.routes.clear()
+            state.index.routes.clear()
         case Renamed(to=to, definition=definition):
             _renamed(state, event.view, to, definition)
 
@@ -135,9 +135,10 @@ def _changed(state: State, event: Changed) -> None:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
     record.highest = event.version
     state.kept.pop(event.table, None)  # what was kept of a view that was written past Headwater is not what it is
+    queue.touch(state, event.table)  # a new partition counts for readers too that this change does not reach
     if not event.baseline:
         learn_gap(record, event.at)
-        state.learned = True
+        state.index.learned = True
         slices = tuple(seen.slice for seen in event.partitions)
         origin = Origin(event.version, event.at, event.table, event.verb, slices)
         # A view found changed was written past Headwater: it is repaired, and so is what read it.
@@ -165,7 +166,11 @@ def _declared(state: State, event: Declared) -> None:
         _halt_unreadable(state, name)
         if fill:
             queue.widen(state, name)  # slices of the old definition may mean nothing in the new one
-    if known is None and name not in state.readers and all(each in state.order for each in _views_read(state, name)):
+    if (
+        known is None
+        and name not in state.index.readers
+        and all(each in state.index.order for each in _views_read(state, name))
+    ):
         _append(state, name)
     else:
         _rewire(state)
@@ -202,7 +207,7 @@ def _dropped(state: State, view: str) -> list[Action]:
     definition = state.views.pop(view).definition
     state.tables.pop(view, None)
     state.unreadable.pop(view, None)
-    state.promising.discard(view)
+    state.index.promising.discard(view)
     _rewire(state)
     return [Clean(definition, running.version if running else None)]
 
@@ -221,7 +226,7 @@ def _renamed(state: State, old: str, new: str, definition) -> None:
     for version, origin in state.origins.items():
         if origin.table == old:
             state.origins[version] = evolve(origin, table=new)
-    state.promising.discard(old)
+    state.index.promising.discard(old)
     _rewire(state)
 
 
@@ -231,7 +236,7 @@ def _unreadable(state: State, table: str, reason: str) -> None:
         state.unreadable[table] = reason
     else:
         state.unreadable.pop(table, None)
-    for name in (table, *state.readers.get(table, ())):
+    for name in (table, *state.index.readers.get(table, ())):
         if name not in state.views:
             continue
         if state.views[name].status is Status.UNREADABLE:
@@ -257,31 +262,31 @@ def _halt_unreadable(state: State, name: str) -> None:
 
 def _reconsider(state: State, name: str) -> None:
     if freshness(state.views[name].definition) is None:
-        state.promising.discard(name)
+        state.index.promising.discard(name)
     else:
-        state.promising.add(name)
-    state.learned = True
+        state.index.promising.add(name)
+    state.index.learned = True
     queue.reconsider(state, name)
 
 
 def _rewire(state: State) -> None:
     sources = {name: view.definition.sources for name, view in state.views.items()}
-    state.order, state.readers = graph.order(sources), graph.readers(sources)
-    state.stale |= state.views.keys() | state.free.keys() | state.idle.keys()
-    state.routes.clear()
-    state.slack.clear()
-    state.learned = True
-    state.relations.clear()
+    state.index.order, state.index.readers = graph.order(sources), graph.readers(sources)
+    state.index.stale |= state.views.keys() | state.index.free.keys() | state.index.idle.keys()
+    state.index.routes.clear()
+    state.index.slack.clear()
+    state.index.learned = True
+    state.index.relations.clear()
 
 
 def _append(state: State, name: str) -> None:
     """Puts a new view that nothing reads behind all others; the graph is large and mostly the same."""
-    state.order[name] = len(state.order)
+    state.index.order[name] = len(state.index.order)
     for source in dict.fromkeys(state.views[name].definition.sources):
-        state.readers[source] = tuple(sorted((*state.readers.get(source, ()), name)))
-    state.stale.add(name)
-    state.routes.clear()
-    state.relations.clear()
+        state.index.readers[source] = tuple(sorted((*state.index.readers.get(source, ()), name)))
+    state.index.stale.add(name)
+    state.index.routes.clear()
+    state.index.relations.clear()
 
 
 def _views_read(state: State, name: str) -> list[str]:

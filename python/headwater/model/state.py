@@ -34,7 +34,7 @@ class Origin:
     """A recorded change that starts a dependent backfill. Its identity is its version.
 
     ``wave``: when the oldest of those changes came that are reflected together with this one, so that their
-    promises are kept; ``None`` when nothing is promised or nobody knows (see ``engine.hold``).
+    promises are kept; ``None`` when nothing is promised or nobody knows (see ``engine.delay.freshness``).
     ``marked``: it reaches the views too that only marked changes reach.
     """
 
@@ -272,29 +272,51 @@ class Rations:
 
 
 @define
+class Index:
+    """Facts that follow from a state, kept so that nobody has to search for them; ``engine.index`` makes one anew.
+
+    Attributes:
+        order, readers: of the graph of views.
+        carried: how many slices, pending or running, carry each origin.
+        routes: for a table, the views that its changes, or marked ones, may reach (see ``engine.coverage``).
+        relations: how tables at which changes start lie to one another (see ``engine.queue``).
+        promising: the views that promise a freshness.
+        slack: how long changes of a view can wait for the promises there and downstream (``engine.delay.freshness``).
+        rations: how long changes wait for the budget's sake; ``learned``: whether something that this depends on was
+            learned since (see ``engine.delay.ration``).
+        stale, free, idle: which views can run as far as their inputs are concerned, and which need not because
+            nothing that they read changed, and for which that has to be found out anew (see ``engine.choose``).
+    """
+
+    order: dict[str, int] = Factory(dict)
+    readers: dict[str, tuple[str, ...]] = Factory(dict)
+    carried: Counter[Version] = Factory(Counter)
+    routes: dict[tuple[str, bool], Route] = Factory(dict)
+    relations: dict[tuple[str, str], str] = Factory(dict)
+    promising: set[str] = Factory(set)
+    slack: dict[str, Hold | None] = Factory(dict)
+    rations: Rations | None = None
+    learned: bool = False
+    stale: set[str] = Factory(set)
+    free: dict[str, tuple[Needs, ...]] = Factory(dict)
+    idle: dict[str, tuple[Needs, Needs]] = Factory(dict)
+
+
+@define
 class State:
-    """Everything; changed only by ``transition``.
+    """Everything on record; changed only by ``transition``.
 
     Attributes:
         running: at most one run for each view, until it is published.
-        kept: the last run of a view, if what it made was kept close at hand, once it is published.
+        kept: the last run of a view, if its output was kept close at hand, once it is published.
         sharing: the last run of a view, if it read scans that others read, too, once it is published.
-        origins: the changes that some request is for; ``carried`` counts the slices that carry each.
+        origins: the changes that some request is for.
         merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
         hurried: somebody waits for all changes up to this version.
         unreadable: the tables that cannot be looked at now, each with the reason.
-        order, readers: of the graph of views.
-        routes: for a table, what its changes, or marked ones, may reach (see ``engine.coverage``).
-        relations: how tables at which changes start lie to one another (see ``engine.queue``).
-        promising: the views that promise a freshness.
-        slack: how long changes of a view can wait for what is promised there and downstream (see ``engine.hold``).
-        budget: what refreshing may cost; ``None``: what it takes.
-        rations: how long changes wait for the budget's sake, and in ``learned`` whether something that this
-            depends on was learned since (see ``engine.ration``).
-        stale, free, idle: which views can run as far as their inputs are concerned, and which need not
-            because nothing they read changed, and for which that has to be found out anew (see
-            ``engine.choose``).
+        budget: what refreshing may cost; ``None``: no limit.
+        index: facts that follow from the rest.
     """
 
     views: dict[str, ViewState] = Factory(dict)
@@ -308,16 +330,5 @@ class State:
     hurried: Version = 0
     highest: Version = 0
     unreadable: dict[str, str] = Factory(dict)
-    order: dict[str, int] = Factory(dict)
-    readers: dict[str, tuple[str, ...]] = Factory(dict)
     budget: Budget | None = None
-    carried: Counter[Version] = field(factory=Counter, eq=False)
-    relations: dict[tuple[str, str], str] = field(factory=dict, eq=False)
-    routes: dict[tuple[str, bool], Route] = field(factory=dict, eq=False)
-    promising: set[str] = field(factory=set, eq=False)
-    slack: dict[str, Hold | None] = field(factory=dict, eq=False)
-    rations: Rations | None = field(default=None, eq=False)
-    learned: bool = field(default=False, eq=False)
-    stale: set[str] = field(factory=set, eq=False)
-    free: dict[str, tuple[Needs, ...]] = field(factory=dict, eq=False)
-    idle: dict[str, tuple[Needs, Needs]] = field(factory=dict, eq=False)
+    index: Index = field(factory=Index, eq=False)

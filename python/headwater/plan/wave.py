@@ -76,7 +76,7 @@ def decode_means(text: str) -> Means | None:
 def wave(state: State) -> tuple[str, ...]:
     """The views that are to be refreshed, in topological order."""
     waiting = [name for name, view in state.views.items() if view.pending and view.status is Status.ACTIVE]
-    return tuple(sorted(waiting, key=state.order.__getitem__))
+    return tuple(sorted(waiting, key=state.index.order.__getitem__))
 
 
 def problem(state: State, names: tuple[str, ...], means: Means) -> Problem:

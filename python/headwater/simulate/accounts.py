@@ -81,7 +81,7 @@ def as_it_ran(journal: Iterable[Event], end: int) -> Accounts:
         state, _ = transition(state, event)
         now = max(now, event.at)
         accounts.count(event, state)
-        accounts.measure(state, now, frozenset(state.stale))
-        state.stale.clear()  # nobody asks this state what is ready, which would clear it
+        accounts.measure(state, now, frozenset(state.index.stale))
+        state.index.stale.clear()  # nobody asks this state what is ready, which would clear it
     accounts.close()
     return accounts

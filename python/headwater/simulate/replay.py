@@ -68,7 +68,7 @@ class Replay:
             self.accounts.close()
             return False
         self._preempt()
-        touched = frozenset(self.state.stale)
+        touched = frozenset(self.state.index.stale)
         if self._busy < self.tracks:  # if not, nothing can start before the end of a run, which is a step too
             self._start()
         self.accounts.measure(self.state, self.now, touched)

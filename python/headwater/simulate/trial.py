@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
-from headwater.engine.hold import QUANTILE
+from headwater.engine.delay.freshness import QUANTILE
 from headwater.model.state import Took
 from headwater.simulate.experiments import EXPERIMENTS
 from headwater.simulate.ratio import Ratio

@@ -9,7 +9,7 @@ from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
 from headwater.model.view import Definition
-from headwater.runtime import Runtime
+from headwater.runtime.loop import Runtime
 from headwater.spark import catalog
 from headwater.spark.define import Analyst
 from headwater.spark.observer import Observer

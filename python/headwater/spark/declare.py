@@ -19,13 +19,13 @@ from headwater.model.name import split
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
-from headwater.runtime import Runtime
+from headwater.runtime.loop import Runtime
+from headwater.runtime.wait import Waiting
 from headwater.spark import catalog, syntax
 from headwater.spark.define import Analyst, view_name
 from headwater.spark.observer import Hint, Observer
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.waiting import Waiting
 
 Answer = list[list[Any]]
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headwater.model.event import Place
 from headwater.model.state import State
 from headwater.plan.wave import Costs, Means
-from headwater.runtime import Arrange
+from headwater.runtime.loop import Arrange
 from headwater.spark import blocks, rates, volume
 from headwater.spark.blocks import Blocks
 from headwater.spark.define import first_line

@@ -7,7 +7,7 @@ from typing import Any
 
 from headwater.model.error import StatementError
 from headwater.model.name import TableName, spelled
-from headwater.runtime import Runtime
+from headwater.runtime.loop import Runtime
 from headwater.spark import syntax
 from headwater.spark.define import canonical
 

@@ -23,7 +23,7 @@ from headwater.model.name import FunctionName, PathName, TableName, named, spell
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.state import Run, State, TableRecord, Version
 from headwater.model.view import Definition
-from headwater.runtime import Change, Runtime
+from headwater.runtime.loop import Change, Runtime
 from headwater.spark import catalog, found, paths
 from headwater.spark.define import Analyst
 from headwater.spark.reanalysis import Reanalysis
@@ -93,7 +93,7 @@ class Observer:
         with self._runtime.lock:
             state = self._runtime.state
             through = {each for view in state.views.values() for each in view.definition.through}
-            return sorted({*state.readers, *state.views, *through})
+            return sorted({*state.index.readers, *state.views, *through})
 
     def look(self, hint: Hint) -> None:
         """Observes tables and records how they differ.
@@ -316,7 +316,7 @@ class Observer:
         """The table of a view is gone, or another table has its name. If its own table has another name now, the view
         keeps its files under that name."""
         runtime = self._runtime
-        readers, definition = runtime.state.readers.get(view, ()), runtime.state.views[view].definition
+        readers, definition = runtime.state.index.readers.get(view, ()), runtime.state.views[view].definition
         to = self._table_of(definition.owner)
         if to is None:
             runtime.record(lambda _s, _v: Dropped(runtime.clock.now(), view))

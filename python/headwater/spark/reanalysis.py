@@ -10,7 +10,7 @@ from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
 from headwater.model.state import Status
 from headwater.model.view import Definition
-from headwater.runtime import Runtime
+from headwater.runtime.loop import Runtime
 from headwater.spark.define import Analyst
 
 log = logging.getLogger("headwater")

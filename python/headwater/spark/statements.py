@@ -20,7 +20,8 @@ from headwater.model.name import SESSION_CATALOG, split
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State, Status
 from headwater.model.view import Definition, pairs
-from headwater.runtime import Runtime
+from headwater.runtime.loop import Runtime
+from headwater.runtime.wait import Waiting
 from headwater.spark import catalog, jobs, sql, syntax
 from headwater.spark.declare import Answer, Declarations
 from headwater.spark.define import Analyst, first_line
@@ -30,7 +31,6 @@ from headwater.spark.options import check_properties, check_settings
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.store.sql import SqlStore
-from headwater.waiting import Waiting
 
 
 class Statements:

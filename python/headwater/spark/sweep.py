@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from headwater.engine.policy import duration
 from headwater.model.error import HeadwaterError
 from headwater.model.view import Definition
-from headwater.runtime import Runtime
+from headwater.runtime.loop import Runtime
 from headwater.spark import paths
 from headwater.spark.define import first_line
 from headwater.spark.shim import Shim

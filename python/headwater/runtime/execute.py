@@ -17,12 +17,12 @@ from typing import Protocol
 from attrs import evolve
 
 from headwater.engine.coverage import images_of_readers, wanted_of
-from headwater.images import Wanted
 from headwater.model.action import Launch
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled
 from headwater.model.event import Event, Failed, Prepared, Published
 from headwater.model.state import Run, State, Version
 from headwater.ports import Clock, Store, Warehouse, Written
+from headwater.runtime.evaluate import Wanted
 
 log = logging.getLogger("headwater")
 

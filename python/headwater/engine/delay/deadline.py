@@ -1,16 +1,16 @@
 """When a change that is pending for a view need not wait for others any more.
 
-It settles first, so that what is written at about the same time joins. Beyond that it is held by what is promised
-(``engine.hold``), by what may be spent (``engine.ration``), or for changes that come with it (``engine.cadence``).
-Somebody who waits, and a new definition, are served at once.
+A change settles first, so that the writes of about the same time join it. After that it waits for a promised freshness
+(``engine.delay.freshness``), for the budget (``engine.delay.ration``), or for changes that come with it
+(``engine.delay.cadence``). A statement that waits, and a new definition, are served at once.
 """
 
 from __future__ import annotations
 
-from headwater.engine.cadence import expectation
-from headwater.engine.hold import hold
+from headwater.engine.delay.cadence import expectation
+from headwater.engine.delay.freshness import hold
+from headwater.engine.delay.ration import ration
 from headwater.engine.policy import SKIPPED, Overrun, freshness, overrun, settle
-from headwater.engine.ration import ration
 from headwater.model.state import Expectation, Hold, Origin, Ration, State, Version, ViewState
 
 

@@ -1,4 +1,4 @@
-"""What a budget allots to the changes of each base table: how long they wait (``engine.budget``).
+"""What a budget allots to the changes of each base table: how long they wait (``engine.delay.budget``).
 
 A wave is everything that a change of one table reaches. Its cost is what the runs of these views took
 lately, and its gap the mean time between changes of the table lately. Where tables meet downstream, their
@@ -10,9 +10,9 @@ The plan is made anew when something that it depends on was learned, at most onc
 
 from __future__ import annotations
 
-from headwater.engine.budget import DAY, Wave, allocate
 from headwater.engine.coverage import plan
-from headwater.engine.hold import spare
+from headwater.engine.delay.budget import DAY, Wave, allocate
+from headwater.engine.delay.freshness import spare
 from headwater.model.state import Ration, Rations, State, TableRecord
 
 FORGETTING = 0.1
@@ -34,18 +34,18 @@ def learn_gap(record: TableRecord, at: int) -> None:
 
 
 def renew(state: State, now: int) -> None:
-    """Brings ``state.rations`` up to date, if there is a budget and it is time."""
-    known = state.rations
+    """Brings ``state.index.rations`` up to date, if there is a budget and it is time."""
+    known = state.index.rations
     if state.budget is None:
-        state.rations = None
-    elif known is None or (state.learned and now >= known.at + MADE_ANEW):
-        state.rations, state.learned = _rations(state, now), False
+        state.index.rations = None
+    elif known is None or (state.index.learned and now >= known.at + MADE_ANEW):
+        state.index.rations, state.index.learned = _rations(state, now), False
 
 
 def ration(state: State, table: str) -> Ration | None:
     """How long changes of a table wait for the budget's sake; ``None`` without a budget, or when nobody knows
     how often it changes."""
-    return None if state.rations is None else state.rations.of.get(table)
+    return None if state.index.rations is None else state.index.rations.of.get(table)
 
 
 def _rations(state: State, now: int) -> Rations:
@@ -73,5 +73,5 @@ def _cost(state: State, table: str) -> float:
 
 
 def _longest(state: State, table: str) -> float:
-    bound = spare(state, state.readers.get(table, ())) if state.promising else None
+    bound = spare(state, state.index.readers.get(table, ())) if state.index.promising else None
     return LONGEST if bound is None else min(LONGEST, bound / 1000)

@@ -12,7 +12,7 @@ from headwater.engine.status import held_by
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import Hurried
 from headwater.model.state import State, Version
-from headwater.runtime import Runtime
+from headwater.runtime.loop import Runtime
 from headwater.store.sql import SqlStore
 
 LOOK_AGAIN = 5.0

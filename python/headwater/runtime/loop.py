@@ -17,17 +17,17 @@ from attrs import evolve
 from headwater.engine.choose import Choice, Ready, ready, skipped, started, unneeded, unspread_images, wake_at
 from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
-from headwater.images import Wanted, evaluated
 from headwater.model.action import Action, Clean
 from headwater.model.error import HeadwaterError, LeaseLost, PlanError
 from headwater.model.event import Evaluated, Event, Restarted, Skipped, Started
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.ports import Clock, Entry, Store, Warehouse
-from headwater.runner import Runner
+from headwater.runtime.evaluate import Wanted, evaluated
+from headwater.runtime.execute import Runner
+from headwater.runtime.summaries import Summaries
 from headwater.store.replay import uncollected
 from headwater.store.sql import Stale
-from headwater.summaries import Summaries
 
 log = logging.getLogger("headwater")
 

@@ -69,7 +69,7 @@ def wave(state: State, origin: Origin, reached: Mapping[str, Sequence[Slice]]) -
     It joins the oldest wave that something it reaches is pending for and that it is in time for. ``None``
     when nothing that it reaches promises anything, or nobody knows how long the runs take.
     """
-    left = spare(state, (origin.table,) if origin.table in reached else state.readers.get(origin.table, ()))
+    left = spare(state, (origin.table,) if origin.table in reached else state.index.readers.get(origin.table, ()))
     if left is None:
         return None
     together: set[Version] = set()
@@ -112,15 +112,15 @@ def _slack(state: State, name: str) -> Hold | None:
     """The least slack of a view and of what its changes reach; ``None`` when nothing there is bounded.
 
     Kept until a promise or a run time downstream changes (see ``queue.reconsider``)."""
-    if name not in state.slack:
-        state.slack[name] = _least_slack(state, name)
-    return state.slack[name]
+    if name not in state.index.slack:
+        state.index.slack[name] = _least_slack(state, name)
+    return state.index.slack[name]
 
 
 def _least_slack(state: State, name: str) -> Hold | None:
     known: dict[str, Hold | None] = {}
     for each in (*reversed([step.view for step in plan(state, name, marked=True)]), name):
-        ends = [found for reader in state.readers.get(each, ()) if (found := known.get(reader)) is not None]
+        ends = [found for reader in state.index.readers.get(each, ()) if (found := known.get(reader)) is not None]
         known[each] = _before(each, state.views[each], ends)
     return known[name]
 

@@ -1,0 +1,28 @@
+"""The index of a state, made anew from the state alone. ``transition`` keeps it up to date event by event instead."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from headwater.algebra import graph
+from headwater.engine.policy import freshness
+from headwater.model.state import Index, State
+
+
+def rebuilt(state: State) -> Index:
+    """An index that owes nothing to the past: what is searched for on demand is still to be searched for."""
+    sources = {name: view.definition.sources for name, view in state.views.items()}
+    return Index(
+        order=graph.order(sources),
+        readers=graph.readers(sources),
+        carried=_carried(state),
+        promising={name for name, view in state.views.items() if freshness(view.definition) is not None},
+        learned=True,
+        stale=set(state.views),
+    )
+
+
+def _carried(state: State) -> Counter[int]:
+    pending = (origins for view in state.views.values() for origins in view.pending.values())
+    running = (origins for run in state.running.values() for _, origins in run.needs)
+    return Counter(origin for some in (pending, running) for origins in some for origin in origins)
