@@ -197,7 +197,7 @@ def _journal(jobs: int, count: int) -> float:
         began = time.perf_counter()
         for first in range(0, count, BATCH):
             builds = [lambda _, event=event: event for event in todo[first : first + BATCH]]
-            for entry in store.append_all(builds, 0, first):
+            for entry in store.append_all(builds, first):
                 state, _ = transition(state, entry.event)
         taken = time.perf_counter() - began
         store.close()

@@ -37,7 +37,7 @@ def large_store(partitions: int, requests: int, runs: int) -> dict[str, Any]:
             each = partitions // TABLES
             seen = tuple(Observed(Slice((("p", f"{part:07d}"),)), f"{part:032x}") for part in range(each))
             event = Changed(0, table + 1, f"base.t{table}", seen, "", 0, "was first seen", baseline=True)
-            store.append(lambda _, event=event: event, 0, table)
+            store.append(lambda _, event=event: event, table)
         del seen, event
         figures: dict[str, Any] = {"partitions": partitions, "requests": requests}
         began = time.perf_counter()
@@ -92,7 +92,7 @@ def _resident(store: SqlStore, partitions: int, requests: int) -> dict[str, Any]
 
 
 def _recorded(store: SqlStore, state: State, seq: int, *builds: Callable[[int], Event]) -> tuple[State, int]:
-    for entry in store.append_all(builds, 0, seq):
+    for entry in store.append_all(builds, seq):
         state, _ = transition(state, entry.event)
         seq = entry.seq
     return state, seq
@@ -120,7 +120,7 @@ def _command(name: str, store: SqlStore, *options: str) -> tuple[float, float]:
     """Seconds of a command in a process of its own, and those that it used a processor, which tell more on a busy
     machine."""
     code = "from headwater.cli.main import main; main()"
-    command = [sys.executable, "-c", code, name, "--store", str(store.path), *options]
+    command = [sys.executable, "-c", code, name, "--store", store.name, *options]
     began, used = time.perf_counter(), _processor()
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     taken = time.perf_counter() - began, _processor() - used

@@ -105,7 +105,7 @@ def _delay(worker: Worker) -> float:
         if begun:
             break
         if time.time() > ended + PATIENCE:
-            raise RuntimeError(f"no refresh began within {PATIENCE} s of a write; the store is {store.path}")
+            raise RuntimeError(f"no refresh began within {PATIENCE} s of a write; the store is {store.name}")
         time.sleep(0.05)
     time.sleep(3)
     store.close()

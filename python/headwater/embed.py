@@ -61,7 +61,7 @@ class Engine:
     """
 
     def __init__(self, warehouse: Warehouse, store: str | Path, *, tracks: int = 1, clock: Clock | None = None) -> None:
-        self._store = SqlStore(store)
+        self._store = SqlStore(store, clock=clock.now if clock else None)
         holder = f"{socket.gethostname()}:{os.getpid()}:embedded"
         self._runtime = Runtime(self._store, warehouse, clock or SystemClock(), holder, tracks=tracks)
         self._waiting = Waiting(self._runtime, self._store)

@@ -11,7 +11,7 @@ from headwater.engine.status import Summary
 from headwater.model.action import Launch
 from headwater.model.event import Effort, Event, Made, Moved, Scanned
 from headwater.model.partition import Slice, Value
-from headwater.model.state import Version
+from headwater.model.state import State, Version
 from headwater.model.view import Definition
 
 
@@ -30,20 +30,79 @@ class Entry(Protocol):
     def event(self) -> Event: ...
 
 
+@frozen
+class Beat:
+    """An engine's place among the engines on a store, at one moment.
+
+    Attributes:
+        number: its own; another one than before if it was evicted meanwhile.
+        at: the store's time (ms).
+        last: the number of the journal's last entry.
+        overdue: the numbers of other engines whose time is up; they are to be evicted.
+        leads: whether it has the lowest number of those alive.
+    """
+
+    number: int
+    at: int
+    last: int
+    overdue: tuple[int, ...]
+    leads: bool
+
+
+@frozen
+class Member:
+    """An engine that was not evicted; its time is up at ``until`` (ms), unless it renews it. ``alive``: it is not."""
+
+    name: str
+    number: int
+    until: int
+    alive: bool
+
+
+@frozen
+class Mark:
+    """That there is a snapshot as of the entry ``seq``, kept ``at`` that time (ms)."""
+
+    seq: int
+    at: int
+
+
 class Store(Protocol):
-    """See ``headwater.store.sql``, which also says what each method promises."""
+    """See ``headwater.store.sql``, whose parts also say what each method promises."""
 
-    def append(self, build: Callable[[int], Event], now: int, after: int, epoch: int | None = None) -> Entry: ...
+    def now(self) -> int: ...
 
-    def append_all(self, builds: Iterable[Callable[[int], Event | None]], now: int, after: int) -> Sequence[Entry]: ...
+    def append(
+        self, build: Callable[[int], Event], after: int, by: int | None = None, evicting: int | None = None
+    ) -> Entry: ...
+
+    def append_all(
+        self, builds: Iterable[Callable[[int], Event | None]], after: int, by: int | None = None
+    ) -> Sequence[Entry]: ...
+
+    def raise_version(self, at_least: int) -> None: ...
 
     def read(self, after: int = 0) -> Iterator[Entry]: ...
 
+    def keep_snapshot(self, seq: int, state: State, going: Callable[[], bool] = ...) -> bool: ...
+
+    def snapshot(self) -> tuple[int, State] | None: ...
+
+    def base(self) -> tuple[int, State]: ...
+
+    def newest(self) -> Mark | None: ...
+
+    def compact(self, before: int, apart: int = 0) -> None: ...
+
+    def beat(self, name: str, lasting: int) -> Beat: ...
+
+    def leave(self, name: str) -> None: ...
+
+    def expire(self, number: int) -> None: ...
+
+    def engines(self) -> Sequence[Member]: ...
+
     def summarise(self, seq: int, summarised: Summary, detail: str | None = None) -> None: ...
-
-    def acquire(self, holder: str, now: int, lasting: int) -> int | None: ...
-
-    def release(self, holder: str) -> None: ...
 
     def discard(self, view: str, paths: Iterable[str], now: int) -> None: ...
 

@@ -62,7 +62,7 @@ class Here:
             given.append(version)
             return build(_now(), version)
 
-        self._seq = self.store.append(event, _now(), self._seq).seq
+        self._seq = self.store.append(event, self._seq).seq
         return given[0]
 
     def run(self, *arguments: str) -> Result:
@@ -105,7 +105,7 @@ def test_status(here: Here) -> None:
     assert "monthly" in shown.output
     assert "behind" in shown.output
     assert "no engine is running" in shown.output
-    assert here.store.acquire("host:1:app", _now(), 60_000)
+    assert here.store.beat("host:1:app", 60_000).leads
     assert "kept fresh by host:1:app" in here.run("status").output
 
 
@@ -129,7 +129,7 @@ def test_a_summary_that_is_not_of_the_last_entry_is_not_shown(here: Here, acting
     assert (before["views"][0]["behind"], len(before["consistency"]["default.monthly"])) == (1, 1)
     assert here.store.summary(here.store.last(), detailed=True).detail
     if acting:
-        here.store.acquire("host:1:app", _now(), 60_000)
+        here.store.beat("host:1:app", 60_000)
     march = (Observed(Slice.of({"month": "2024-03"}), "f3"),)
     here.record(lambda at, v: Changed(at, v, "default.sales", march, "s", 1, "was appended to"))
     after = json.loads(here.run("status", "--json").output)
@@ -148,7 +148,7 @@ def test_status_does_not_replay_when_there_is_a_summary(here: Here, monkeypatch)
 def test_status_waits_for_the_engine_to_say_what_it_knows(here: Here, monkeypatch) -> None:
     assert here.run("status").exit_code == 0
     known = here.store.summary(here.store.last(), detailed=False).summary
-    here.store.acquire("host:1:app", _now(), 60_000)
+    here.store.beat("host:1:app", 60_000)
     here.record(lambda at, _: Suspended(at, "default.monthly"))
     later = evolve(known, views=tuple(evolve(each, state="suspended") for each in known.views))
     monkeypatch.setattr("headwater.store.sql.SqlStore.read", None)  # it is not replayed meanwhile
@@ -203,7 +203,7 @@ def test_cancel(here: Here) -> None:
     here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), "partition", "why"))
     assert json.loads(here.run("status", "--json").output)["views"][0]["state"] == "running"
     assert "no engine" in here.run("cancel", "monthly").output
-    assert here.store.acquire("host:1:app", _now(), 60_000)
+    assert here.store.beat("host:1:app", 60_000).leads
     said = here.run("cancel", "monthly", "--json")
     assert json.loads(said.output) == {"view": "default.monthly", "cancelled": True}
     assert [(each.kind, each.subject) for each in here.store.orders()] == [("cancel", "default.monthly")]

@@ -38,7 +38,7 @@ from headwater.model.event import (
 )
 from headwater.model.view import Column, Definition
 from headwater.store import codec
-from headwater.store.sql import _entry
+from headwater.store.journal import _entry
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 numbers = st.integers(0, 2**53)

@@ -8,14 +8,13 @@ import pytest
 from attrs import evolve
 from cases import A1, A2, view
 from reference import recomputed
-from test_runtime import Bench, until
+from test_runtime import Bench, evict, until
 
 from headwater.engine.choose import Choice
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Dropped, Failed, Prepared, Published, Resumed, Started, Suspended
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE
-from headwater.runtime.loop import LEASE
 from headwater.store.sql import SqlStore
 
 V, W, X = view("v", "a", "t"), view("w", "a", "v"), view("x", "", "w")
@@ -122,11 +121,11 @@ def test_what_a_run_leaves_is_removed_when_it_has_ended_although_the_lease_was_l
     assert arrived.wait(20)
     [version] = engine._runner.mine
     bench.clock.at += 60_000
-    other = SqlStore(bench.path)
-    assert other.acquire("two", bench.clock.now(), LEASE) is not None
+    other = SqlStore(bench.path, clock=bench.clock.now)
+    evict(other, "two", bench.clock.now())
     engine.step()
     assert not engine.leads
-    other.release("two")
+    other.leave("two")
     other.close()
     released = []
     monkeypatch.setattr(bench.world, "release", released.append)

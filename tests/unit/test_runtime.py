@@ -32,7 +32,8 @@ from headwater.model.event import (
 from headwater.runtime import summaries
 from headwater.runtime.loop import LEASE, Runtime
 from headwater.runtime.summaries import PAUSE
-from headwater.store.sql import Kept, SqlStore
+from headwater.store.board import Kept
+from headwater.store.sql import SqlStore
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
 
@@ -57,7 +58,7 @@ class Bench:
             self.world.write(table, A1, 1)
 
     def engine(self, name: str, store: type[SqlStore] = SqlStore, **options) -> Runtime:
-        made = Runtime(store(self.path), self.world, self.clock, name, **options)
+        made = Runtime(store(self.path, clock=self.clock.now), self.world, self.clock, name, **options)
         self.engines.append(made)
         return made
 
@@ -111,6 +112,13 @@ class Bench:
 
         self.world.pause = pause
         return arrived, going
+
+
+def evict(store: SqlStore, name: str, now: int) -> None:
+    """An engine of this name takes over from the one whose time is up."""
+    beat = store.beat(name, LEASE)
+    assert beat.leads
+    store.append(lambda _: Restarted(now), beat.last, beat.number, *beat.overdue)
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -250,7 +258,7 @@ def test_a_paused_holder_cannot_publish(bench, step):
 class FailsAtSecondStart(SqlStore):
     starts, error = 0, LeaseLost("another engine took over this store")
 
-    def append(self, build, now, after, epoch=None):
+    def append(self, build, after, by=None, evicting=None):
         def counted(version):
             event = build(version)
             if isinstance(event, Started):
@@ -259,7 +267,7 @@ class FailsAtSecondStart(SqlStore):
                     raise self.error
             return event
 
-        return super().append(counted, now, after, epoch)
+        return super().append(counted, after, by, evicting)
 
 
 def test_a_run_that_began_before_the_lease_was_lost_is_not_published(bench):
@@ -269,12 +277,12 @@ def test_a_run_that_began_before_the_lease_was_lost_is_not_published(bench):
     bench.clock.at += LEASE
     original = one.store.append
 
-    def append(build, now, after, epoch=None):
+    def append(build, after, by=None, evicting=None):
         try:
-            return original(build, now, after, epoch)
+            return original(build, after, by, evicting)
         except LeaseLost:
             bench.clock.at += LEASE
-            two.store.acquire("two", bench.clock.now(), LEASE)
+            evict(two.store, "two", bench.clock.now())
             raise
 
     one.store.append = append
@@ -305,7 +313,7 @@ class Fails(SqlStore):
     kinds: tuple[type, ...] = ()
     discards = True
 
-    def append(self, build, now, after, epoch=None):
+    def append(self, build, after, by=None, evicting=None):
         def checked(version):
             event = build(version)
             if isinstance(event, self.kinds):
@@ -313,7 +321,7 @@ class Fails(SqlStore):
                 raise StoreError("the disk is full")
             return event
 
-        return super().append(checked, now, after, epoch)
+        return super().append(checked, after, by, evicting)
 
     def discard(self, view, paths, now):
         if not self.discards:

@@ -124,7 +124,7 @@ def test_a_policy_holds_for_all_that_redefines_a_view():
 def store(tmp_path: Path) -> Path:
     made, seq = SqlStore(tmp_path / "store.db"), 0
     for event in script():
-        seq = made.append(lambda _, event=event: event, event.at, seq).seq
+        seq = made.append(lambda _, event=event: event, seq).seq
     made.close()
     return tmp_path / "store.db"
 

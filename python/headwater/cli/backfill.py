@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from headwater.cli.journal import state_of
-from headwater.cli.shared import json_option, known_table, milliseconds, open_store, store_option, table
+from headwater.cli.shared import json_option, known_table, open_store, store_option, table
 from headwater.engine.backfill import Part, asked, planned
 from headwater.engine.coverage import unresolved
 from headwater.model.error import StatementError
@@ -83,7 +83,7 @@ def _follow(store: SqlStore, state: State, seq: int, name: str, slices: tuple[Sl
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"backfill of {name}", total=None)
         origin, total = None, 0
-        while store.holder()[1] > milliseconds():
+        while any(each.alive for each in store.engines()):
             origin = origin or _taken_up(store, seq, name, slices)
             state, seq = replay(store, state, seq)
             if origin is not None:

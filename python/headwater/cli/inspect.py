@@ -62,9 +62,9 @@ def history(view: str | None, limit: int, path: Path | None, as_json: bool) -> N
 def cancel(view: str, path: Path | None, as_json: bool) -> None:
     """Cancels the running refresh of VIEW; its changes stay pending."""
     store = open_store(path)
-    (state, _), now = state_of(store), milliseconds()
+    state, _ = state_of(store)
     name = known_view(state, view)
-    running, acting = name in state.running, store.holder()[1] > now
+    running, acting = name in state.running, any(each.alive for each in store.engines())
     if running and acting:
         store.order("cancel", name)
     if as_json:

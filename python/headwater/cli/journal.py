@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from headwater.model.error import JournalError, StoreError
 from headwater.model.state import State
-from headwater.store.replay import replay
+from headwater.store.replay import restored
 from headwater.store.sql import SqlStore
 
 
@@ -18,7 +18,7 @@ def state_of(store: SqlStore) -> tuple[State, int]:
         StoreError: an entry is malformed.
     """
     with readable(store):
-        return replay(store, State())
+        return restored(store)
 
 
 @contextmanager
@@ -32,6 +32,6 @@ def readable(store: SqlStore) -> Iterator[None]:
         yield
     except JournalError as error:
         raise StoreError(
-            f"the store {store.path} is damaged ({error}); move it away: the next session makes a new one and "
+            f"the store {store.name} is damaged ({error}); move it away: the next session makes a new one and "
             "finds the views in the catalog"
         ) from error

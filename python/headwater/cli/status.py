@@ -11,7 +11,8 @@ import click
 
 from headwater.cli.shared import json_option, milliseconds, open_store, store_option, table
 from headwater.engine.status import VIEWS, Summary, detail, summary
-from headwater.store.sql import Kept, SqlStore
+from headwater.store.board import Kept
+from headwater.store.sql import SqlStore
 
 RELATIONS = ("independent origins", "same ancestor", "same origin")
 
@@ -30,8 +31,7 @@ LARGEST = 16_000_000
 def status(path: Path | None, as_json: bool) -> None:
     """Shows every view: its state, its partitions behind, and the reason."""
     store = open_store(path)
-    holder, until = store.holder()
-    acting = holder if until > milliseconds() else None
+    acting = ", ".join(each.name for each in store.engines() if each.alive) or None
     known = _kept(store, as_json, acting is not None) or _replayed(store, as_json)
     if as_json:
         _print_json(known, acting)

@@ -95,11 +95,11 @@ def history(
         journal = [entry.event for entry in store.read()]
     found = recorded(journal)
     if not found.kinds["Declared"]:
-        raise StoreError(f"the store {store.path} has no view yet, so there is nothing to simulate")
-    about = {"simulation": "history", "store": str(store.path)}
+        raise StoreError(f"the store {store.name} has no view yet, so there is nothing to simulate")
+    about = {"simulation": "history", "store": store.name}
     rows = [ran(as_it_ran(journal, found.end))]
     rows += _rows([found] * seeds, [found], [Policy("recorded"), *others], tracks)
-    _show(about, f"History of {store.path}", [found] * seeds, tracks, rows, as_json, plot)
+    _show(about, f"History of {store.name}", [found] * seeds, tracks, rows, as_json, plot)
 
 
 @click.command("generated", short_help="Made-up warehouses, under several policies.")

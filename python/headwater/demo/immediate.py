@@ -6,10 +6,10 @@ from pathlib import Path
 
 from headwater.demo.figures import Naive
 from headwater.engine.naive import immediate
-from headwater.engine.transition import transition
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.store.place import default_store
+from headwater.store.replay import restored
 from headwater.store.sql import SqlStore
 
 
@@ -24,8 +24,6 @@ def from_store(warehouse: Path) -> Naive:
 
 def _state(warehouse: Path) -> State:
     store = SqlStore(default_store(warehouse))
-    state = State()
-    for entry in store.read():
-        state, _ = transition(state, entry.event)
+    state, _ = restored(store)
     store.close()
     return state

@@ -36,7 +36,11 @@ class JournalError(StoreError):
 
 
 class LeaseLost(HeadwaterError):
-    """Another engine refreshes on this store now; the rows of this run are not published."""
+    """Another engine took over the runs of this one; its rows are not published."""
+
+
+class StillAlive(HeadwaterError):
+    """The engine that was to be evicted has renewed its time; its runs are its own."""
 
 
 class DriverGone(LeaseLost):

@@ -18,7 +18,7 @@ from headwater.engine.choose import Choice, Ready, ready, skipped, started, unne
 from headwater.engine.coverage import unknown_images
 from headwater.engine.transition import transition
 from headwater.model.action import Action, Clean
-from headwater.model.error import HeadwaterError, LeaseLost, PlanError
+from headwater.model.error import HeadwaterError, LeaseLost, PlanError, StillAlive
 from headwater.model.event import Evaluated, Event, Restarted, Skipped, Started
 from headwater.model.partition import Slice
 from headwater.model.state import State
@@ -26,8 +26,9 @@ from headwater.ports import Clock, Entry, Store, Warehouse
 from headwater.runtime.evaluate import Wanted, evaluated
 from headwater.runtime.execute import Runner
 from headwater.runtime.summaries import Summaries
-from headwater.store.replay import uncollected
-from headwater.store.sql import Stale
+from headwater.store.journal import Compacted, Stale
+from headwater.store.keeper import HISTORY, Keeper
+from headwater.store.replay import restored, uncollected
 
 log = logging.getLogger("headwater")
 
@@ -58,7 +59,15 @@ class Runtime:
     """
 
     def __init__(
-        self, store: Store, warehouse: Warehouse, clock: Clock, holder: str, *, tracks: int = 2, acts: bool = True
+        self,
+        store: Store,
+        warehouse: Warehouse,
+        clock: Clock,
+        holder: str,
+        *,
+        tracks: int = 2,
+        acts: bool = True,
+        history: int = HISTORY,
     ) -> None:
         self.store, self.warehouse, self.clock = store, warehouse, clock
         self.holder, self.acts = holder, acts
@@ -69,20 +78,28 @@ class Runtime:
         self.arrange: Arrange = lambda state, found: map(Choice, found)
         self._runner = Runner(self, tracks)
         self._closed = False
-        self._summaries = Summaries(store, clock)
-        self.sync()
+        self._summaries, self._keeper = Summaries(store, clock), Keeper(store, history)
+        self.state, self.seq = restored(store)
 
     @property
     def leads(self) -> bool:
         """Whether this engine holds the lease."""
         return self._epoch is not None
 
+    @property
+    def number(self) -> int:
+        """This engine's number, while it leads."""
+        return self._epoch or 0
+
     def sync(self) -> None:
         """Applies what other engines appended to the journal."""
         with self.lock:
-            with uncollected():
-                for entry in self.store.read(self.seq):
-                    self._apply(entry)
+            try:
+                with uncollected():
+                    for entry in self.store.read(self.seq):
+                        self._apply(entry)
+            except Compacted:
+                self.state, self.seq = restored(self.store)
             self.changed.notify_all()
 
     def record(self, build: Callable[[State, int], Event | None]) -> Event | None:
@@ -118,7 +135,7 @@ class Runtime:
             entries: Iterable[Entry] | None = None if builds else ()
             while entries is None:
                 try:
-                    entries = self.store.append_all(builds, self.clock.now(), self.seq)
+                    entries = self.store.append_all(builds, self.seq)
                 except Stale:
                     self.sync()
             for entry in entries:
@@ -153,6 +170,7 @@ class Runtime:
                 self._start(epoch)
             if self.leads:
                 self._summaries.keep(self.state, self.seq)
+                self._keeper.keep(self.state, self.seq)
             return wake_at(self.state, self.clock.now())
 
     def close(self) -> None:
@@ -160,9 +178,10 @@ class Runtime:
         with self.lock:
             self._closed = True
             if self.leads:
-                self.store.release(self.holder)
+                self.store.leave(self.holder)
             self._epoch = None
         self._runner.close()
+        self._keeper.close()
 
     def leads_as(self, epoch: int, again: bool = False) -> bool:
         """Whether this engine holds the lease that it held in ``epoch``; ``again``: after it asked the store."""
@@ -174,7 +193,7 @@ class Runtime:
     # --- inside
 
     def _append(
-        self, build: Callable[[State, int], Event | None], epoch: int | None
+        self, build: Callable[[State, int], Event | None], epoch: int | None, evicting: int | None = None
     ) -> tuple[Event | None, list[Action]]:
         nothing = _Nothing()
 
@@ -186,7 +205,7 @@ class Runtime:
 
         while True:
             try:  # the store refuses what another engine's entries come before, so they need not be looked for first
-                entry = self.store.append(checked, self.clock.now(), self.seq, epoch)
+                entry = self.store.append(checked, self.seq, epoch, evicting)
             except Stale:
                 self.sync()
                 continue
@@ -200,12 +219,14 @@ class Runtime:
         return actions
 
     def _lead(self) -> None:
-        epoch = None if self._closed else self.store.acquire(self.holder, self.clock.now(), LEASE)
+        beat = None if self._closed else self.store.beat(self.holder, LEASE)
+        epoch = beat.number if beat is not None and beat.leads else None
         if epoch != self._epoch:
             self._epoch = None  # until the takeover is on record: the runs of the engine before are put back by it
             if epoch is not None:
-                with contextlib.suppress(LeaseLost):
-                    self._append(lambda _state, _version: Restarted(self.clock.now()), epoch)
+                with contextlib.suppress(LeaseLost, StillAlive):
+                    for each in beat.overdue or (None,):
+                        self._append(lambda _state, _version: Restarted(self.clock.now()), epoch, each)
                     self._epoch = epoch
         self.sync()
 

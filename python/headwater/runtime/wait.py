@@ -107,8 +107,7 @@ class Waiting:
         return ran
 
     def _require_actor(self) -> None:
-        _, until = self._store.holder()
-        if not self._runtime.acts and until < self._runtime.clock.now():
+        if not self._runtime.acts and not any(each.alive for each in self._store.engines()):
             raise StatementError(
                 "this session only reports writes (spark.headwater.role=report), and no other application refreshes "
                 "now; start one with `headwater run`"

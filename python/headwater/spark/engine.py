@@ -108,7 +108,7 @@ class Engine:
 
     def leave(self) -> None:
         """Gives the lease back, as far as that is still possible."""
-        self.store.release(self.runtime.holder)
+        self.store.leave(self.runtime.holder)
         if self.room is not None:
             self.room.close()
         if self._temporary:
@@ -129,15 +129,15 @@ class Engine:
                 self.store, self.warehouse, SystemClock(), me, tracks=settings.tracks, acts=settings.role == "auto"
             )
         except JournalError as error:
-            raise StoreError(f"the store {self.store.path} is damaged ({error}); {DAMAGED}") from error
+            raise StoreError(f"the store {self.store.name} is damaged ({error}); {DAMAGED}") from error
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise StoreError(
-                f"the store {self.store.path} is damaged (its journal does not fit together: "
+                f"the store {self.store.name} is damaged (its journal does not fit together: "
                 f"{type(error).__name__} {error}); {DAMAGED}"
             ) from error
-        holder, until = self.store.holder()
-        if until > runtime.clock.now() and _is_gone(holder, application):
-            self.store.release(holder)
+        for each in self.store.engines():
+            if each.alive and _is_gone(each.name, application):
+                self.store.expire(each.number)
         for run in runtime.state.running.values():
             self.warehouse.cancel(run.view, run.version)
         return runtime
@@ -177,7 +177,7 @@ class Engine:
             return
         with self.runtime.lock:
             running = {view: run.version for view, run in self.runtime.state.running.items()}
-        for order in self.store.orders():
+        for order in self.store.take_orders(self.runtime.number):
             if order.kind == "backfill":
                 self._backfill(json.loads(order.subject))
             elif order.subject in running:

@@ -15,7 +15,8 @@ from headwater.model.event import Event, Observed
 from headwater.model.partition import Slice
 
 
-def _converter() -> JsonConverter:
+def converter() -> JsonConverter:
+    """Of events and all that they are made of. A caller may add to it."""
     converter = make_converter(omit_if_default=True)
     converter.register_unstructure_hook(Slice, lambda each: dict(each.bound))
     converter.register_structure_hook(Slice, lambda values, _: Slice(values.items()))
@@ -28,7 +29,7 @@ def _converter() -> JsonConverter:
     return converter
 
 
-_CONVERTER = _converter()
+_CONVERTER = converter()
 
 
 def kind(event: Event) -> str:

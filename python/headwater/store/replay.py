@@ -1,4 +1,4 @@
-"""State from the journal."""
+"""State from a store: its snapshot, and the journal after that."""
 
 from __future__ import annotations
 
@@ -9,6 +9,23 @@ from contextlib import contextmanager
 from headwater.engine.transition import transition
 from headwater.model.state import State
 from headwater.ports import Store
+from headwater.store.journal import Compacted
+
+
+def restored(store: Store) -> tuple[State, int]:
+    """The state that a store holds, and the number of the last entry of its journal.
+
+    Raises:
+        JournalError: an entry is malformed; it says which.
+        StoreError: no snapshot can be read, and the journal alone does not tell the state.
+    """
+    with uncollected():
+        while True:
+            seq, state = store.snapshot() or (0, State())
+            try:
+                return replay(store, state, seq)
+            except Compacted:
+                continue  # a newer snapshot was kept meanwhile, and what it covers is removed
 
 
 def replay(store: Store, state: State, after: int = 0) -> tuple[State, int]:
@@ -16,6 +33,7 @@ def replay(store: Store, state: State, after: int = 0) -> tuple[State, int]:
 
     Raises:
         JournalError: an entry is malformed; it says which.
+        Compacted: entries above ``after`` are removed.
     """
     with uncollected():
         for entry in store.read(after):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -16,6 +15,10 @@ meta = sa.Table(
     metadata,
     sa.Column("schema_version", sa.Integer, nullable=False),
     sa.Column("highest", sa.BigInteger, nullable=False, comment="the highest version ever given"),
+    sa.Column("last", sa.BigInteger, nullable=False, comment="the number of the journal's last entry"),
+    sa.Column("compacted", sa.BigInteger, nullable=False, comment="entries up to this one are removed"),
+    sa.Column("compacted_at", sa.BigInteger, nullable=False, comment="when the last of those was appended"),
+    sa.Column("engines", sa.BigInteger, nullable=False, comment="the highest number ever given to an engine"),
 )
 
 journal = sa.Table(
@@ -27,16 +30,35 @@ journal = sa.Table(
     sa.Column("subject", sa.String, nullable=False, comment="the table or view it is about"),
     sa.Column("version", sa.BigInteger, comment="the version that the event gives or ends"),
     sa.Column("body", sa.Text, nullable=False),
+    sa.Column("token", sa.String, comment="of the first entry of an append: tells whose it is"),
     sa.Index("journal_subject", "subject", "kind", "seq"),
     sa.Index("journal_version", "version"),
 )
 
-lease = sa.Table(
-    "lease",
+engine = sa.Table(
+    "engine",
     metadata,
-    sa.Column("holder", sa.String, nullable=False),
-    sa.Column("until", sa.BigInteger, nullable=False),
-    sa.Column("epoch", sa.BigInteger, nullable=False),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.String, nullable=False, unique=True),
+    sa.Column("until", sa.BigInteger, nullable=False, comment="its time is up then, unless it renews it"),
+)
+
+snapshot = sa.Table(
+    "snapshot",
+    metadata,
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False, comment="the journal entry it is as of"),
+    sa.Column("at", sa.BigInteger, nullable=False, comment="when it was kept"),
+    sa.Column("format", sa.Integer, nullable=False),
+    sa.Column("token", sa.String, nullable=False, comment="names its pieces"),
+)
+
+piece = sa.Table(
+    "piece",
+    metadata,
+    sa.Column("token", sa.String, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
 garbage = sa.Table(
@@ -53,6 +75,7 @@ command = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("kind", sa.String, nullable=False),
     sa.Column("subject", sa.String, nullable=False),
+    sa.Column("taken_by", sa.BigInteger, comment="the number of the engine that carries it out"),
 )
 
 summary = sa.Table(
@@ -67,58 +90,77 @@ note = sa.Table(
     "note",
     metadata,
     sa.Column("about", sa.String, primary_key=True),
-    sa.Column("text", sa.Text, nullable=False, comment="what the engine that acts last said about it"),
+    sa.Column("text", sa.Text, nullable=False, comment="what the engine that leads last said about it"),
 )
 
 
-def _create(connection: sa.Connection) -> None:
-    metadata.create_all(connection)
-    connection.execute(sa.insert(meta).values(schema_version=0, highest=0))
-    connection.execute(sa.insert(lease).values(holder="", until=0, epoch=0))
-
-
 def _add_summary(connection: sa.Connection) -> None:
-    summary.create(connection, checkfirst=True)  # a new store has all tables from its first step
+    summary.create(connection)
 
 
 def _add_note(connection: sa.Connection) -> None:
-    note.create(connection, checkfirst=True)
+    note.create(connection)
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create, _add_summary, _add_note)
-"""Step n brings a store of schema version n to n + 1."""
+def _add_engines(connection: sa.Connection) -> None:
+    """Several engines act on a store, and the journal can be compacted."""
+    for name in ("last", "compacted", "compacted_at", "engines"):
+        _execute(connection, f"ALTER TABLE meta ADD COLUMN {name} BIGINT NOT NULL DEFAULT 0")
+    connection.execute(sa.update(meta).values(last=sa.select(sa.func.coalesce(sa.func.max(journal.c.seq), 0))))
+    _execute(connection, "ALTER TABLE journal ADD COLUMN token VARCHAR")
+    _execute(connection, "ALTER TABLE command ADD COLUMN taken_by BIGINT")
+    _execute(connection, "DROP TABLE lease")
+    for each in (engine, snapshot, piece):
+        each.create(connection)
 
 
-def migrate(connection: sa.Connection, path: Path) -> None:
-    """Brings the store to the newest schema, in the caller's transaction.
+def _execute(connection: sa.Connection, statement: str) -> None:
+    connection.execute(sa.text(statement))
+
+
+STEPS: tuple[Callable[[sa.Connection], None], ...] = (_add_summary, _add_note, _add_engines)
+"""Step n, counted from 1, brings a store of schema version n to n + 1."""
+
+NEWEST = len(STEPS) + 1
+
+
+def migrate(connection: sa.Connection, name: str, version: int) -> None:
+    """Brings a store of this schema version to the newest schema, in the caller's transaction; 0: there is none yet.
 
     Raises:
         StoreError: the store was written by a newer Headwater.
     """
-    version = _version(connection, path)
-    for step in MIGRATIONS[version:]:
-        step(connection)
-    if version < len(MIGRATIONS):
-        connection.execute(sa.update(meta).values(schema_version=len(MIGRATIONS)))
+    _refuse_newer(version, name)
+    if version == 0:
+        metadata.create_all(connection)
+        row = {"highest": 0, "last": 0, "compacted": 0, "compacted_at": 0, "engines": 0}
+        connection.execute(sa.insert(meta).values(schema_version=NEWEST, **row))
+    elif version < NEWEST:
+        for step in STEPS[version - 1 :]:
+            step(connection)
+        connection.execute(sa.update(meta).values(schema_version=NEWEST))
 
 
-def require_newest(connection: sa.Connection, path: Path) -> None:
+def require_newest(name: str, version: int) -> None:
     """Raises:
     StoreError: the store has another schema than the newest.
     """
-    version = _version(connection, path)
-    if version < len(MIGRATIONS):
+    _refuse_newer(version, name)
+    if version < NEWEST:
         raise StoreError(
-            f"the store {path} has schema {version} and cannot be brought to this Headwater's {len(MIGRATIONS)}, as it "
+            f"the store {name} has schema {version} and cannot be brought to this Headwater's {NEWEST}, as it "
             "cannot be written here; run the same command once where it can"
         )
 
 
-def _version(connection: sa.Connection, path: Path) -> int:
+def version_of(connection: sa.Connection) -> int:
+    """The schema version of the store; 0 when there is none."""
     known = sa.inspect(connection).has_table("meta")
-    version = connection.scalar(sa.select(meta.c.schema_version)) if known else 0
-    if version > len(MIGRATIONS):
+    return connection.scalar(sa.select(meta.c.schema_version)) if known else 0
+
+
+def _refuse_newer(version: int, name: str) -> None:
+    if version > NEWEST:
         raise StoreError(
-            f"the store {path} has schema {version}, newer than this Headwater's {len(MIGRATIONS)}; upgrade Headwater"
+            f"the store {name} has schema {version}, newer than this Headwater's {NEWEST}; upgrade Headwater"
         )
-    return version

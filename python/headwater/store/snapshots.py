@@ -1,0 +1,150 @@
+"""Snapshots of the state, so that a start replays only what came after the last one, and compaction.
+
+The oldest snapshot is of the last entry that is removed, so everything that is still in the journal can be
+replayed from there. Some between that and the newest stay, so that the journal can be compacted up to one of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from headwater.model.error import StoreError
+from headwater.model.state import State
+from headwater.ports import Mark
+from headwater.store import snapshot as codec
+from headwater.store.database import Database
+from headwater.store.schema import journal, meta, piece, snapshot
+
+log = logging.getLogger("headwater")
+
+BATCH = 5_000
+"""Entries that are removed in one transaction."""
+
+ABANDONED = 86_400_000
+"""After this time (ms), pieces that belong to no snapshot are removed: whoever wrote them has ended."""
+
+
+class Snapshots(Database):
+    """The snapshots of a store."""
+
+    def keep_snapshot(self, seq: int, state: State, going: Callable[[], bool] = lambda: True) -> bool:
+        """Keeps the state as of a journal entry. Nobody changes it meanwhile (see ``store.snapshot.copied``).
+
+        It is written piece by piece, and others write between them. While ``going`` says so, it goes on. Returns
+        whether the snapshot is kept.
+        """
+        token, count = uuid4().hex[:16], 0
+        for count, body in enumerate(codec.encode(state), 1):
+            if not going():
+                return False
+            with self._beside() as connection:
+                row = {"token": token, "number": count, "at": self._time(connection), "body": body}
+                connection.execute(sa.insert(piece).values(row))
+        with self._begin() as connection:
+            now = self._time(connection)
+            row = {"seq": seq, "at": now, "format": codec.FORMAT, "token": token}
+            written = connection.scalar(sa.select(sa.func.count()).where(piece.c.token == token))
+            if written == count:
+                connection.execute(sa.delete(snapshot).where(snapshot.c.seq == seq))
+                connection.execute(sa.insert(snapshot).values(row))
+            _remove_pieces(connection, now - ABANDONED)
+        return written == count
+
+    def snapshot(self) -> tuple[int, State] | None:
+        """The newest snapshot that can be read, if there is any, and the number of the entry that it is as of.
+
+        Raises:
+            StoreError: none can be read, and the journal alone does not tell the state.
+        """
+        return self._snapshot(snapshot.c.seq.desc())
+
+    def base(self) -> tuple[int, State]:
+        """The state from which the whole journal that is kept can be replayed, and the entry that it is as of.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        with self._read() as connection:
+            complete = not connection.scalar(sa.select(meta.c.compacted))
+        found = None if complete else self._snapshot(snapshot.c.seq)
+        return (0, State()) if found is None else found
+
+    def newest(self) -> Mark | None:
+        """The newest snapshot there is."""
+        found = self._marks()
+        return found[-1] if found else None
+
+    def compact(self, before: int, apart: int = 0) -> None:
+        """Removes what was appended before a time, as far as a snapshot from before that time covers it.
+
+        Of the snapshots that are left, those go that are less than ``apart`` ms younger than the one before, but
+        for the newest.
+        """
+        marks = self._marks()
+        old = [each for each in marks if each.at < before]
+        kept = _spread([each for each in marks if not old or each.seq >= old[-1].seq], apart)
+        if [each.seq for each in kept] != [each.seq for each in marks]:
+            with self._begin() as connection:
+                known = sa.select(snapshot.c.token)
+                gone = snapshot.c.seq.in_([each.seq for each in marks if each not in kept])
+                connection.execute(sa.delete(piece).where(piece.c.token.in_(known.where(gone))))
+                connection.execute(sa.delete(snapshot).where(gone))
+        while old and self._removed_some(old[-1].seq):
+            pass
+
+    # --- inside
+
+    def _marks(self) -> list[Mark]:
+        """Of the snapshots that this program can read, oldest first."""
+        query = sa.select(snapshot.c.seq, snapshot.c.at).where(snapshot.c.format == codec.FORMAT)
+        with self._read() as connection:
+            return [Mark(row.seq, row.at) for row in connection.execute(query.order_by(snapshot.c.seq))]
+
+    def _snapshot(self, order: sa.ColumnElement[int]) -> tuple[int, State] | None:
+        with self._read() as connection:
+            complete = not connection.scalar(sa.select(meta.c.compacted))
+            for row in connection.execute(sa.select(snapshot).order_by(order)).all():
+                query = sa.select(piece.c.body).where(piece.c.token == row.token).order_by(piece.c.number)
+                try:
+                    if row.format == codec.FORMAT:
+                        return row.seq, codec.decode(connection.scalars(query).all())
+                    log.warning("the snapshot at entry %d has format %d, which is unknown here", row.seq, row.format)
+                except ValueError as error:
+                    log.warning("the snapshot at entry %d cannot be read: %s", row.seq, error)
+        if complete:
+            return None
+        raise StoreError(
+            f"the state that the store {self.name} keeps cannot be read by this Headwater; use the one that wrote it, "
+            "or move the store away: a new one is made and the views are adopted from the catalog"
+        )
+
+    def _removed_some(self, upto: int) -> bool:
+        """Removes some of the oldest entries, up to this one. Returns whether there are more."""
+        with self._begin() as connection:
+            first = connection.scalar(sa.select(meta.c.compacted))
+            last = min(first + BATCH, upto)
+            if last <= first:
+                return False
+            at = connection.scalar(sa.select(journal.c.at).where(journal.c.seq == last))
+            connection.execute(sa.delete(journal).where(journal.c.seq <= last))
+            connection.execute(sa.update(meta).values(compacted=last, compacted_at=at))
+        return last < upto
+
+
+def _spread(marks: Sequence[Mark], apart: int) -> list[Mark]:
+    """The oldest, the newest, and some between them that lie so far apart."""
+    kept = list(marks[:1])
+    for each in marks[1:-1]:
+        if each.at - kept[-1].at >= apart:
+            kept.append(each)
+    return kept + list(marks[1:][-1:])
+
+
+def _remove_pieces(connection: sa.Connection, before: int) -> None:
+    """Removes the pieces of replaced snapshots, and of those that were never completed."""
+    known = piece.c.token.in_(sa.select(snapshot.c.token))
+    connection.execute(sa.delete(piece).where(~known, piece.c.at < before))
