@@ -50,6 +50,7 @@ snapshot = sa.Table(
     sa.Column("at", sa.BigInteger, nullable=False, comment="when it was kept"),
     sa.Column("format", sa.Integer, nullable=False),
     sa.Column("token", sa.String, nullable=False, comment="names its pieces"),
+    sa.Column("pieces", sa.Integer, nullable=False, comment="how many there are"),
 )
 
 piece = sa.Table(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, get_args, get_origin
 
@@ -54,12 +54,14 @@ def encode(state: State) -> Iterator[bytes]:
             yield _packed({"table": name, **_columns(chunk)})
 
 
-def decode(pieces: Iterable[bytes]) -> State:
-    """The state that ``encode`` took apart, with what is derived from it.
+def decode(pieces: Sequence[bytes], count: int) -> State:
+    """The state that ``encode`` took apart into so many pieces, with what is derived from it.
 
     Raises:
-        ValueError: a piece is damaged.
+        ValueError: a piece is missing or damaged.
     """
+    if len(pieces) != count:
+        raise ValueError(f"{len(pieces)} of {count} pieces are there")
     try:
         found = iter(pieces)
         state = _CONVERTER.structure(_unpacked(next(found)), State)
@@ -135,7 +137,7 @@ def _converter() -> JsonConverter:
     made.register_unstructure_hook_factory(_has_other_keys, unstructure_pairs)
     made.register_structure_hook_factory(_has_other_keys, structure_pairs)
     derived = {each.name: override(omit=True) for each in fields(State) if not each.eq}
-    for of, left_out in ((State, derived), (TableRecord, {"partitions": override(omit=True)})):
+    for of, left_out in ((TableRecord, {"partitions": override(omit=True)}), (State, derived)):  # in this order
         made.register_unstructure_hook(of, make_dict_unstructure_fn(of, made, _cattrs_omit_if_default=True, **left_out))
         made.register_structure_hook(of, make_dict_structure_fn(of, made, **left_out))
     return made

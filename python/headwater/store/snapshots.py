@@ -46,7 +46,7 @@ class Snapshots(Database):
                 connection.execute(sa.insert(piece).values(row))
         with self._begin() as connection:
             now = self._time(connection)
-            row = {"seq": seq, "at": now, "format": codec.FORMAT, "token": token}
+            row = {"seq": seq, "at": now, "format": codec.FORMAT, "token": token, "pieces": count}
             written = connection.scalar(sa.select(sa.func.count()).where(piece.c.token == token))
             if written == count:
                 connection.execute(sa.delete(snapshot).where(snapshot.c.seq == seq))
@@ -111,7 +111,7 @@ class Snapshots(Database):
                 query = sa.select(piece.c.body).where(piece.c.token == row.token).order_by(piece.c.number)
                 try:
                     if row.format == codec.FORMAT:
-                        return row.seq, codec.decode(connection.scalars(query).all())
+                        return row.seq, codec.decode(connection.scalars(query).all(), row.pieces)
                     log.warning("the snapshot at entry %d has format %d, which is unknown here", row.seq, row.format)
                 except ValueError as error:
                     log.warning("the snapshot at entry %d cannot be read: %s", row.seq, error)
