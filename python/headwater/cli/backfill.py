@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -18,6 +17,7 @@ from headwater.model.error import StatementError
 from headwater.model.event import Requested
 from headwater.model.partition import Slice
 from headwater.model.state import State, Version
+from headwater.store.dialect import Where
 from headwater.store.replay import replay
 from headwater.store.sql import SqlStore
 
@@ -32,7 +32,7 @@ LOOK_AGAIN = 0.5
 @store_option
 @json_option
 def backfill(
-    name: str, conditions: tuple[str, ...], downstream: bool, dry_run: bool, path: Path | None, as_json: bool
+    name: str, conditions: tuple[str, ...], downstream: bool, dry_run: bool, path: Where | None, as_json: bool
 ) -> None:
     """Recomputes partitions of TABLE, changed or not: those that meet all conditions, or all.
 

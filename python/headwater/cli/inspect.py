@@ -13,6 +13,7 @@ from headwater.cli.shared import json_option, known_view, milliseconds, open_sto
 from headwater.engine import report
 from headwater.engine.history import REFRESHES, refreshes
 from headwater.plan.wave import decode_means
+from headwater.store.dialect import Where
 
 
 @click.command()
@@ -21,7 +22,7 @@ from headwater.plan.wave import decode_means
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the plan into this PNG.")
 @store_option
 @json_option
-def explain(view: str | None, plan: bool, plot: Path | None, path: Path | None, as_json: bool) -> None:
+def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None, as_json: bool) -> None:
     """Shows the next refresh of VIEW and its reasons; or, with --plan, the refresh of all pending views."""
     store = open_store(path)
     state, _ = state_of(store)
@@ -44,7 +45,7 @@ def explain(view: str | None, plan: bool, plot: Path | None, path: Path | None, 
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows to show.")
 @store_option
 @json_option
-def history(view: str | None, limit: int, path: Path | None, as_json: bool) -> None:
+def history(view: str | None, limit: int, path: Where | None, as_json: bool) -> None:
     """Lists refreshes, newest first: view, partition, reason, rows and duration."""
     store = open_store(path)
     name = known_view(state_of(store)[0], view) if view else None
@@ -59,7 +60,7 @@ def history(view: str | None, limit: int, path: Path | None, as_json: bool) -> N
 @click.argument("view")
 @store_option
 @json_option
-def cancel(view: str, path: Path | None, as_json: bool) -> None:
+def cancel(view: str, path: Where | None, as_json: bool) -> None:
     """Cancels the running refresh of VIEW; its changes stay pending."""
     store = open_store(path)
     state, _ = state_of(store)

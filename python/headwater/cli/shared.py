@@ -16,6 +16,7 @@ from rich.table import Table
 
 from headwater.model.error import StatementError, StoreError
 from headwater.model.state import State
+from headwater.store.dialect import Where, is_url
 from headwater.store.place import default_store
 from headwater.store.sql import SqlStore
 
@@ -23,12 +24,22 @@ PIPE_WIDTH = 1000
 SHOWN_AS_TIME = ("refreshed_at", "started_at")
 
 
+class Place(click.ParamType):
+    """A file, or the URL of a database."""
+
+    name = "file or URL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Where:
+        return value if is_url(value) else Path(value)
+
+
 def store_option(command: Callable) -> Callable:
     return click.option(
         "--store",
         "path",
-        type=click.Path(path_type=Path),
-        help="The store's file. Default: spark-warehouse/.headwater/store.db in this directory.",
+        type=Place(),
+        help="The store: a file, or the URL of a database. Default: spark-warehouse/.headwater/store.db in this "
+        "directory.",
     )(command)
 
 
@@ -36,8 +47,15 @@ def json_option(command: Callable) -> Callable:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
-def open_store(path: Path | None) -> SqlStore:
+def open_store(path: Where | None) -> SqlStore:
+    """The store of that name, which is there already.
+
+    Raises:
+        StoreError: there is none.
+    """
     found = path or default_store(Path("spark-warehouse"))
+    if not isinstance(found, Path):
+        return SqlStore(found, creates=False)
     if not found.exists():
         raise StoreError(
             f"there is no store at {found}; name it with --store, for example spark-warehouse/.headwater/store.db"

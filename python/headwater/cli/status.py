@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from pathlib import Path
 
 import click
 
 from headwater.cli.shared import json_option, milliseconds, open_store, store_option, table
 from headwater.engine.status import VIEWS, Summary, detail, summary
 from headwater.store.board import Kept
+from headwater.store.dialect import Where
 from headwater.store.sql import SqlStore
 
 RELATIONS = ("independent origins", "same ancestor", "same origin")
@@ -28,7 +28,7 @@ LARGEST = 16_000_000
 @click.command()
 @store_option
 @json_option
-def status(path: Path | None, as_json: bool) -> None:
+def status(path: Where | None, as_json: bool) -> None:
     """Shows every view: its state, its partitions behind, and the reason."""
     store = open_store(path)
     acting = ", ".join(each.name for each in store.engines() if each.alive) or None

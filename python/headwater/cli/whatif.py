@@ -26,6 +26,7 @@ from headwater.simulate.policies import USUAL, Policy
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
 from headwater.simulate.workload import Workload, generated
 from headwater.spark.options import DEPENDENCY, PROPERTIES, check_properties
+from headwater.store.dialect import Where
 
 SHOWN = 6
 """How many views are listed one by one."""
@@ -81,7 +82,7 @@ def policy_options(command: Callable) -> Callable:
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Random draws of run times.")
 @policy_options
 def history(
-    path: Path | None, seeds: int, policies: tuple[str, ...], tracks: int, plot: Path | None, as_json: bool
+    path: Where | None, seeds: int, policies: tuple[str, ...], tracks: int, plot: Path | None, as_json: bool
 ) -> None:
     """Plays a store's recorded history again, as it was declared and under other policies.
 

@@ -38,7 +38,6 @@ from headwater.spark.shim import Shim, is_gone
 from headwater.spark.statements import Statements
 from headwater.spark.sweep import Sweeper
 from headwater.spark.warehouse import SparkWarehouse
-from headwater.store.sql import SqlStore
 
 log = logging.getLogger("headwater")
 
@@ -63,12 +62,11 @@ class Engine:
         self._budget = None if settings.budget is None else Budget(settings.budget, cores)
         self.shim = Shim(session)
         self.sessions = Sessions(session)
-        self._path = place.store_path(session, conf)
+        self._where = place.store_place(session, conf)
         self._in_memory = place.in_memory(session)
         self._temporary = self._in_memory and "spark.headwater.store" not in conf
         self._said_in_memory = False
-        place.claim(self._path, place.catalog_identity(session))
-        self.store = SqlStore(self._path)
+        self.store = place.opened(self._where, place.catalog_identity(session))
         self.room = keeping.room(session, self.shim, settings)
         self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.room, settings.bandwidth)
         self.runtime = self._runtime(session, settings)
@@ -112,7 +110,7 @@ class Engine:
         if self.room is not None:
             self.room.close()
         if self._temporary:
-            place.remove(self._path)
+            place.remove(self._where)
 
     def _keeping_pays(self) -> bool:
         """Whether the engine that acts, which may be another, keeps what runs make."""

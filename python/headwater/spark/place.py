@@ -11,9 +11,14 @@ from pyspark.sql import SparkSession
 
 from headwater.model.error import StoreError
 from headwater.spark import paths
+from headwater.store.dialect import EXAMPLE, Where, is_url
 from headwater.store.place import default_store
+from headwater.store.sql import SqlStore
 
 IN_MEMORY = "in-memory"
+CATALOG = "catalog"
+"""The note of a store in a database that names its catalog."""
+
 DAY = 86_400
 
 
@@ -22,8 +27,8 @@ def in_memory(session: SparkSession) -> bool:
     return session.conf.get("spark.sql.catalogImplementation") == IN_MEMORY
 
 
-def store_path(session: SparkSession, conf: Mapping[str, str]) -> Path:
-    """The file named by ``spark.headwater.store``, or one beside a local warehouse.
+def store_place(session: SparkSession, conf: Mapping[str, str]) -> Where:
+    """The file or database named by ``spark.headwater.store``, or a file beside a local warehouse.
 
     An in-memory catalog has a store of its own. It is useless after the application.
 
@@ -31,22 +36,45 @@ def store_path(session: SparkSession, conf: Mapping[str, str]) -> Path:
         StoreError: the setting, or the warehouse if there is none, is not on a local disk.
     """
     named = conf.get("spark.headwater.store")
+    if named and is_url(named):
+        return named
     if named:
         found = paths.local(named)
         if found is None:
-            raise StoreError(f"spark.headwater.store is {named}; set it to a file on a local disk")
+            raise StoreError(f"spark.headwater.store is {named}; set it to a file on a local disk, or to {EXAMPLE}")
         return found.absolute()
     warehouse = session.conf.get("spark.sql.warehouse.dir")
     directory = paths.local(warehouse)
     if directory is None:
         raise StoreError(
-            f"the warehouse {warehouse} is not on a local disk; set spark.headwater.store to a local file for the store"
+            f"the warehouse {warehouse} is not on a local disk; set spark.headwater.store to a local file for the "
+            f"store, or to a database such as {EXAMPLE}"
         )
     usual = default_store(directory)
     if not in_memory(session):
         return usual
     _remove_old(usual.parent)
     return usual.with_name(f"{IN_MEMORY}-{session.sparkContext.applicationId}.db")
+
+
+def opened(where: Where, catalog: str) -> SqlStore:
+    """The store of this catalog.
+
+    Raises:
+        StoreError: it cannot be opened, or holds the views of another catalog.
+    """
+    if isinstance(where, Path):
+        claim(where, catalog)
+        return SqlStore(where)
+    store = SqlStore(where)
+    found = store.note_first(CATALOG, catalog)
+    if found != catalog:
+        store.close()
+        raise StoreError(
+            f"{_another(store.name, found, catalog)}; set spark.headwater.store to another database. If both are one "
+            f"catalog under two names, delete the row '{CATALOG}' of the table note there"
+        )
+    return store
 
 
 def claim(path: Path, catalog: str) -> None:
@@ -72,9 +100,13 @@ def claim(path: Path, catalog: str) -> None:
         ) from error
     if found != catalog:
         raise StoreError(
-            f"the store {path} holds the views of the catalog {found}, but this session has the catalog {catalog}; "
-            f"set spark.headwater.store to another file. If both are one catalog under two names, remove {note}"
+            f"{_another(str(path), found, catalog)}; set spark.headwater.store to another file. If both are one "
+            f"catalog under two names, remove {note}"
         )
+
+
+def _another(store: str, found: str, catalog: str) -> str:
+    return f"the store {store} holds the views of the catalog {found}, but this session has the catalog {catalog}"
 
 
 def catalog_identity(session: SparkSession) -> str:

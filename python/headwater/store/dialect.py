@@ -12,6 +12,9 @@ from headwater.model.error import StoreError
 Where = str | Path
 """The file of a store, or the URL of its database."""
 
+DRIVER = "postgresql+psycopg"
+EXAMPLE = f"{DRIVER}://user@host/database"
+
 
 class Dialect(Protocol):
     """One kind of database.

@@ -6,10 +6,9 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from headwater.model.error import StoreError
+from headwater.store.dialect import DRIVER, EXAMPLE
 from headwater.store.schema import meta
 
-DRIVER = "postgresql+psycopg"
-EXAMPLE = f"{DRIVER}://user@host/database"
 SCHEMA = "headwater"
 PREPARING = 0x4865616477
 """The number of the advisory lock that a program holds while it makes or changes the tables."""
