@@ -7,7 +7,7 @@ APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.p
 BENCHMARKS ?= fixed overhead partitions cutoff engine
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-refresh bench-pipelines bench-planner docs clean
+.PHONY: demo test test-long lint bench bench-refresh bench-pipelines bench-planner bench-start docs clean
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -43,6 +43,9 @@ bench-pipelines: .venv/ready
 
 bench-planner: .venv/ready
 	$(BIN)/python -m benchmarks.planner --json benchmarks/results/planner.json $(ARGS)
+
+bench-start: .venv/ready
+	$(BIN)/python -m benchmarks.start --json benchmarks/results/start.json $(ARGS)
 
 # The documentation as a site, into build/site.
 docs: .venv/ready

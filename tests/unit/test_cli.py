@@ -32,6 +32,7 @@ from headwater.model.event import (
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Column, Definition
 from headwater.store.place import default_store
+from headwater.store.replay import restored
 from headwater.store.sql import SqlStore
 
 JANUARY, FEBRUARY = Slice.of({"month": "2024-01"}), Slice.of({"month": "2024-02"})
@@ -187,6 +188,16 @@ def test_history(here: Here) -> None:
     [_, row] = json.loads(here.run("history", "monthly", "--json").output)
     assert (row["partition"], row["mode"], row["rows"], row["status"]) == ("month=2024-01", "full", 31, "published")
     assert list(row)[:4] == ["run_id", "view", "partition", "mode"]
+
+
+def test_history_says_that_older_refreshes_are_removed(here: Here) -> None:
+    assert "keeps no refreshes" not in here.run("history").output
+    here.store.keep_snapshot(here.store.last(), restored(here.store)[0])
+    here.store.compact(_now() + 1)
+    shown = here.run("history")
+    assert "it was created" not in shown.output and "spark.headwater.history says" in shown.output
+    assert json.loads(here.run("history", "--json").output) == []
+    assert "monthly" in here.run("status").output
 
 
 def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:

@@ -8,11 +8,12 @@ import pytest
 from test_store_contract import Clock, execute
 
 from headwater.engine.transition import transition
-from headwater.model.error import StoreError
+from headwater.model.error import StatementError, StoreError
 from headwater.model.event import Changed, Hurried, Observed
 from headwater.model.partition import Slice
 from headwater.model.state import PartitionRecord, State, TableRecord
 from headwater.ports import Mark
+from headwater.spark.settings import Settings
 from headwater.store import keeper, snapshot
 from headwater.store.journal import Compacted, Gone
 from headwater.store.keeper import DAY, Keeper
@@ -193,6 +194,13 @@ def test_a_snapshot_that_is_not_completed_is_none(store, clock):
 
 
 # --- when
+
+
+def test_the_history_is_a_setting():
+    assert Settings.of({}).history == keeper.HISTORY == 30 * DAY
+    assert Settings.of({"spark.headwater.history": "7 days"}).history == 7 * DAY
+    with pytest.raises(StatementError, match="spark.headwater.history: 'for ever' is not a duration"):
+        Settings.of({"spark.headwater.history": "for ever"})
 
 
 class Wait:

@@ -10,11 +10,12 @@ import pytest
 from attrs import evolve
 from cases import A1, change, machine, view
 from click.testing import CliRunner
+from reference import replayed
 
 from headwater.cli.main import main
 from headwater.cli.whatif import policy
 from headwater.model.error import DefinitionError, StatementError
-from headwater.model.event import Altered, Changed, Declared, Dropped, Event, Renamed
+from headwater.model.event import Altered, Changed, Declared, Dropped, Event, Published, Renamed
 from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.history import History, recorded
 from headwater.simulate.policies import Policy
@@ -150,6 +151,19 @@ def test_history_as_a_table_as_json_and_as_a_picture(store, tmp_path):
     recorded_row = found["policies"][1]
     assert recorded_row["staleness"].keys() == {"p50", "p95", "max", "mean", "fresh", "within_promise"}
     assert [each["staleness"]["max"] for each in recorded_row["tables"]] == [1.1, 1.2]
+
+
+def test_a_compacted_history_is_played_from_where_it_begins(store):
+    """What is left are the runs for the changes after the fill: of each view two of one partition each."""
+    made = SqlStore(store)
+    filled = next(entry.seq for entry in made.read() if isinstance(entry.event, Published) and entry.event.view == "w")
+    made.keep_snapshot(filled, replayed([entry.event for entry in made.read() if entry.seq <= filled]))
+    made.compact(made.now() + 1)
+    assert made.gone().seq == filled
+    made.close()
+    ran = json.loads(simulate("history", "--store", store, "--json").stdout)
+    totals = {row["policy"]: (row["runs"], row["partitions"]) for row in ran["policies"]}
+    assert totals["as it ran"] == totals["recorded"] == (4, 4)
 
 
 def test_generated_under_the_usual_policies():

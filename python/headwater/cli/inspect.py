@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -54,6 +55,10 @@ def history(view: str | None, limit: int, path: Where | None, as_json: bool) -> 
         click.echo(json.dumps([dict(zip(REFRESHES, each.row, strict=True)) for each in found], indent=2))
         return
     table(REFRESHES, [each.row for each in found], leave_out=("run_id", "version"))
+    gone = store.gone()
+    if gone is not None and len(found) < limit:
+        since = datetime.fromtimestamp(gone.at / 1000).strftime("%Y-%m-%d %H:%M:%S")
+        click.echo(f"the store keeps no refreshes before {since}; spark.headwater.history says how long it does")
 
 
 @click.command()

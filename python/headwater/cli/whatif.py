@@ -22,11 +22,13 @@ from headwater.engine.policy import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.history import History, recorded
+from headwater.simulate.opening import opening
 from headwater.simulate.policies import USUAL, Policy
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
 from headwater.simulate.workload import Workload, generated
 from headwater.spark.options import DEPENDENCY, PROPERTIES, check_properties
 from headwater.store.dialect import Where
+from headwater.store.replay import recorded_in
 
 SHOWN = 6
 """How many views are listed one by one."""
@@ -88,17 +90,20 @@ def history(
 
     Sources change at their recorded times. The refreshes are decided anew. A run takes as long as a recorded
     run of its view, by its number of partitions, and never fails. The row `as it ran` shows the recorded
-    refreshes, and `naive` the refreshes of a warehouse that refreshes on every change.
+    refreshes, and `naive` the refreshes of a warehouse that refreshes on every change. It begins where the
+    recorded history does: a store keeps that of the last 30 days or of spark.headwater.history.
     """
     others = _policies(policies)
     store = open_store(path)
     with readable(store):
-        journal = [entry.event for entry in store.read()]
-    found = recorded(journal)
+        before, entries = recorded_in(store)
+    journal = [entry.event for entry in entries]
+    begin = journal[0].at if journal else store.now()
+    found = recorded([*opening(before, begin), *journal])
     if not found.kinds["Declared"]:
         raise StoreError(f"the store {store.name} has no view yet, so there is nothing to simulate")
     about = {"simulation": "history", "store": store.name}
-    rows = [ran(as_it_ran(journal, found.end))]
+    rows = [ran(as_it_ran(journal, found.end, before))]
     rows += _rows([found] * seeds, [found], [Policy("recorded"), *others], tracks)
     _show(about, f"History of {store.name}", [found] * seeds, tracks, rows, as_json, plot)
 

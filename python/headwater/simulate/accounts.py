@@ -74,9 +74,9 @@ class Accounts:
         return self.views.setdefault(name, Account(Meter(self.end)))
 
 
-def as_it_ran(journal: Iterable[Event], end: int) -> Accounts:
-    """The accounts of what really ran."""
-    state, accounts, now = State(), Accounts(end), 0
+def as_it_ran(journal: Iterable[Event], end: int, state: State | None = None) -> Accounts:
+    """The accounts of what really ran, after this state, which is consumed."""
+    state, accounts, now = state or State(), Accounts(end), 0
     for event in journal:
         state, _ = transition(state, event)
         now = max(now, event.at)

@@ -124,7 +124,13 @@ class Engine:
         me = f"{socket.gethostname()}:{os.getpid()}:{application}"
         try:
             runtime = Runtime(
-                self.store, self.warehouse, SystemClock(), me, tracks=settings.tracks, acts=settings.role == "auto"
+                self.store,
+                self.warehouse,
+                SystemClock(),
+                me,
+                tracks=settings.tracks,
+                acts=settings.role == "auto",
+                history=settings.history,
             )
         except JournalError as error:
             raise StoreError(f"the store {self.store.name} is damaged ({error}); {DAMAGED}") from error

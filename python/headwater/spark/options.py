@@ -54,6 +54,7 @@ PROPERTIES: Mapping[str, Callable[[str], object]] = {
 
 SETTINGS = (
     "store",
+    "history",
     "role",
     "wait",
     "wait.timeout",

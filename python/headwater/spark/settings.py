@@ -10,6 +10,7 @@ from attrs import frozen
 from headwater.engine.policy import TRACKS, duration
 from headwater.model.error import StatementError
 from headwater.spark.options import check_settings
+from headwater.store.keeper import HISTORY
 
 ROLES = ("auto", "report", "off")
 PREFIX = "spark.headwater."
@@ -40,6 +41,7 @@ class Settings:
         memory: memory for the rows that views downstream read.
         memory_path: the place of that memory; ``None``: the usual one, if it exists.
         bandwidth: bytes a second of the copy to the warehouse, at most; 0: no limit.
+        history: ms for which the store keeps what happened.
     """
 
     role: str
@@ -50,6 +52,7 @@ class Settings:
     memory: Memory = Memory()
     memory_path: str | None = None
     bandwidth: int = 0
+    history: int = HISTORY
 
     @classmethod
     def of(cls, conf: Mapping[str, str]) -> Settings:
@@ -65,11 +68,12 @@ class Settings:
         role = given.get("role", "auto").lower()
         if role not in ROLES:
             raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
+        history = _millis("history", given.get("history", "30 days"))
         check = _seconds(given.get("check.interval", "1 minute"))
         modules = tuple(each.strip() for each in given.get("jobs", "").split(",") if each.strip())
         tracks, budget = _number(given.get("tracks", str(TRACKS))), _budget(given.get("budget"))
         memory, bandwidth = _memory(given.get("memory", "0")), _bandwidth(given.get("memory.bandwidth", "0"))
-        return cls(role, tracks, check, budget, modules, memory, given.get("memory.path"), bandwidth)
+        return cls(role, tracks, check, budget, modules, memory, given.get("memory.path"), bandwidth, history)
 
 
 def _number(text: str) -> int:
@@ -106,6 +110,13 @@ def _memory(text: str) -> Memory:
         )
     number, unit = float(match[1]), match[2]
     return Memory(share=number / 100) if unit == "%" else Memory(round(number * UNITS[unit]))
+
+
+def _millis(name: str, text: str) -> int:
+    try:
+        return duration(text)
+    except StatementError as error:
+        raise StatementError(f"{PREFIX}{name}: {error}") from error
 
 
 def _seconds(text: str) -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from headwater.engine.transition import transition
 from headwater.model.state import State
-from headwater.ports import Store
+from headwater.ports import Entry, Store
 from headwater.store.journal import Compacted
 
 
@@ -26,6 +26,21 @@ def restored(store: Store) -> tuple[State, int]:
                 return replay(store, state, seq)
             except Compacted:
                 continue  # a newer snapshot was kept meanwhile, and what it covers is removed
+
+
+def recorded_in(store: Store) -> tuple[State, Sequence[Entry]]:
+    """All that a store still tells entry by entry, and the state before that.
+
+    Raises:
+        JournalError: an entry is malformed; it says which.
+        StoreError: that state cannot be read.
+    """
+    while True:
+        seq, state = store.base()
+        try:
+            return state, list(store.read(seq))
+        except Compacted:
+            continue
 
 
 def replay(store: Store, state: State, after: int = 0) -> tuple[State, int]:
