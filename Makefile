@@ -5,9 +5,10 @@ SCALE ?= 0.1
 # Tests of Spark beside those that share one session, so that both halves take as long.
 APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.py policies.py measurements.py formats.py)
 BENCHMARKS ?= fixed overhead partitions cutoff engine
+EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-refresh bench-pipelines bench-planner bench-start docs clean
+.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-planner bench-start docs clean
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -33,6 +34,10 @@ lint: .venv/ready
 
 bench: .venv/ready
 	for each in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$each --json benchmarks/results/$$each.json || exit 1; done
+
+# The experiments of [Xu23], on a virtual clock; two minutes. With ARGS: the options of each.
+bench-papers: .venv/ready
+	for each in $(EXPERIMENTS); do $(BIN)/python -m benchmarks.papers $$each $(ARGS) || exit 1; done
 
 # These take hours; what was measured before is not measured again. With ARGS: what they select.
 bench-refresh: .venv/ready

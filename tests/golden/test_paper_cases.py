@@ -11,9 +11,9 @@ import pytest
 from cases import A1, change, end, machine, sound, start, view
 from reference import Machine
 
+from benchmarks.papers.small import Literal
 from headwater.engine.choose import ready
 from headwater.engine.policy import PATIENCE, SETTLE
-from headwater.simulate.small import Literal
 
 FORGETS = (view("x", "a", "g"), view("k", "a", "g"), view("j", "a", "x", "g", "r"), view("d", "a", "j", "k"))
 """G→x→J, G→J, R→J, G→k, J→D, k→D: a change of G and one of R meet at J."""

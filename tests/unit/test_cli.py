@@ -44,7 +44,7 @@ MONTHLY = Definition(
     dependencies=(Dependency("default.sales", (Occurrence((("month", Same("month")),)),)),),
     root="/warehouse/monthly",
 )
-HELPED = ("jar", "demo", "run", "status", "explain", "history", "cancel", "backfill", "simulate")
+HELPED = ("jar", "demo", "run", "status", "explain", "history", "cancel", "backfill", "whatif")
 
 
 class Here:

@@ -9,11 +9,11 @@ from random import Random
 import pytest
 from attrs import evolve
 
-from headwater.simulate.holding import HOLDING, holding
-from headwater.simulate.optimum import Case, least_cost
-from headwater.simulate.ratio import Rule, charitable, literal
-from headwater.simulate.trial import run
-from headwater.simulate.truth import ancestors
+from benchmarks.papers.holding import HOLDING, holding
+from benchmarks.papers.optimum import Case, least_cost
+from benchmarks.papers.ratio import Rule, charitable, literal
+from benchmarks.papers.trial import run
+from benchmarks.papers.truth import ancestors
 
 DIAMOND = {"a": ("b", "c"), "b": ("d",), "c": ("d",)}
 """Readers."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 import pytest
 
+from benchmarks.papers.__main__ import main as papers
 from headwater.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -60,14 +61,14 @@ QUOTED = [
 def test_a_quoted_command_parses(program: str, arguments: Sequence[str]) -> None:
     match program:
         case "headwater":
-            parse_headwater(arguments)
+            parse_clicked(main, arguments)
         case "make":
             parse_make(arguments)
         case _:
             parse_benchmark(program, arguments)
 
 
-def parse_headwater(arguments: Sequence[str]) -> None:
+def parse_clicked(main: click.Group, arguments: Sequence[str]) -> None:
     command: click.Command | None = main
     rest = list(arguments)
     while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
@@ -75,10 +76,12 @@ def parse_headwater(arguments: Sequence[str]) -> None:
         command = command.get_command(click.Context(command), name)
         assert command is not None, f"there is no command {name}"
     with contextlib.suppress(click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):  # both print help
-        command.make_context("headwater", rest)
+        command.make_context(main.name, rest)
 
 
 def parse_benchmark(module: str, arguments: Sequence[str]) -> None:
+    if module == "benchmarks.papers":
+        return parse_clicked(papers, arguments)
     parser, said = import_module(module).PARSER, io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -105,6 +108,6 @@ def test_a_command_that_is_not_there_is_noticed() -> None:
     with pytest.raises(AssertionError, match="nothing"):
         parse_make(target)
     with pytest.raises(AssertionError, match="nothing"):
-        parse_headwater(command)
+        parse_clicked(main, command)
     with pytest.raises(AssertionError, match="nothing"):
         parse_benchmark(module, option)

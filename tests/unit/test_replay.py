@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
+from benchmarks.papers.workload import Workload, generated
 from headwater.model.event import (
     Changed,
     Declared,
@@ -32,7 +33,6 @@ from headwater.simulate.replay import Replay
 from headwater.simulate.runtimes import RunTimes
 from headwater.simulate.staleness import Staleness
 from headwater.simulate.triggering import Triggering
-from headwater.simulate.workload import Workload, generated
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
 RECORDED = Policy("recorded")

@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 from random import Random
 
+import click
 import pytest
 from attrs import evolve
 from cases import A1, change, machine, view
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from reference import replayed
 
+from benchmarks.papers.__main__ import main as papers
+from benchmarks.papers.workload import Workload, generated
 from headwater.cli.main import main
 from headwater.cli.whatif import policy
 from headwater.model.error import DefinitionError, StatementError
@@ -20,7 +23,6 @@ from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.history import History, recorded
 from headwater.simulate.policies import Policy
 from headwater.simulate.whatif import Row, naive, ran, simulated
-from headwater.simulate.workload import Workload, generated
 from headwater.store.sql import SqlStore
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
@@ -130,20 +132,20 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
-def simulate(*arguments: object):
-    return CliRunner().invoke(main, ["simulate", *map(str, arguments)])
+def invoked(command: click.Command, *arguments: object) -> Result:
+    return CliRunner().invoke(command, [*map(str, arguments)])
 
 
 def test_history_as_a_table_as_json_and_as_a_picture(store, tmp_path):
     late = ("--policy", "late:headwater.settle=2 minutes", "--tracks", 1)
-    ran = simulate("history", "--store", store, *late)
+    ran = invoked(main, "whatif", "--store", store, *late)
     assert ran.exit_code == 0
     shown = [line.split() for line in ran.stdout.splitlines()]
     assert ["recorded", "6", "8", "0.6", "s"] in [line[:5] for line in shown]
     assert ["late", "4", "6", "0.4", "s"] in [line[:5] for line in shown]
     assert ["naive", "8", "10", "0.8", "s"] in shown
     picture = tmp_path / "history.png"
-    ran = simulate("history", "--store", store, *late, "--json", "--plot", picture)
+    ran = invoked(main, "whatif", "--store", store, *late, "--json", "--plot", picture)
     found = json.loads(ran.stdout)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert [row["policy"] for row in found["policies"]] == ["as it ran", "recorded", "late", "naive"]
@@ -161,23 +163,23 @@ def test_a_compacted_history_is_played_from_where_it_begins(store):
     made.compact(made.now() + 1)
     assert made.gone().seq == filled
     made.close()
-    ran = json.loads(simulate("history", "--store", store, "--json").stdout)
+    ran = json.loads(invoked(main, "whatif", "--store", store, "--json").stdout)
     totals = {row["policy"]: (row["runs"], row["partitions"]) for row in ran["policies"]}
     assert totals["as it ran"] == totals["recorded"] == (4, 4)
 
 
 def test_generated_under_the_usual_policies():
-    ran = simulate("generated", "--views", 6, "--hours", 1, "--seeds", 2, "--json")
+    ran = invoked(papers, "generated", "--views", 6, "--hours", 1, "--seeds", 2, "--json")
     found = json.loads(ran.stdout)
     assert [row["policy"] for row in found["policies"]] == ["default", "10 minutes", "1 hour", "naive"]
     assert found["workload"]["views"] == 6 and found["seeds"] == 2
     assert all(not row["pending"] for row in found["policies"])
-    assert simulate("generated", "--views", 6, "--hours", 1, "--seeds", 2, "--json").stdout == ran.stdout
+    assert invoked(papers, "generated", "--views", 6, "--hours", 1, "--seeds", 2, "--json").stdout == ran.stdout
 
 
 def test_a_store_without_views_has_nothing_to_simulate(tmp_path):
     SqlStore(tmp_path / "store.db").close()
-    ran = simulate("history", "--store", tmp_path / "store.db")
+    ran = invoked(main, "whatif", "--store", tmp_path / "store.db")
     assert ran.exit_code == 1 and "has no view yet" in ran.output
 
 

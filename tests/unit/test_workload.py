@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
+from benchmarks.papers.workload import BEGIN, HOUR, Workload, generated
 from headwater.model.event import Changed, Declared
 from headwater.simulate.history import recorded
-from headwater.simulate.workload import BEGIN, HOUR, Workload, generated
 from headwater.store import codec
 
 seeds = st.integers(0, 1_000)

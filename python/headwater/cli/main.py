@@ -19,7 +19,7 @@ COMMANDS = {
     "history": "inspect",
     "cancel": "inspect",
     "backfill": "backfill",
-    "simulate": "simulate",
+    "whatif": "whatif",
 }
 """Each command, in the order of the help, and the module that it is in."""
 

@@ -1,4 +1,4 @@
-"""The refreshes of a warehouse under other policies: its own history, or a made-up one, on a virtual clock."""
+"""``headwater whatif``: the recorded history of a store under other policies, on a virtual clock."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
-import attrs
 import click
 from rich.console import Console
 from rich.progress import Progress
@@ -25,7 +23,6 @@ from headwater.simulate.history import History, recorded
 from headwater.simulate.opening import opening
 from headwater.simulate.policies import USUAL, Policy
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
-from headwater.simulate.workload import Workload, generated
 from headwater.spark.options import DEPENDENCY, PROPERTIES, check_properties
 from headwater.store.dialect import Where
 from headwater.store.replay import recorded_in
@@ -79,21 +76,21 @@ def policy_options(command: Callable) -> Callable:
     return command
 
 
-@click.command(short_help="A store's own history, under several policies.")
+@click.command()
 @store_option
 @click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="Random draws of run times.")
 @policy_options
-def history(
+def whatif(
     path: Where | None, seeds: int, policies: tuple[str, ...], tracks: int, plot: Path | None, as_json: bool
 ) -> None:
-    """Plays a store's recorded history again, as it was declared and under other policies.
+    """Plays the store's recorded history again, as it was declared and under other policies.
 
     Sources change at their recorded times. The refreshes are decided anew. A run takes as long as a recorded
     run of its view, by its number of partitions, and never fails. The row `as it ran` shows the recorded
     refreshes, and `naive` the refreshes of a warehouse that refreshes on every change. It begins where the
     recorded history does: a store keeps that of the last 30 days or of spark.headwater.history.
     """
-    others = _policies(policies)
+    others = asked_for(policies)
     store = open_store(path)
     with readable(store):
         before, entries = recorded_in(store)
@@ -104,41 +101,27 @@ def history(
         raise StoreError(f"the store {store.name} has no view yet, so there is nothing to simulate")
     about = {"simulation": "history", "store": store.name}
     rows = [ran(as_it_ran(journal, found.end, before))]
-    rows += _rows([found] * seeds, [found], [Policy("recorded"), *others], tracks)
-    _show(about, f"History of {store.name}", [found] * seeds, tracks, rows, as_json, plot)
+    rows += played([found] * seeds, [found], [Policy("recorded"), *others], tracks)
+    show(about, f"History of {store.name}", [found] * seeds, tracks, rows, as_json, plot)
 
 
-@click.command("generated", short_help="Made-up warehouses, under several policies.")
-@click.option("--views", type=click.IntRange(1), default=Workload().views, show_default=True, help="How many views.")
-@click.option(
-    "--hours", type=click.FloatRange(0, min_open=True), default=Workload().hours, show_default=True, help="How long."
-)
-@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="How many random warehouses.")
-@policy_options
-def made_up(
-    views: int, hours: float, seeds: int, policies: tuple[str, ...], tracks: int, plot: Path | None, as_json: bool
-) -> None:
-    """Plays made-up warehouses under several policies: views in levels, over daily tables.
-
-    The tables grow, and are corrected late and backfilled. `naive` shows the refreshes of a warehouse that
-    refreshes on every change.
-    """
-    others = _policies(policies)
-    workload = Workload(views=views, hours=hours)
-    found = [generated(workload, Random(seed)) for seed in range(seeds)]
-    rows = _rows(found, found, [Policy("default"), *others], tracks)
-    about = {"simulation": "generated", "workload": attrs.asdict(workload)}
-    _show(about, "Generated warehouses", found, tracks, rows, as_json, plot)
+# --- also for made-up warehouses
 
 
-def _policies(texts: Sequence[str]) -> list[Policy]:
+def asked_for(texts: Sequence[str]) -> list[Policy]:
+    """The policies of the option, or the usual ones."""
     return [policy(each) for each in texts] or list(USUAL)
 
 
-def _rows(
+def played(
     histories: Sequence[History], distinct: Sequence[History], policies: Sequence[Policy], tracks: int
 ) -> list[Row]:
-    """The policies, and immediate triggering, which no seed concerns."""
+    """A row for each policy, and one for immediate triggering, which no seed concerns. A bar shows the progress.
+
+    Args:
+        histories: one for each seed.
+        distinct: each of them once.
+    """
     with Progress(console=Console(stderr=True), transient=True) as progress:
         total = len(policies) * _length(histories) + _length(distinct)
         task = progress.add_task("", total=total)
@@ -158,10 +141,7 @@ def _length(histories: Sequence[History]) -> int:
     return sum(each.end - each.begin for each in histories)
 
 
-# --- shown
-
-
-def _show(
+def show(
     about: Mapping[str, Any],
     title: str,
     histories: Sequence[History],
@@ -170,6 +150,7 @@ def _show(
     as_json: bool,
     plot: Path | None,
 ) -> None:
+    """Prints the rows, as a table or as JSON, and draws them into ``plot``."""
     found = report(about, histories, tracks, rows)
     changes = found["events"].get("Changed", 0)
     title += f": {_spelled(found['hours'] * 3600)}, {found['views']} views, {changes:,.0f} changes"

@@ -16,7 +16,7 @@ from attrs import evolve, fields
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.preconf.json import JsonConverter
 
-from headwater.engine.policy import freshness
+from headwater.engine.index import rebuilt
 from headwater.model.partition import Slice
 from headwater.model.state import PartitionRecord, State, TableRecord, ViewState
 from headwater.store import codec
@@ -70,7 +70,8 @@ def decode(pieces: Sequence[bytes], count: int) -> State:
             state.tables[chunk["table"]].partitions.update(_partitions(chunk))
     except Exception as error:  # whatever a damaged text raises in zlib, JSON, cattrs or here
         raise ValueError(f"not a snapshot: {type(error).__name__} {error}") from error
-    return _indexed(state)
+    state.index = rebuilt(state)
+    return state
 
 
 def _packed(body: Any) -> bytes:
@@ -106,17 +107,6 @@ def _partitions(chunk: dict[str, Any]) -> Iterator[tuple[Slice, PartitionRecord]
     for named, values, version, fingerprint, rows, place, content in zip(*columns, strict=True):
         bound = tuple(zip(names[named], values, strict=True))
         yield Slice(bound), PartitionRecord(version, fingerprint, rows, inputs[place], content)
-
-
-def _indexed(state: State) -> State:
-    """Adds what is derived from what is recorded; the rest of it is found out when it is asked for."""
-    needed = [run.needs for run in state.running.values()]
-    for requests in (*(view.pending.items() for view in state.views.values()), *needed):
-        for _, origins in requests:
-            state.carried.update(origins)
-    state.promising = {name for name, view in state.views.items() if freshness(view.definition) is not None}
-    state.stale, state.learned = set(state.views), True
-    return state
 
 
 def _converter() -> JsonConverter:

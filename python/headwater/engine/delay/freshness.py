@@ -18,7 +18,7 @@ On a chain of views that promise the same, no schedule is cheaper, even one that
 a run of v serves the changes that came in the hold(v) before it starts, so runs are points that stab the
 intervals [t, t + hold(v)], and stabbing each at its end, the earliest end first, takes the fewest points.
 A rule that starts any sooner meets a change just after that it would have taken along. On other graphs it
-is not the least, and no rule is without foresight: ``headwater simulate holding`` measures by how much.
+is not the least, and no rule is without foresight: ``python -m benchmarks.papers holding`` measures by how much.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import Factory, frozen
 
-from headwater.simulate.truth import Graph
+from benchmarks.papers.truth import Graph
 
 SECOND = 1000
 

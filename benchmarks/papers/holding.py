@@ -1,13 +1,13 @@
-"""Small random warehouses to compare rules of holding with the optimum (``headwater simulate holding``)."""
+"""Small random warehouses to compare rules of holding with the optimum (``python -m benchmarks.papers holding``)."""
 
 from __future__ import annotations
 
 from itertools import accumulate
 from random import Random
 
-from headwater.simulate.optimum import Case, least_cost
-from headwater.simulate.script import SECOND, Trial
-from headwater.simulate.truth import Graph, naive
+from benchmarks.papers.optimum import Case, least_cost
+from benchmarks.papers.script import SECOND, Trial
+from benchmarks.papers.truth import Graph, naive
 
 HOLDING = ("chain", "one promise", "own promises")
 

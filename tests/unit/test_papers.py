@@ -8,12 +8,12 @@ from random import Random
 import pytest
 from click.testing import CliRunner
 
-from headwater.cli.main import main
-from headwater.simulate import truth
+from benchmarks.papers import truth
+from benchmarks.papers.__main__ import main
+from benchmarks.papers.experiments import EXPERIMENTS, binomial, lifetime, pipeline
+from benchmarks.papers.goals import report
+from benchmarks.papers.trial import EXACT, methods, play, plays, run, summary
 from headwater.simulate.clock import Agenda
-from headwater.simulate.experiments import EXPERIMENTS, binomial, lifetime, pipeline
-from headwater.simulate.goals import report
-from headwater.simulate.trial import EXACT, methods, play, plays, run, summary
 
 DIAMOND = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
 
@@ -103,14 +103,14 @@ def test_the_literal_rules_lose_changes_and_get_stuck():
 
 def test_the_command_draws_a_picture(tmp_path):
     file = tmp_path / "lifetime.png"
-    ran = CliRunner().invoke(main, ["simulate", "lifetime", "--seeds", "2", "--plot", str(file)])
+    ran = CliRunner().invoke(main, ["lifetime", "--seeds", "2", "--plot", str(file)])
     assert ran.exit_code == 0 and file.read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_command_prints_the_report():
-    ran = CliRunner().invoke(main, ["simulate", "rollup", "--seeds", "8"])
+    ran = CliRunner().invoke(main, ["rollup", "--seeds", "8"])
     assert ran.exit_code == 0 and "met    updates of the day, one range: 1 to 1" in ran.stdout
-    ran = CliRunner().invoke(main, ["simulate", "lifetime", "--seeds", "2", "--json"])
+    ran = CliRunner().invoke(main, ["lifetime", "--seeds", "2", "--json"])
     found = json.loads(ran.stdout)
     assert found.keys() >= {"experiment", "seeds", "rows", "goals"}
     assert found["rows"][0].keys() >= {

@@ -16,8 +16,8 @@ from math import inf
 
 from attrs import Factory, define, frozen
 
-from headwater.simulate.small import Lazy, Request
-from headwater.simulate.truth import NONE, Job
+from benchmarks.papers.small import Lazy, Request
+from benchmarks.papers.truth import NONE, Job
 
 MISSED = 1e9
 """The "very large number" that the paper proposes as the penalty of a missed bound; on time it is zero."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from random import Random
 
-from headwater.simulate.holding import HOLDING, holding
-from headwater.simulate.script import SECOND, Trial
-from headwater.simulate.truth import naive, reached
+from benchmarks.papers.holding import HOLDING, holding
+from benchmarks.papers.script import SECOND, Trial
+from benchmarks.papers.truth import naive, reached
 
 
 def uniform_like(low: int, high: int) -> tuple[int, int]:

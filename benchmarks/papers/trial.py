@@ -10,13 +10,13 @@ from typing import Any
 
 from attrs import frozen
 
+from benchmarks.papers.experiments import EXPERIMENTS
+from benchmarks.papers.ratio import Ratio
+from benchmarks.papers.script import Trial
+from benchmarks.papers.small import Lazy, Literal, Small
+from benchmarks.papers.world import World
 from headwater.engine.delay.freshness import QUANTILE
 from headwater.model.state import Took
-from headwater.simulate.experiments import EXPERIMENTS
-from headwater.simulate.ratio import Ratio
-from headwater.simulate.script import Trial
-from headwater.simulate.small import Lazy, Literal, Small
-from headwater.simulate.world import World
 
 EXACT = ("lazy", "group", "ratio", "eager", "lazy, held", "eager, held")
 """Methods that must converge; ``eager`` is the product's core, which is its default."""

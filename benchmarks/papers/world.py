@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import Factory, define, field
 
+from benchmarks.papers.truth import Graph, Job, Truth
 from headwater.engine.choose import Choice, ready, skipped, started, unneeded, wake_at
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency
@@ -15,7 +16,6 @@ from headwater.model.partition import WHOLE
 from headwater.model.state import State, Took, Version
 from headwater.model.view import Definition
 from headwater.simulate.clock import Agenda
-from headwater.simulate.truth import Graph, Job, Truth
 
 
 @define

@@ -7,7 +7,7 @@ that loses nothing: of any other schedule, view by view with inputs first, move 
 last moment of what it takes. It still takes that, publishes no later, and costs the same.
 
 Run times are fixed, views run side by side, each at most once at a time. Times are milliseconds. This is
-the slow reference for ``headwater simulate holding``: up to about eight views and twelve changes.
+the slow reference for ``python -m benchmarks.papers holding``: up to about eight views and twelve changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from headwater.simulate.truth import Backfill, Graph, Job, ancestors
+from benchmarks.papers.truth import Backfill, Graph, Job, ancestors
 
 Published = Mapping[Backfill, int]
 """When a view first reflects each change that reaches it."""

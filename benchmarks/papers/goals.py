@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headwater.simulate.experiments import EXPERIMENTS, PIPELINE_BOUND, ROLLUP
-from headwater.simulate.holding import HOLDING
-from headwater.simulate.script import SECOND
-from headwater.simulate.trial import EXACT
+from benchmarks.papers.experiments import EXPERIMENTS, PIPELINE_BOUND, ROLLUP
+from benchmarks.papers.holding import HOLDING
+from benchmarks.papers.script import SECOND
+from benchmarks.papers.trial import EXACT
 
 Row = Mapping[str, Any]
 BOUND = PIPELINE_BOUND / SECOND

@@ -1,24 +1,33 @@
-"""The core on a virtual clock, as a command: the paper's experiments here, what-if in ``cli.whatif``."""
+"""The experiments of [Xu23] and made-up warehouses, on a virtual clock.
+
+    python -m benchmarks.papers rollup [--seeds 20] [--plot FILE] [--json]
+    python -m benchmarks.papers generated [--views 100] [--hours 24] [--tracks 8]
+
+They play the engine's own core. `--help` lists the experiments.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import attrs
 import click
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from headwater.cli.whatif import history, made_up
-from headwater.simulate.experiments import EXPERIMENTS
-from headwater.simulate.goals import report
-from headwater.simulate.trial import play, plays, summary
+from benchmarks.papers.experiments import EXPERIMENTS
+from benchmarks.papers.goals import report
+from benchmarks.papers.trial import play, plays, summary
+from benchmarks.papers.workload import Workload, generated
+from headwater.cli.whatif import asked_for, played, policy_options, show
+from headwater.simulate.policies import Policy
 
 COLUMNS = ("setting", "method", "updates", "paper", "optimal", "more", "at most", "converged", "slowest s")
 HOLDING = ("setting", "method", "cost s", "late", "optimal", "more", "at most", "converged", "slowest s")
-
 
 METHODS = """`eager` is Headwater, and `held` is Headwater with a promised freshness. `lazy` and `group` are other
 exact methods; `literal` and `ratio` follow the paper's rules word for word. Means are over the seeds."""
@@ -30,12 +39,34 @@ def _short(about: str) -> str:
 
 
 @click.group()
-def simulate() -> None:
-    """Plays histories and experiments on a virtual clock, with the engine's own core.
+def main() -> None:
+    """Plays experiments on a virtual clock, with the engine's own core.
 
-    `history` plays the changes of your store, and `generated` those of a made-up warehouse, each under several
-    policies. The others are experiments by several methods: four of the paper, and one of holding changes.
+    `generated` plays made-up warehouses under several policies. The others are experiments by several methods:
+    four of the paper, and one of holding changes.
     """
+
+
+@main.command("generated", short_help="Made-up warehouses, under several policies.")
+@click.option("--views", type=click.IntRange(1), default=Workload().views, show_default=True, help="How many views.")
+@click.option(
+    "--hours", type=click.FloatRange(0, min_open=True), default=Workload().hours, show_default=True, help="How long."
+)
+@click.option("--seeds", type=click.IntRange(1), default=3, show_default=True, help="How many random warehouses.")
+@policy_options
+def made_up(
+    views: int, hours: float, seeds: int, policies: tuple[str, ...], tracks: int, plot: Path | None, as_json: bool
+) -> None:
+    """Plays made-up warehouses under several policies: views in levels, over daily tables.
+
+    The tables grow. Late corrections and backfills change their past. `naive` shows the refreshes of a warehouse
+    that refreshes on every change.
+    """
+    others, workload = asked_for(policies), Workload(views=views, hours=hours)
+    found = [generated(workload, Random(seed)) for seed in range(seeds)]
+    rows = played(found, found, [Policy("default"), *others], tracks)
+    about = {"simulation": "generated", "workload": attrs.asdict(workload)}
+    show(about, "Generated warehouses", found, tracks, rows, as_json, plot)
 
 
 def _experiment(name: str) -> click.Command:
@@ -56,14 +87,16 @@ def _experiment(name: str) -> click.Command:
     return command
 
 
-for command in (history, made_up, *map(_experiment, EXPERIMENTS)):
-    simulate.add_command(command)
+for command in map(_experiment, EXPERIMENTS):
+    main.add_command(command)
 
 
 def _play(experiment: str, seeds: int, as_json: bool, plot: Path | None) -> None:
     found = report(experiment, _rows(experiment, seeds), seeds)
     if plot is not None:
-        _draw(found, plot)
+        from benchmarks.papers.plot import draw  # not at the top: matplotlib takes a second to import
+
+        draw(found, plot)
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
@@ -73,14 +106,6 @@ def _play(experiment: str, seeds: int, as_json: bool, plot: Path | None) -> None
     for goal in found["goals"]:
         met = "met   " if goal["met"] else "MISSED"
         console.print(f"{met} {goal['goal']}: {goal['measured']} (goal: {goal['target']})", highlight=False)
-
-
-def _draw(found: dict[str, Any], file: Path) -> None:
-    try:
-        from headwater.simulate.plot import draw  # only who plots needs matplotlib
-    except ImportError as error:
-        raise click.ClickException("--plot needs matplotlib; pip install 'headwater[plot]'") from error
-    draw(found, file)
 
 
 def _rows(experiment: str, seeds: int) -> list[dict[str, Any]]:
@@ -119,3 +144,7 @@ def _table(experiment: str, rows: list[dict[str, Any]], seeds: int) -> Table:
         )
         before = row["setting"]
     return table
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m benchmarks.papers")

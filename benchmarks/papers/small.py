@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable
 
 from attrs import Factory, define, evolve, field, frozen
 
+from benchmarks.papers.truth import Graph, Job, Truth, ancestors
 from headwater.simulate.clock import Agenda
-from headwater.simulate.truth import Graph, Job, Truth, ancestors
 
 
 @frozen
