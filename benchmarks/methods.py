@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterable, Sequence
 
 from headwater.plan.order import depth_first
-from headwater.plan.play import player
 from headwater.plan.problem import Problem
+from headwater.plan.search import player
 
 Order = tuple[int, ...]
 

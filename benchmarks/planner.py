@@ -23,9 +23,9 @@ from attrs import asdict, evolve
 from benchmarks import methods
 from benchmarks.generated import Setting, generated
 from benchmarks.harness import Goal, Row, console, grown, parser
-from headwater.plan.alternate import alternate, by_turns
+from benchmarks.papers.exact import proven
 from headwater.plan.flag import flags
-from headwater.plan.joint import joint
+from headwater.plan.joint import alternate, by_turns
 from headwater.plan.order import depth_first
 from headwater.plan.plan import Plan
 from headwater.plan.problem import Problem, without_copies
@@ -47,7 +47,7 @@ SETTINGS = (
 QUICK = (Setting(nodes=100, memory=0.1), Setting(nodes=12, memory=0.1))
 
 METHODS: dict[str, Callable[[Problem], Plan]] = {
-    "joint": joint,
+    "joint": proven,
     "alternating": alternate,
     "greedy + MA-DFS": partial(by_turns, flag=methods.greedy, sort=depth_first, method="greedy"),
     "random + MA-DFS": partial(by_turns, flag=methods.at_random, sort=depth_first, method="random"),

@@ -29,7 +29,7 @@ from benchmarks.methods import greedy
 from benchmarks.peaks import stored, watched
 from benchmarks.worker import serve
 from benchmarks.workload import BASE, View, sources, workload
-from headwater.plan.alternate import alternate
+from headwater.plan.joint import alternate
 from headwater.plan.plan import Plan
 from headwater.plan.problem import Problem, Read, Task
 

@@ -13,17 +13,15 @@ from plan_reference import Ambiguous, algorithm_2, orders, paying, played, score
 from strategies import examples
 
 from benchmarks.generated import Setting, generated
-from headwater.plan.alternate import alternate
-from headwater.plan.bound import bound
+from benchmarks.papers.exact import proven
+from headwater.plan.bound import bound, shortest
 from headwater.plan.flag import constraints, flags
-from headwater.plan.joint import joint
-from headwater.plan.order import depth_first, frugal
+from headwater.plan.joint import alternate, joint, side_by_side
+from headwater.plan.order import depth_first, frugal, longest_first
 from headwater.plan.plan import Plan
-from headwater.plan.play import player, saving
 from headwater.plan.problem import Problem, Read, Task, without_copies
-from headwater.plan.search import searched
+from headwater.plan.search import player, saving, searched
 from headwater.plan.timeline import timeline
-from headwater.plan.tracks import longest_first, shortest, side_by_side
 
 SMALL = st.integers(0, 6)
 
@@ -104,6 +102,7 @@ def assert_sound(problem: Problem, plan) -> None:
 def test_a_plan_respects_precedence_and_memory_at_every_step(problem: Problem) -> None:
     assert_sound(problem, alternate(problem))
     assert_sound(problem, joint(problem, seed=1))
+    assert_sound(problem, proven(problem, seed=1))
     assert_sound(problem, Plan(problem, frugal(problem), flags(problem, frugal(problem)), "frugal"))
 
 
@@ -112,7 +111,7 @@ def test_a_plan_respects_precedence_and_memory_at_every_step(problem: Problem) -
 def test_a_seed_gives_a_plan(data, seed: int) -> None:
     """Of runs that are too large to be proven best, too."""
     for problem in (data.draw(large(9)), generated(Setting(nodes=30), seed)):
-        one, other = joint(problem, seed=seed), joint(problem, seed=seed)
+        one, other = proven(problem, seed=seed), proven(problem, seed=seed)
         assert one == other and one.bound == other.bound
 
 
@@ -168,16 +167,16 @@ def best_of_all(problem: Problem) -> int:
 
 @examples(60)
 @given(problems(most=8))
-def test_the_joint_plan_is_the_best_of_all_orders_and_flags(problem: Problem) -> None:
-    plan = joint(problem)
+def test_the_proven_plan_is_the_best_of_all_orders_and_flags(problem: Problem) -> None:
+    plan = proven(problem)
     assert plan.score == -plan.bound == best_of_all(problem)
     assert plan.score >= alternate(problem).score
 
 
 @examples(60)
 @given(large())
-def test_the_joint_plan_is_the_best_of_all_with_figures_as_they_are(problem: Problem) -> None:
-    plan = joint(problem)
+def test_the_proven_plan_is_the_best_of_all_with_figures_as_they_are(problem: Problem) -> None:
+    plan = proven(problem)
     assert plan.fits and plan.score == best_of_all(problem) <= -plan.bound
 
 
@@ -223,7 +222,7 @@ def test_with_copies_flags_keep_at_least_the_best_output_that_fits(problem: Prob
 @given(problems(most=4, tracks=2), st.sampled_from([1, 1.4, inf]))
 def test_on_two_tracks_hardly_any_order_and_flags_are_complete_sooner(problem: Problem, abreast: float) -> None:
     problem = evolve(problem, abreast=abreast)
-    plan = side_by_side(problem)
+    plan = proven(problem)
     tried = (
         timeline(problem, order, kept).makespan
         for order in orders(problem)
@@ -251,4 +250,4 @@ def test_on_several_tracks_a_plan_is_sound_and_comes_from_its_seed(
 @given(problems(most=8), st.integers(1, 15))
 def test_less_memory_never_saves_more(problem: Problem, memory: int) -> None:
     less = evolve(problem, memory=min(memory, problem.memory))
-    assert joint(less).score <= joint(problem).score
+    assert proven(less).score <= proven(problem).score

@@ -11,8 +11,8 @@ from headwater.model.estimate import Estimate
 from headwater.model.event import Published
 from headwater.model.state import Took
 from headwater.plan.arrange import Arranger, planned, quick
+from headwater.plan.pending import SMALLEST, Costs, Means, pending_views, problem
 from headwater.plan.problem import Problem, Task
-from headwater.plan.wave import SMALLEST, Costs, Means, problem, wave
 from headwater.spark.rates import Rates, costs
 
 PAYS = Costs(written=0.1, read=0.1, copied=0.2)
@@ -36,8 +36,8 @@ def arranged(made, memory: int, costs: Costs = PAYS) -> list[tuple[str, bool]]:
 
 def test_the_problem_is_what_is_pending():
     made = pending()
-    assert wave(made.state) == ("v", "w", "x", "y")
-    run = problem(made.state, wave(made.state), Means(PAYS, 10_000_000, 2))
+    assert pending_views(made.state) == ("v", "w", "x", "y")
+    run = problem(made.state, pending_views(made.state), Means(PAYS, 10_000_000, 2))
     v = run.tasks[0]
     assert (v.name, v.size, v.run, v.spared, v.copy) == ("v", 1_000_000, 1_000_000, 100_000 - SMALLEST, 200_000)
     assert [[read.name for read in task.reads] for task in run.tasks] == [[], ["v"], ["v"], ["w", "x"]]
@@ -70,7 +70,7 @@ def foreseen(made, estimate: Estimate | None):
 
 def test_a_first_refresh_takes_what_statistics_foresee():
     made = foreseen(pending(), Estimate(size=1_000_000, read=5_000_000))
-    v = problem(made.state, wave(made.state), Means(PAYS, 10_000_000, 2)).tasks[0]
+    v = problem(made.state, pending_views(made.state), Means(PAYS, 10_000_000, 2)).tasks[0]
     assert (v.size, v.run) == (1_000_000, 600_000), "a byte that is read or written takes 0.1 µs"
     assert arranged(made, memory=10_000_000) == [("v", True)]
     assert arranged(made, memory=999_999) == [("v", False)]
@@ -79,7 +79,7 @@ def test_a_first_refresh_takes_what_statistics_foresee():
 
 def test_a_first_refresh_takes_no_less_than_nothing_where_memory_is_the_slower_place():
     made = foreseen(pending(), Estimate(size=9_000_000, read=1))
-    v = problem(made.state, wave(made.state), Means(Costs(-0.1, 0.1, 0.1), 10_000_000, 2)).tasks[0]
+    v = problem(made.state, pending_views(made.state), Means(Costs(-0.1, 0.1, 0.1), 10_000_000, 2)).tasks[0]
     assert v.run == 0
 
 
@@ -118,7 +118,7 @@ def test_a_search_is_made_where_it_can_save_more_than_it_takes():
     made = pending(seconds=60.0)
 
     def method(costs: Costs, memory: int) -> str:
-        plan = planned(problem(made.state, wave(made.state), Means(costs, memory, 2)))
+        plan = planned(problem(made.state, pending_views(made.state), Means(costs, memory, 2)))
         assert plan.fits and (plan.flagged or not memory)
         return plan.method
 
@@ -144,7 +144,7 @@ def test_without_history_the_order_is_topological_and_it_is_said():
     for state in made.state.views.values():
         state.took = None
         state.unaided = 0
-    plan = planned(problem(made.state, wave(made.state), Means(PAYS, 10_000_000, 2)))
+    plan = planned(problem(made.state, pending_views(made.state), Means(PAYS, 10_000_000, 2)))
     assert [plan.problem.tasks[task].name for task in plan.order] == ["v", "w", "x", "y"] and not plan.flagged
     assert plan.method == "topological order, for no refresh was measured yet"
 

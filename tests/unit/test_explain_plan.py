@@ -12,8 +12,8 @@ from headwater.cli import planned
 from headwater.engine.policy import SETTLE
 from headwater.model.estimate import Estimate
 from headwater.model.state import Took
-from headwater.plan.said import said as said_of
-from headwater.plan.wave import Costs, Means, decode_means, encode_means
+from headwater.plan.arrange import explained
+from headwater.plan.pending import Costs, Means, decode_means, encode_means
 from headwater.store.sql import SqlStore
 
 MEANS = Means(Costs(written=1.0, read=1.0, copied=2.0), 10_000_000, 2)
@@ -78,19 +78,20 @@ def test_without_views_there_is_no_plan(capsys):
 
 
 def test_a_view_is_told_its_place_in_the_plan(made):
-    assert said_of(made.state, "v", MEANS) == []
+    assert explained(made.state, "v", MEANS) == []
     change(made, "t", A1)
-    first, *others = said_of(made.state, "v", MEANS)
+    first, *others = explained(made.state, "v", MEANS)
     assert first == "  planned as 1 of 4 refreshes, 0.0 s after the first starts"
     assert others[0].startswith("  its output, about 1.0 MB, is kept in memory for 2 readers for some ")
-    assert "  reads from memory: v" in said_of(made.state, "w", MEANS)
+    assert "  reads from memory: v" in explained(made.state, "w", MEANS)
 
 
 def test_of_a_first_refresh_it_is_told_where_its_size_is_from(made):
     change(made, "t", A1)
     state = made.state.views["v"]
     state.took, state.size, state.estimate = None, 0, Estimate(size=2_000_000, read=1)
-    assert any("its output, about 2.0 MB by Spark's statistics, is" in line for line in said_of(made.state, "v", MEANS))
+    lines = explained(made.state, "v", MEANS)
+    assert any("its output, about 2.0 MB by Spark's statistics, is" in line for line in lines)
 
 
 def test_a_plan_is_drawn(made, capsys, tmp_path):

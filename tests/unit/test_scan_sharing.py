@@ -15,7 +15,7 @@ from headwater.model.extract import Extract
 from headwater.model.partition import WHOLE
 from headwater.model.state import Scan, TableRecord, Took
 from headwater.plan.arrange import Arranger, pending_plan
-from headwater.plan.wave import Costs, Means, encode_means, wave
+from headwater.plan.pending import Costs, Means, encode_means, pending_views
 
 COSTS = Costs(written=0.0, read=0.3, copied=0.1)
 MEANS = Means(COSTS, 10_000_000, 1)
@@ -49,7 +49,7 @@ def test_what_two_read_is_scanned_once():
 
 def test_the_plan_shows_it_as_a_task_of_its_own():
     made = pending()
-    plan, _ = pending_plan(made.state, wave(made.state), MEANS)
+    plan, _ = pending_plan(made.state, pending_views(made.state), MEANS)
     assert [task.name for task in plan.problem.tasks] == ["scan of t", "v", "w"]
     assert plan.timeline.peak == 800_000
 
@@ -65,7 +65,7 @@ def test_a_scan_counts_as_no_output(capsys):
 
 def test_one_that_is_not_made_is_not_shown():
     made = pending()
-    plan, _ = pending_plan(made.state, wave(made.state), evolve(MEANS, memory=700_000))
+    plan, _ = pending_plan(made.state, pending_views(made.state), evolve(MEANS, memory=700_000))
     assert [task.name for task in plan.problem.tasks] == ["v", "w"] and not plan.flagged
 
 
@@ -113,7 +113,7 @@ def test_what_the_run_makes_is_scanned_if_it_cannot_be_kept():
             state.scans = {"s": scan(ONE)}
     change(made, "t", WHOLE)
     for memory, names in ((10_000_000, ["s", "v", "w"]), (3_000_000, ["s", "scan of s", "v", "w"])):
-        plan, _ = pending_plan(made.state, wave(made.state), Means(COSTS, memory, 1))
+        plan, _ = pending_plan(made.state, pending_views(made.state), Means(COSTS, memory, 1))
         assert [task.name for task in plan.problem.tasks] == names
 
 

@@ -13,7 +13,7 @@ from headwater.cli.journal import state_of
 from headwater.cli.shared import json_option, known_view, milliseconds, open_store, store_option, table
 from headwater.engine import report
 from headwater.engine.history import REFRESHES, refreshes
-from headwater.plan.wave import decode_means
+from headwater.plan.pending import decode_means
 from headwater.store.dialect import Where
 
 
@@ -35,9 +35,9 @@ def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None,
     name, means = known_view(state, view), decode_means(store.noted("means") or "null")
     lines = report.explain(state, name, milliseconds())
     if means is not None and means.pays:
-        from headwater.plan.said import said  # not at the top: the solver in it takes a second to import
+        from headwater.plan.arrange import explained  # not at the top: the solver in it takes a second to import
 
-        lines += said(state, name, means)
+        lines += explained(state, name, means)
     click.echo(json.dumps(lines, indent=2) if as_json else "\n".join(lines))
 
 

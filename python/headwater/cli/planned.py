@@ -11,7 +11,7 @@ import click
 from headwater.cli.shared import table
 from headwater.engine.policy import TRACKS
 from headwater.model.state import State, Status
-from headwater.plan.wave import Costs, Means, decode_means, wave
+from headwater.plan.pending import Costs, Means, decode_means, pending_views
 
 if TYPE_CHECKING:
     from headwater.plan.plan import Plan
@@ -26,7 +26,7 @@ def say(state: State, noted: str | None, plot: Path | None, as_json: bool) -> No
     from headwater.plan.arrange import pending_plan  # not at the top: the solver in it takes a second to import
 
     means = decode_means(noted) if noted else None
-    pending = wave(state)
+    pending = pending_views(state)
     names = pending or tuple(name for name in state.index.order if _is_active(state, name))
     if not names:
         raise click.ClickException("no view can be refreshed")

@@ -1,7 +1,7 @@
-"""Which of the runs that could start does start, and whether what it makes is kept, by a plan of all that is pending.
+"""Which ready refresh starts next, and whether its output is kept, by a plan of all pending refreshes.
 
-A plan is made when a change is pending somewhere that the last one does not know of. What it says of order is advice: a
-run that is ready does not wait for one that is not.
+A change that the last plan does not know makes a new plan. Its order is advice: a refresh that is ready does not wait
+for one that is not.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from headwater.engine.choose import Choice, Ready
 from headwater.model.extract import Shared
 from headwater.model.state import State, Version
-from headwater.plan.joint import unproven
+from headwater.plan.joint import joint, side_by_side
+from headwater.plan.order import longest_first
+from headwater.plan.pending import Means, pending_views, problem
 from headwater.plan.plan import Plan, best
 from headwater.plan.problem import Problem
 from headwater.plan.scans import label, shared_scans, unmade_left_out, with_scans
-from headwater.plan.search import searched
-from headwater.plan.tracks import beside, lasting, longest_first
-from headwater.plan.wave import Means, problem, wave
+from headwater.plan.search import lasting, searched
 
 WORTH = 10_000_000
 """µs that are not saved yet, of all that keeping could save, for which a search pays: it takes a second or two itself,
@@ -36,22 +36,22 @@ class Arranger:
     def __init__(self, means: Means) -> None:
         self._means = means
         self._planned: dict[str, frozenset[Version]] = {}
-        self._place: dict[str, int] = {}
+        self._position: dict[str, int] = {}
         self._shared: tuple[Shared, ...] = ()
         self.plan: Plan | None = None
 
     def __call__(self, state: State, ready: Sequence[Ready]) -> list[Choice]:
         """What could start, in the order in which it should."""
-        names = wave(state)
+        names = pending_views(state)
         wanted = {name: frozenset().union(*state.views[name].pending.values()) for name in names}
         if any(not origins <= self._planned.get(name, frozenset()) for name, origins in wanted.items()):
             (self.plan, scans), self._planned = pending_plan(state, names, self._means), wanted
             tasks = self.plan.problem.tasks
-            self._place = {tasks[task].name: place for place, task in enumerate(self.plan.order)}
+            self._position = {tasks[task].name: position for position, task in enumerate(self.plan.order)}
             flagged = self._flagged()
             self._shared = tuple(each for each in scans if label(each) in flagged)
         flagged = self._flagged()
-        ordered = sorted(ready, key=lambda each: self._place.get(each.view, len(self._place)))
+        ordered = sorted(ready, key=lambda each: self._position.get(each.view, len(self._position)))
         return [Choice(each, each.view in flagged, self._shared_by(each.view)) for each in ordered]
 
     def _flagged(self) -> set[str]:
@@ -68,6 +68,36 @@ def pending_plan(state: State, names: tuple[str, ...], means: Means) -> tuple[Pl
     return unmade_left_out(planned(with_scans(state, run, scans, means))), scans
 
 
+def explained(state: State, name: str, means: Means) -> list[str]:
+    """When a pending view's refresh starts, and which rows stay in memory for it, as lines for a person."""
+    names = pending_views(state)
+    if name not in names:
+        return []
+    plan, _ = pending_plan(state, names, means)
+    tasks, spans = plan.problem.tasks, plan.timeline.spans
+    [task] = [n for n, each in enumerate(tasks) if each.name == name]
+    span = spans[task]
+    views = [each for each in plan.order if not tasks[each].optional]
+    starts = sorted(views, key=lambda each: (spans[each].start, plan.order.index(each))).index(task) + 1
+    lines = [f"  planned as {starts} of {len(views)} refreshes, {_seconds(span.start)} after the first starts"]
+    near = [tasks[source].name for source, _ in plan.problem.inputs[task] if source in plan.flagged]
+    if near:
+        lines.append(f"  reads from memory: {', '.join(near)}")
+    if span.released is not None:
+        size, readers = f"{tasks[task].size / 1e6:.1f} MB", len(plan.problem.readers[task])
+        if state.views[name].estimate is not None:
+            size += " by Spark's statistics"
+        lines.append(
+            f"  its output, about {size}, is kept in memory for {readers} reader{'s' if readers != 1 else ''} "
+            f"for some {_seconds(span.released - span.start)}"
+        )
+    return lines
+
+
+def _seconds(micros: int) -> str:
+    return f"{micros / 1e6:.1f} s"
+
+
 def planned(run: Problem) -> Plan:
     """A plan that is found in little time beside what it can save."""
     plain = Plan(run, longest_first(run), frozenset(), _plainly(run))
@@ -76,7 +106,7 @@ def planned(run: Problem) -> Plan:
     found = best(plain, quick(run))
     left = sum(run.scores[task] for task in set(run.worthwhile) - found.flagged)
     if left >= WORTH:
-        return unproven(run) if run.tracks == 1 else beside(run)
+        return joint(run) if run.tracks == 1 else side_by_side(run)
     if left >= BRIEFLY and run.tracks > 1:
         return searched(found, lasting(run), seed=0, work=BRIEF)
     return found

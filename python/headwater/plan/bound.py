@@ -1,4 +1,4 @@
-"""What no order can save more than."""
+"""Limits that no plan exceeds: of what it saves on one track, and of how soon it is complete on several."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from ortools.sat.python import cp_model
 
 from headwater.plan.flag import weighted
+from headwater.plan.order import chains
 from headwater.plan.problem import Problem
 
 LIMIT = 0.1
@@ -34,3 +35,15 @@ def bound(problem: Problem) -> int:
     solver.parameters.cp_model_presolve = False
     solver.solve(model)
     return math.floor(solver.best_objective_bound + 0.5)
+
+
+def shortest(problem: Problem) -> int:
+    """µs that no plan undercuts which keeps only what saves time: the longest chain, and all work shared evenly, if
+    all that pays were kept."""
+    worth = set(problem.worthwhile)
+    least = []
+    for task, inputs in enumerate(problem.inputs):
+        saved = sum(max(0, saved) for source, saved in inputs if source in worth)
+        spared = max(0, problem.tasks[task].spared) if task in worth else 0
+        least.append(max(1, problem.tasks[task].run - spared - saved))
+    return max(max(chains(problem, least), default=0), math.floor(sum(least) / min(problem.tracks, problem.abreast)))

@@ -1,8 +1,9 @@
-"""Orders in which tasks start that free memory soon ([Li23] §V-B)."""
+"""Orders in which tasks start: two that free memory soon ([Li23] §V-B), one that is complete soon."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import heapq
+from collections.abc import Collection, Sequence
 
 from headwater.plan.problem import Problem
 
@@ -58,3 +59,28 @@ def frugal(problem: Problem) -> tuple[int, ...]:
             if not missing[reader]:
                 ready.add(reader)
     return tuple(step)
+
+
+def longest_first(problem: Problem) -> tuple[int, ...]:
+    """Of what can start, first what takes longest together with the longest chain of its readers."""
+    rank = chains(problem, [task.run for task in problem.tasks])
+    missing = [len(inputs) for inputs in problem.inputs]
+    ready = [(-rank[n], n) for n, count in enumerate(missing) if not count]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, task = heapq.heappop(ready)
+        order.append(task)
+        for reader in problem.readers[task]:
+            missing[reader] -= 1
+            if not missing[reader]:
+                heapq.heappush(ready, (-rank[reader], reader))
+    return tuple(order)
+
+
+def chains(problem: Problem, lasts: Sequence[int]) -> list[int]:
+    """For each task the µs of the longest chain from its start to the end of a last reader."""
+    found = [0] * len(problem.tasks)
+    for task in reversed(range(len(problem.tasks))):
+        found[task] = lasts[task] + max((found[reader] for reader in problem.readers[task]), default=0)
+    return found

@@ -1,4 +1,4 @@
-"""Scans of a table that several runs of a wave read in its place, as tasks of the wave's problem ([Golab11] §2.1).
+"""Scans of a table that several pending refreshes read instead of it, as tasks of their problem ([Golab11] §2.1).
 
 One scan reads what all of them need, once, and leaves it close at hand. It is a task that is done only if its output is
 kept, so that it is weighed against outputs of views that want the same memory.
@@ -18,9 +18,9 @@ from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Region, Slice, sort_key
 from headwater.model.state import Scan, State, ViewState
 from headwater.model.view import Pairs
+from headwater.plan.pending import SMALLEST, Means
 from headwater.plan.plan import Plan
 from headwater.plan.problem import Problem, Read, Task
-from headwater.plan.wave import SMALLEST, Means
 
 MOST_SLICES = 1_000
 """A scan of more partitions than these is not worth its list of them."""
@@ -66,13 +66,13 @@ def unmade_left_out(plan: Plan) -> Plan:
     stay = [n for n, task in enumerate(tasks) if n in plan.flagged or not task.optional]
     if len(stay) == len(tasks):
         return plan
-    place, names = {old: new for new, old in enumerate(stay)}, {tasks[n].name for n in stay}
+    position, names = {old: new for new, old in enumerate(stay)}, {tasks[n].name for n in stay}
     left = [evolve(tasks[n], reads=tuple(read for read in tasks[n].reads if read.name in names)) for n in stay]
     return evolve(
         plan,
         problem=evolve(plan.problem, tasks=tuple(left)),
-        order=tuple(place[n] for n in plan.order if n in place),
-        flagged=frozenset(place[n] for n in plan.flagged),
+        order=tuple(position[n] for n in plan.order if n in position),
+        flagged=frozenset(position[n] for n in plan.flagged),
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import random
 from bisect import bisect
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, compress
 
 from headwater.plan.plan import Plan
+from headwater.plan.problem import Problem
+from headwater.plan.timeline import timeline
 
 WORK = 400_000
 """Steps of a search times tasks, so that large problems take about as long as small ones."""
@@ -19,9 +22,16 @@ MOVING = 0.7
 WARM, COLD = 0.004, 0.0004
 """The first and the last temperature, as shares of all scores, or of a tenth of all run times if that is more."""
 
+AREA = 0.15
+"""What filling all memory all the time costs, as a share of all scores. Memory that is filled for less time leaves
+room to keep more ([Li23] §V-B), which the score alone does not show."""
+FILLED = 0.01
+"""What filling all memory all the time costs, as a share of that time, and what the mean end of tasks counts."""
+
 Evaluate = Callable[[Sequence[int], Sequence[bool]], "tuple[int, float] | None"]
 """Of an order and what is kept: what is to be least, and what guides the search, both in µs; ``None`` if it does not
 fit."""
+Play = Callable[[Sequence[int], Sequence[bool]], "float | None"]
 
 
 def searched(known: Plan, evaluate: Evaluate, *, seed: int, work: int = WORK) -> Plan:
@@ -47,7 +57,7 @@ class _Walk:
     def __init__(self, known: Plan, evaluate: Evaluate, draw: random.Random) -> None:
         self._problem, self._evaluate, self._draw = known.problem, evaluate, draw
         self._order = list(known.order)
-        self._place = _places(self._order)
+        self._position = _positions(self._order)
         self._kept = [task in known.flagged for task in range(len(self._order))]
         self._weights = list(accumulate(known.problem.scores[task] for task in known.problem.worthwhile))
         self.warmest = WARM * max(1, *self._weights, sum(task.run for task in known.problem.tasks) // 10)
@@ -62,14 +72,14 @@ class _Walk:
 
     def _move(self, task: int) -> None:
         inputs, readers = self._problem.inputs[task], self._problem.readers[task]
-        first = max((self._place[source] + 1 for source, _ in inputs), default=0)
-        last = min((self._place[reader] - 1 for reader in readers), default=len(self._order) - 1)
-        if first == last or (to := self._draw.randint(first, last)) == self._place[task]:
+        first = max((self._position[source] + 1 for source, _ in inputs), default=0)
+        last = min((self._position[reader] - 1 for reader in readers), default=len(self._order) - 1)
+        if first == last or (to := self._draw.randint(first, last)) == self._position[task]:
             return
         order = self._order.copy()
-        order.insert(to, order.pop(self._place[task]))
+        order.insert(to, order.pop(self._position[task]))
         if self._accepts(order):
-            self._order, self._place = order, _places(order)
+            self._order, self._position = order, _positions(order)
 
     def _flag(self, task: int) -> None:
         self._toggle(task)
@@ -102,8 +112,89 @@ class _Walk:
         return True
 
 
-def _places(order: Sequence[int]) -> list[int]:
-    places = [0] * len(order)
-    for place, task in enumerate(order):
-        places[task] = place
-    return places
+def _positions(order: Sequence[int]) -> list[int]:
+    positions = [0] * len(order)
+    for position, task in enumerate(order):
+        positions[task] = position
+    return positions
+
+
+# --- what a search looks at
+
+
+def saving(problem: Problem) -> Evaluate:
+    """What a search for the highest score looks at: the score, negated, and beside it how much memory is filled for
+    how long."""
+    play, total = player(problem), sum(problem.scores[task] for task in problem.worthwhile)
+    longest = sum(max(1, task.run) + task.copy for task in problem.tasks)
+    for_area = AREA * total / max(1, problem.memory * longest)
+
+    def evaluate(order: Sequence[int], kept: Sequence[bool]) -> tuple[int, float] | None:
+        area = play(order, kept)
+        if area is None:
+            return None
+        score = sum(compress(problem.scores, kept))
+        return -score, for_area * area - score
+
+    return evaluate
+
+
+def lasting(problem: Problem) -> Evaluate:
+    """What a search for the least makespan looks at. It is guided also by when tasks end in the mean, and by how much
+    memory is filled for how long: what is done early leaves room for what comes late."""
+    for_area = FILLED / max(1, problem.memory)
+
+    def evaluate(order: Sequence[int], kept: Sequence[bool]) -> tuple[int, float] | None:
+        played = timeline(problem, order, [task for task, keep in enumerate(kept) if keep])
+        if played.peak > problem.memory:
+            return None
+        held = zip(problem.tasks, played.spans, strict=True)
+        area = sum(task.size * (span.released - span.start) for task, span in held if span.released is not None)
+        ends = sum(span.end for span in played.spans) / max(1, len(played.spans))
+        return played.makespan, played.makespan + for_area * area + FILLED * ends
+
+    return evaluate
+
+
+def player(problem: Problem) -> Play:
+    """A function that plays an order with outputs kept, as ``timeline`` does on one track, and tells the sum of bytes
+    in memory times µs; ``None`` as soon as more memory would be filled than there is."""
+    tasks, inputs, memory = problem.tasks, problem.inputs, problem.memory
+    run, size = [task.run for task in tasks], [task.size for task in tasks]
+    spared, copy = [task.spared for task in tasks], [task.copy for task in tasks]
+    readers = [len(each) for each in problem.readers]
+    push, pop = heapq.heappush, heapq.heappop
+
+    def play(order: Sequence[int], kept: Sequence[bool]) -> float | None:
+        now = copied = used = 0
+        area = 0.0
+        unread, published, began = readers[:], [0] * len(run), [0] * len(run)
+        leaving: list[tuple[int, int]] = []
+        for task in order:
+            lasts = run[task]
+            for source, saved in inputs[task]:
+                if kept[source]:
+                    lasts -= saved
+            while leaving and leaving[0][0] <= now:
+                used -= pop(leaving)[1]
+            if kept[task]:
+                lasts -= spared[task]
+                began[task] = now
+                used += size[task]
+                if used > memory:
+                    return None
+            now += lasts if lasts > 1 else 1
+            if kept[task]:
+                copied = published[task] = max(copied, now) + copy[task]
+                if not unread[task]:
+                    push(leaving, (copied, size[task]))
+                    area += size[task] * (copied - began[task])
+            for source, _ in inputs[task]:
+                unread[source] -= 1
+                if not unread[source] and kept[source]:
+                    released = max(published[source], now)
+                    push(leaving, (released, size[source]))
+                    area += size[source] * (released - began[source])
+        return area
+
+    return play

@@ -96,8 +96,8 @@ def _started(problem: Problem, order: Sequence[int], kept: frozenset[int]) -> di
     """
     lasts = durations(problem, kept)
     missing = [len(inputs) for inputs in problem.inputs]
-    place = {task: n for n, task in enumerate(order)}
-    ready = [place[task] for task in order if not missing[task]]
+    position = {task: n for n, task in enumerate(order)}
+    ready = [position[task] for task in order if not missing[task]]
     heapq.heapify(ready)
     idle, running, now, done = list(range(problem.tracks)), [], 0.0, 0
     starts, found = {}, {}
@@ -114,7 +114,7 @@ def _started(problem: Problem, order: Sequence[int], kept: frozenset[int]) -> di
         for reader in problem.readers[task]:
             missing[reader] -= 1
             if not missing[reader]:
-                heapq.heappush(ready, place[reader])
+                heapq.heappush(ready, position[reader])
     return found
 
 

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.state import Version
-from headwater.plan.wave import Costs
+from headwater.plan.pending import Costs
 from headwater.spark.room import Room
 from headwater.spark.settings import Memory
 from headwater.spark.shim import Shim

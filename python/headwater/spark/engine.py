@@ -25,7 +25,7 @@ from headwater.model.error import HeadwaterError, JournalError, StoreError
 from headwater.model.event import Budgeted, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
-from headwater.plan.wave import decode_means, encode_means
+from headwater.plan.pending import decode_means, encode_means
 from headwater.runtime.loop import Runtime, SystemClock
 from headwater.spark import keeping, place
 from headwater.spark.adopt import adopt

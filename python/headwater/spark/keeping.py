@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headwater.model.event import Place
 from headwater.model.state import State
-from headwater.plan.wave import Costs, Means
+from headwater.plan.pending import Costs, Means
 from headwater.runtime.loop import Arrange
 from headwater.spark import blocks, rates, volume
 from headwater.spark.blocks import Blocks
@@ -48,10 +48,9 @@ def arranged(means: Means | None) -> tuple[Arrange | None, Callable[[State, str]
     if means is None or not means.pays:
         return None, lambda state, view: []
     # Not at the top: the solver in them takes a second to import.
-    from headwater.plan.arrange import Arranger
-    from headwater.plan.said import said
+    from headwater.plan.arrange import Arranger, explained
 
-    return Arranger(means), lambda state, view: said(state, view, means)
+    return Arranger(means), lambda state, view: explained(state, view, means)
 
 
 def measured_means(session: SparkSession, shim: Shim, kept: Volume | Blocks | None, settings: Settings) -> Means | None:

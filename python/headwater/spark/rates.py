@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from headwater.plan.wave import Costs
+from headwater.plan.pending import Costs
 from headwater.spark.shim import Shim
 
 PROBED = 8 << 20

@@ -1,4 +1,4 @@
-"""The run to be planned, as the engine's state has it: every view that is to be refreshed, and what that takes."""
+"""All pending refreshes as a problem to plan: which views they are, by the engine's state, and what each takes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def decode_means(text: str) -> Means | None:
         return None
 
 
-def wave(state: State) -> tuple[str, ...]:
+def pending_views(state: State) -> tuple[str, ...]:
     """The views that are to be refreshed, in topological order."""
     waiting = [name for name, view in state.views.items() if view.pending and view.status is Status.ACTIVE]
     return tuple(sorted(waiting, key=state.index.order.__getitem__))
