@@ -13,9 +13,10 @@ import pytest
 from rich.console import Console
 
 from headwater.demo import compare, figures, life, report, session
+from headwater.demo.compare import prove
 from headwater.demo.data import SOURCES, load_statements
 from headwater.demo.narrator import Narrator
-from headwater.demo.play import DRAIN, Play, prove
+from headwater.demo.run import DRAIN, Play
 from headwater.demo.views import View, read_views
 from headwater.model.partition import WHOLE, Slice
 

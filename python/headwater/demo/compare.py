@@ -7,11 +7,24 @@ source. The queries run there as they are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from headwater.demo.figures import Session
+from headwater.demo.narrator import Narrator
 from headwater.demo.views import View
 
 DATABASE = "recomputed"
+
+
+def prove(session: Session, views: Sequence[View], sources: Iterable[str], narrator: Narrator) -> dict[str, int]:
+    """The number of rows of each view that differ from its query over the sources."""
+    for statement in opening_statements(sources):
+        session.run(statement)
+    differences = {}
+    for view in narrator.through("recompute every view from the sources and compare", views):
+        session.run(recompute_statement(view))
+        differences[view.name] = int(session.run(difference_statement(view))[0][0])
+    return differences
 
 
 def opening_statements(sources: Iterable[str]) -> list[str]:

@@ -1,15 +1,23 @@
-"""The figures of the demo, from statements of every user: SHOW REFRESHES and SHOW PARTITIONS."""
+"""The figures of the demo, from statements of every user: SHOW REFRESHES and SHOW PARTITIONS.
+
+The refreshes of a warehouse that refreshes on every change are counted from the demo's own store.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from attrs import frozen
 
 from headwater.demo.life import Step
 from headwater.demo.views import View
+from headwater.engine.naive import immediate
 from headwater.model.partition import Slice
+from headwater.store.place import default_store
+from headwater.store.replay import restored
+from headwater.store.sql import SqlStore
 
 HISTORY = "SHOW REFRESHES LIMIT 1000000"
 COLUMNS = (
@@ -93,6 +101,18 @@ def immediate_refreshes(step: Step, naive: Naive) -> int:
     step's partitions exist, that is, after the drain.
     """
     return sum(naive(write.table, write.changed) for write in step.writes)
+
+
+def counted_from(warehouse: Path) -> Naive:
+    """Counts with the views, maps and partitions that the warehouse's store knows at that moment."""
+
+    def naive(table: str, changed: Slice) -> int:
+        store = SqlStore(default_store(warehouse))
+        state, _ = restored(store)
+        store.close()
+        return immediate(state, f"default.{table}", [changed])
+
+    return naive
 
 
 def _refresh(row: Sequence[str]) -> Refresh:

@@ -1,25 +1,32 @@
-"""The demo from end to end."""
+"""The demo from end to end: it makes the warehouse, plays the days, counts the cost of each step, and compares."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
+from attrs import define, field, frozen
 from rich.console import Console
 
+from headwater.demo.compare import prove
 from headwater.demo.data import SOURCES, generate, load_statements
-from headwater.demo.immediate import from_store
-from headwater.demo.life import DAYS
+from headwater.demo.figures import Naive, Session, Snapshot, StepFigures, counted_from, snapshot, step_figures
+from headwater.demo.life import DAYS, Day, Step
 from headwater.demo.narrator import Narrator
-from headwater.demo.play import Play, prove
 from headwater.demo.report import Report, show, write_json
 from headwater.demo.session import SparkSql
-from headwater.demo.views import read_views
+from headwater.demo.views import View, read_views
 from headwater.model.error import HeadwaterError
 from headwater.spark.jar import build_jar
+
+DRAIN = "REFRESH MATERIALIZED VIEWS"
+
+OpenSession = Callable[[Mapping[str, str]], AbstractContextManager[Session]]
+"""Starts a spark-sql process with these settings."""
 
 
 def run_demo(scale: float, json_path: Path | None, keep: Path | None) -> int:
@@ -43,7 +50,7 @@ def perform(scale: float, folder: Path, narrator: Narrator) -> Report:
     with narrator.showing():
         jar = narrator.once("build the extension's jar", build_jar)
         narrator.once(f"generate TPC-H at scale {scale:g}", partial(generate, scale, raw))
-        play = Play(views, load_statements(raw), from_store(folder / "warehouse"), narrator)
+        play = Play(views, load_statements(raw), counted_from(folder / "warehouse"), narrator)
         play.live(DAYS, partial(SparkSql, folder, jar))
         with SparkSql(folder) as stock:
             differences = prove(stock, views, SOURCES, narrator)
@@ -60,3 +67,62 @@ def _stage(keep: Path | None) -> Iterator[Path]:
     if any(keep.iterdir()):
         raise HeadwaterError(f"{keep} is not empty; name a new directory to keep the demo in")
     yield keep.resolve()
+
+
+@frozen
+class Written:
+    """A step whose writes are done, but not yet in the views."""
+
+    day: str
+    step: Step
+    seconds: float
+
+
+@define
+class Play:
+    """One performance: its warehouse is made by ``opening`` in the first day's process."""
+
+    views: Sequence[View]
+    opening: Sequence[str]
+    naive: Naive
+    narrator: Narrator
+    figures: list[StepFigures] = field(factory=list)
+    _last: Snapshot = Snapshot(frozenset(), 0)
+
+    def live(self, days: Iterable[Day], open_session: OpenSession) -> None:
+        """Plays the days, each in a process of its own, and fills ``figures``."""
+        waiting: Written | None = None
+        for number, day in enumerate(days):
+            with open_session(dict(day.settings)) as session:
+                if number == 0:
+                    self._set_the_stage(session)
+                if waiting:
+                    self._finish(session, waiting, f"day {day.name}: what was left pending")
+                    waiting = None
+                for step in day.steps:
+                    waiting = self._write(session, day.name, step)
+                    if step.drains:
+                        self._finish(session, waiting, f"day {day.name}: refresh")
+                        waiting = None
+
+    def _set_the_stage(self, session: Session) -> None:
+        for statement in self.narrator.through("load the sources", self.opening):
+            session.run(statement)
+        for view in self.narrator.through("create and fill the views", self.views):
+            session.run(view.statement)
+        self._last = snapshot(session, self.views)
+
+    def _write(self, session: Session, day: str, step: Step) -> Written:
+        started = time.monotonic()
+        for write in self.narrator.through(f"day {day}: {step.title}", step.writes):
+            session.run(write.statement)
+        return Written(day, step, time.monotonic() - started)
+
+    def _finish(self, session: Session, written: Written, title: str) -> None:
+        """Drains, and counts the cost of the writes since the last snapshot."""
+        started = time.monotonic()
+        self.narrator.once(title, lambda: session.run(DRAIN))
+        seconds = written.seconds + time.monotonic() - started
+        now = snapshot(session, self.views)
+        self.figures.append(step_figures(written.day, written.step, self._last, now, seconds, self.naive))
+        self._last = now

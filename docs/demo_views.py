@@ -1,8 +1,7 @@
-"""Draws the graph of the demo's views: ``python -m headwater.demo.picture docs/demo-views.svg``."""
+"""Draws the graph of the demo's views: ``.venv/bin/python docs/demo_views.py``."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -20,7 +19,7 @@ PARTITIONED_SOURCES = {"orders": "o_month", "lineitem": "l_month"}
 
 @frozen
 class Box:
-    """One table: its name, its partition column, and its place in the picture."""
+    """One table: its name, its partition column, and its position in the picture."""
 
     name: str
     column: str | None
@@ -32,7 +31,7 @@ class Box:
 def draw(views: Sequence[View]) -> str:
     """The graph as SVG: sources at the left, each view right of its sources."""
     sources = {view.name: _reads(view) for view in views}
-    boxes = _place(views, sources)
+    boxes = _laid_out(views, sources)
     arrows = [_arrow(boxes[read], boxes[view]) for view, reads in sources.items() for read in reads]
     width = max(box.x for box in boxes.values()) + WIDTH + MARGIN
     height = max(box.y for box in boxes.values()) + HEIGHT + MARGIN
@@ -53,7 +52,7 @@ def _reads(view: View) -> list[str]:
     return sorted({table.name for table in parse_one(view.query, read="spark").find_all(exp.Table)})
 
 
-def _place(views: Sequence[View], sources: Mapping[str, Sequence[str]]) -> dict[str, Box]:
+def _laid_out(views: Sequence[View], sources: Mapping[str, Sequence[str]]) -> dict[str, Box]:
     columns = {view.name: view.column for view in views} | PARTITIONED_SOURCES
     level: dict[str, int] = {}
     for view in graph.order(sources):
@@ -92,4 +91,4 @@ def _draw_box(box: Box) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(draw(read_views()))
+    Path(__file__).with_name("demo-views.svg").write_text(draw(read_views()))
