@@ -9,7 +9,8 @@ import fetched
 import pytest
 from processes import Home, Session
 
-from headwater.demo.session import EXTENSION, SparkSqlError
+from headwater.demo.session import SparkSqlError
+from headwater.spark.jar import EXTENSION
 
 DECLARED = (
     "CREATE TABLE plain (id INT, day INT) USING parquet PARTITIONED BY (day)",

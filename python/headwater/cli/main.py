@@ -12,7 +12,7 @@ from headwater.model.error import HeadwaterError
 
 COMMANDS = {
     "jar": "serve",
-    "demo": "show",
+    "demo": "serve",
     "run": "serve",
     "status": "status",
     "explain": "inspect",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headwater.cli.shared import table
+from headwater.cli.shared import pictures, table
 from headwater.engine.policy import TRACKS
 from headwater.model.state import State, Status
 from headwater.plan.pending import Costs, Means, decode_means, pending_views
@@ -32,7 +32,7 @@ def say(state: State, noted: str | None, plot: Path | None, as_json: bool) -> No
         raise click.ClickException("no view can be refreshed")
     plan, _ = pending_plan(state, names, means or NOTHING)
     if plot is not None:
-        _draw(plan, plot)
+        pictures().draw_plan(plan, plot)
     if as_json:
         click.echo(json.dumps({"pending": bool(pending), "method": plan.method, **_figures(plan), "runs": _rows(plan)}))
         return
@@ -100,11 +100,3 @@ def _kept(plan: Plan) -> str:
 
 def _seconds(micros: int) -> float:
     return round(micros / 1e6, 2)
-
-
-def _draw(plan: Plan, file: Path) -> None:
-    try:
-        from headwater.cli.plot_plan import draw  # only who plots needs matplotlib
-    except ImportError as error:
-        raise click.ClickException("--plot needs matplotlib; pip install 'headwater[plot]'") from error
-    draw(plan, file)

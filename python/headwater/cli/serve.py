@@ -1,4 +1,4 @@
-"""Commands that build the jar, and run an application for refreshes."""
+"""Commands that start Spark, or prepare it: the jar, the application for refreshes, and the demo."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from headwater.cli.progress import shown
 from headwater.model.error import HeadwaterError
-from headwater.spark.jar import build_jar
+from headwater.spark.jar import EXTENSION, build_jar
 
 LOOK = 10.0  # s between two looks whether the engine runs
-EXTENSION = "io.headwater.spark.HeadwaterExtensions"
 
 
 class EngineError(HeadwaterError):
@@ -29,6 +29,19 @@ def jar(as_json: bool) -> None:
     """Prints the path of the Spark extension's jar, building it when needed."""
     path = str(build_jar())
     click.echo(json.dumps({"jar": path, "extension": EXTENSION}) if as_json else path)
+
+
+@click.command()
+@click.option(
+    "--scale", type=click.FloatRange(min=0, min_open=True), default=0.1, show_default=True, help="TPC-H scale factor."
+)
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write the figures to this file.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Keep the demo's warehouse in this directory.")
+def demo(scale: float, json_path: Path | None, keep: Path | None) -> None:
+    """Plays three days of a TPC-H warehouse and shows what was refreshed."""
+    from headwater.demo.run import run_demo  # needs the demo's own dependencies, which others do not
+
+    sys.exit(run_demo(scale, json_path, keep))
 
 
 def _settings(_context: click.Context, _option: click.Parameter, told: Sequence[str]) -> dict[str, str]:

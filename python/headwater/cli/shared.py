@@ -6,7 +6,9 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -101,6 +103,18 @@ def wide_console() -> Console:
     """A file or a pipe has no width to fit into: a row stays a line there."""
     console = Console()
     return console if console.is_terminal else Console(width=PIPE_WIDTH)
+
+
+def pictures() -> ModuleType:
+    """The module that draws.
+
+    Raises:
+        ClickException: matplotlib is not installed; only commands that draw need it.
+    """
+    try:
+        return import_module("headwater.cli.pictures")
+    except ImportError as error:
+        raise click.ClickException("--plot needs matplotlib; pip install 'headwater[plot]'") from error
 
 
 def milliseconds() -> int:

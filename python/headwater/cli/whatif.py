@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headwater.cli.journal import readable
-from headwater.cli.shared import json_option, open_store, store_option, wide_console
+from headwater.cli.shared import json_option, open_store, pictures, store_option, wide_console
 from headwater.engine.policy import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
@@ -156,7 +156,7 @@ def show(
     title += f": {_spelled(found['hours'] * 3600)}, {found['views']} views, {changes:,.0f} changes"
     title += f"; {tracks} tracks, {found['seeds']} seed{'s' * (found['seeds'] > 1)}"
     if plot is not None:
-        _draw(title, rows, plot)
+        pictures().draw_policies(title, rows, plot)
     if as_json:
         click.echo(json.dumps(found, indent=2))
         return
@@ -170,14 +170,6 @@ def show(
     for row in found["policies"]:
         if row["pending"]:
             console.print(f"{row['policy']}: still behind at the end: {', '.join(row['pending'])}", highlight=False)
-
-
-def _draw(title: str, rows: Sequence[Row], file: Path) -> None:
-    try:
-        from headwater.simulate.plot_policies import draw  # only who plots needs matplotlib
-    except ImportError as error:
-        raise click.ClickException("--plot needs matplotlib; pip install 'headwater[plot]'") from error
-    draw(title, rows, file)
 
 
 COLUMNS = ("", "runs", "partitions", "work", "p50", "p95", "max", "kept")

@@ -21,10 +21,10 @@ from pathlib import Path
 from types import TracebackType
 
 from headwater.model.error import HeadwaterError
+from headwater.spark.jar import EXTENSION
 
 PROMPT = "spark-sql ("
 LOG_LINE = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d |\s+at |\s+\.\.\. \d+ more")
-EXTENSION = "io.headwater.spark.HeadwaterExtensions"
 SETTINGS = {
     # Short statements on few cores: the second compiler and the parallel collector cost more than they
     # save (loading, filling and comparing at scale 0.1 took 103 s of CPU instead of 185 s). Without the

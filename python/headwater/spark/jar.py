@@ -22,6 +22,9 @@ import pyspark
 
 from headwater.model.error import JarError
 
+EXTENSION = "io.headwater.spark.HeadwaterExtensions"
+"""The jar's class that ``spark.sql.extensions`` names."""
+
 
 def build_jar() -> Path:
     """The path of the shim's jar, compiled now if the cache does not have it.
