@@ -1,4 +1,4 @@
-"""A warehouse made up: views in levels, and changes that come at random. It is a history like a recorded one."""
+"""A warehouse made up: views in levels, and changes that come at random. It is a scenario like a recorded one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headwater.model.dependency import Dependency, Expression, Occurrence, Same,
 from headwater.model.event import Changed, Declared, Event, Observed
 from headwater.model.partition import Slice
 from headwater.model.view import Definition
-from headwater.simulate.history import History
 from headwater.simulate.runtimes import RunTimes
+from headwater.simulate.scenario import Scenario
 
 FIRST_DAY = date(2024, 1, 1)
 HOUR = 3_600_000
@@ -63,12 +63,12 @@ class Workload:
     each: float = 0.2
 
 
-def generated(workload: Workload, random: Random) -> History:
+def generated(workload: Workload, random: Random) -> Scenario:
     """One warehouse and its changes. All views are filled when it begins."""
     bases, definitions = _graph(workload, random)
     declared = [Declared(BEGIN, 0, each, "was created", fill=False) for each in definitions]
     changes = sorted(change for base in bases for change in _changes(workload, base, random))
-    return History(
+    return Scenario(
         (*declared, *map(_changed, changes)),
         BEGIN,
         BEGIN + round(workload.hours * HOUR),

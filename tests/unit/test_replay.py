@@ -1,4 +1,4 @@
-"""The core on a history: what a journal may hold, and staleness against its definition."""
+"""The core on a scenario: what a journal may hold, and staleness against its definition."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from headwater.model.event import (
 )
 from headwater.model.state import State
 from headwater.simulate.accounts import Accounts
-from headwater.simulate.history import History, recorded
 from headwater.simulate.policies import Policy
 from headwater.simulate.replay import Replay
 from headwater.simulate.runtimes import RunTimes
+from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.staleness import Staleness
 from headwater.simulate.triggering import Triggering
 
@@ -39,8 +39,8 @@ RECORDED = Policy("recorded")
 SMALL = Workload(views=6, hours=1, appends=12, corrections=6, backfills=0.5, backfill_days=4)
 
 
-def played(history: History, chosen: Policy = RECORDED, tracks: int = 2) -> Replay:
-    replay = Replay(history, chosen, tracks, 0)
+def played(scenario: Scenario, chosen: Policy = RECORDED, tracks: int = 2) -> Replay:
+    replay = Replay(scenario, chosen, tracks, 0)
     while replay.step():
         pass
     return replay
@@ -57,10 +57,10 @@ def staleness(replay: Replay, name: str) -> Staleness:
 # --- what else a journal may hold
 
 
-def events(*made: Event) -> History:
-    """A history in which every run takes a second."""
+def events(*made: Event) -> Scenario:
+    """A scenario in which every run takes a second."""
     end = max(event.at for event in made)
-    return History(made, made[0].at, end, {}, RunTimes(1.0, 0.0))
+    return Scenario(made, made[0].at, end, {}, RunTimes(1.0, 0.0))
 
 
 def changed(at: int, table: str = "t", partition=A1) -> Changed:
@@ -73,8 +73,8 @@ def declared(at: int, definition, fill: bool = False) -> Declared:
 
 def test_who_reads_a_suspended_view_is_as_stale_as_it_through_any_number_of_views():
     views = [declared(0, each) for each in (V, W, view("x", "a", "w"))]
-    history = events(*views, Suspended(1_000, "v"), changed(5_000), Resumed(20_000, "v"), changed(30_000))
-    replay = played(evolve(history, end=29_000))
+    scenario = events(*views, Suspended(1_000, "v"), changed(5_000), Resumed(20_000, "v"), changed(30_000))
+    replay = played(evolve(scenario, end=29_000))
     assert not replay.pending
     # v runs for a second when it is resumed; that is a change to w, which waits a second for others and runs.
     assert staleness(replay, "v").rises == ((0, 16_000),)
@@ -96,9 +96,9 @@ def test_a_renamed_view_keeps_its_account_and_its_run_times():
         Renamed(100, "v", "x", evolve(V, view="x")),
         changed(5_000),
     ]
-    history = recorded(journal)
-    assert history.time("x").draw(1, Random(0)) == 7_000 and history.partitions["x"] == {A1: 0}
-    replay = played(history)
+    scenario = recorded(journal)
+    assert scenario.time("x").draw(1, Random(0)) == 7_000 and scenario.partitions["x"] == {A1: 0}
+    replay = played(scenario)
     assert counts(replay.accounts) == {"x": (1, 1)} and staleness(replay, "x").span == 5_000
 
 
@@ -118,9 +118,9 @@ def test_a_dropped_view_stops_counting():
 
 
 def test_a_whole_view_is_made_of_the_partitions_that_it_had():
-    history = evolve(events(declared(0, V, fill=True)), partitions={"v": {A1: 0, A2: 500}}, end=9_000)
-    assert counts(played(history).accounts) == {"v": (1, 1)}
-    later = evolve(history, events=(declared(600, V, fill=True),), begin=600)
+    scenario = evolve(events(declared(0, V, fill=True)), partitions={"v": {A1: 0, A2: 500}}, end=9_000)
+    assert counts(played(scenario).accounts) == {"v": (1, 1)}
+    later = evolve(scenario, events=(declared(600, V, fill=True),), begin=600)
     assert counts(played(later).accounts) == {"v": (1, 2)}
 
 
@@ -128,15 +128,15 @@ def test_writes_into_a_view_are_not_played_again():
     replay = played(events(declared(0, V), changed(5_000, "v"), changed(5_000)))
     assert counts(replay.accounts) == {"v": (1, 1)}
     triggering = Triggering(events(declared(0, V), changed(5_000, "v")))
-    for event in triggering.history.events:
+    for event in triggering.scenario.events:
         triggering.happen(event)
     assert not triggering.runs
 
 
 def test_a_journal_whose_times_fall_is_read_in_its_order():
-    history = recorded([declared(1_000, V), changed(400), changed(2_000)])
-    assert [event.at for event in history.events] == [1_000, 1_000, 2_000]
-    assert (history.begin, history.end) == (1_000, 2_000)
+    scenario = recorded([declared(1_000, V), changed(400), changed(2_000)])
+    assert [event.at for event in scenario.events] == [1_000, 1_000, 2_000]
+    assert (scenario.begin, scenario.end) == (1_000, 2_000)
 
 
 # --- what must always hold
@@ -151,9 +151,9 @@ class Journaled(Accounts):
 
 
 def journaled(seed: int, chosen: Policy, tracks: int, workload: Workload = SMALL) -> Replay:
-    history = generated(workload, Random(seed))
-    replay = Replay(history, chosen, tracks, seed)
-    replay.accounts = Journaled(history.end)
+    scenario = generated(workload, Random(seed))
+    replay = Replay(scenario, chosen, tracks, seed)
+    replay.accounts = Journaled(scenario.end)
     while replay.step():
         pass
     return replay
@@ -193,16 +193,16 @@ def test_staleness_is_what_its_definition_says(seed, chosen, tracks):
         assert found.span == replay.history.end - replay.history.begin
 
 
-def defined(history: History, journal: Iterable[Event]) -> dict[str, list[tuple[int, int]]]:
+def defined(scenario: Scenario, journal: Iterable[Event]) -> dict[str, list[tuple[int, int]]]:
     """Each view's rises of staleness, from which changes truly are in every partition.
 
     A change is in a partition if it was in all inputs that it reaches when the run that made it began.
     """
-    views = {event.definition.view: event.definition for event in history.events if isinstance(event, Declared)}
+    views = {event.definition.view: event.definition for event in scenario.events if isinstance(event, Declared)}
     owed: dict[tuple[str, str], dict[int, int]] = {}
     holds: dict[tuple[str, str], set[int]] = {}
     reading: dict[int, dict[str, set[int]]] = {}
-    since: dict[str, tuple[int, int | None]] = dict.fromkeys(views, (history.begin, None))
+    since: dict[str, tuple[int, int | None]] = dict.fromkeys(views, (scenario.begin, None))
     rises: dict[str, list[tuple[int, int]]] = {name: [] for name in views}
 
     def inputs(name: str, part: str) -> list[tuple[str, str]]:
@@ -227,7 +227,7 @@ def defined(history: History, journal: Iterable[Event]) -> dict[str, list[tuple[
             ]
             began, oldest = since[name]
             if min(lacking, default=None) != oldest:
-                until = min(now, history.end)
+                until = min(now, scenario.end)
                 if oldest is not None and until > began:
                     rises[name].append((began - oldest, until - oldest))
                 since[name] = (until, min(lacking, default=None))
@@ -245,5 +245,5 @@ def defined(history: History, journal: Iterable[Event]) -> dict[str, list[tuple[
                 for part, changes in reading[version].items():
                     holds.setdefault((name, part), set()).update(changes)
         look(event.at)
-    look(10 * history.end)
+    look(10 * scenario.end)
     return rises

@@ -20,8 +20,8 @@ from headwater.cli.whatif import policy
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import Altered, Changed, Declared, Dropped, Event, Published, Renamed
 from headwater.simulate.accounts import as_it_ran
-from headwater.simulate.history import History, recorded
 from headwater.simulate.policies import Policy
+from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.whatif import Row, naive, ran, simulated
 from headwater.store.sql import SqlStore
 
@@ -43,8 +43,8 @@ def script() -> list[Event]:
     return made.journal
 
 
-def outcome(history: History, chosen: Policy = RECORDED) -> Row:
-    return simulated([history], chosen, 2, lambda _: None)
+def outcome(scenario: Scenario, chosen: Policy = RECORDED) -> Row:
+    return simulated([scenario], chosen, 2, lambda _: None)
 
 
 def counts(row: Row) -> dict[str, tuple[float, float]]:
@@ -56,10 +56,10 @@ def counts(row: Row) -> dict[str, tuple[float, float]]:
 
 def test_the_recorded_policy_runs_what_ran():
     """A fill of two partitions and two runs of one each, for v and for w."""
-    history = recorded(script())
+    scenario = recorded(script())
     expected = {"v": (3, 4), "w": (3, 4)}
-    assert counts(ran(as_it_ran(script(), history.end))) == expected
-    found = outcome(history)
+    assert counts(ran(as_it_ran(script(), scenario.end))) == expected
+    found = outcome(scenario)
     assert counts(found) == expected and not found.pending
     assert found.tables["v"].seconds == pytest.approx(0.3)
 
@@ -71,8 +71,8 @@ def test_immediate_triggering_runs_for_each_change_and_path():
 
 
 def test_longer_settling_makes_one_run_of_all_changes():
-    history = recorded(script())
-    found = outcome(history, Policy("late", {"headwater.settle": "2 minutes"}))
+    scenario = recorded(script())
+    found = outcome(scenario, Policy("late", {"headwater.settle": "2 minutes"}))
     assert counts(found) == {"v": (2, 3), "w": (2, 3)}
 
 
@@ -83,26 +83,26 @@ def test_shorter_settling_makes_a_run_for_each_change():
 
 def test_staleness_by_hand():
     """Each change waits a second for others (the second of the pair has 0.6 s left), v takes 0.1 s, then w."""
-    history = recorded(script())
-    pair, _, last = (event.at for event in history.events if isinstance(event, Changed) and not event.baseline)
-    found = outcome(evolve(history, end=last + 5_000))
+    scenario = recorded(script())
+    pair, _, last = (event.at for event in scenario.events if isinstance(event, Changed) and not event.baseline)
+    found = outcome(evolve(scenario, end=last + 5_000))
     # Both are filled 0.1 s after they are declared, w after v.
     assert found.tables["v"].staleness.rises == ((0, 100), (0, 1_100), (0, 1_100))
     assert found.tables["w"].staleness.rises == ((0, 200), (0, 1_200), (0, 1_200))
-    assert found.tables["v"].staleness.span == last + 5_000 - history.begin
-    assert pair - history.begin == 10_000
+    assert found.tables["v"].staleness.span == last + 5_000 - scenario.begin
+    assert pair - scenario.begin == 10_000
 
 
 def test_a_longer_freshness_never_gives_more_refreshes_on_average():
-    histories = [generated(Workload(views=10, hours=4), Random(seed)) for seed in range(3)]
+    scenarios = [generated(Workload(views=10, hours=4), Random(seed)) for seed in range(3)]
     totals = []
     for bound in ("2 minutes", "10 minutes", "1 hour"):
-        row = simulated(histories, Policy(bound, {"headwater.freshness": bound}), 2, lambda _: None)
+        row = simulated(scenarios, Policy(bound, {"headwater.freshness": bound}), 2, lambda _: None)
         totals.append(row.total)
     runs, seconds = [each.runs for each in totals], [each.seconds for each in totals]
     assert runs == sorted(runs, reverse=True) and seconds == sorted(seconds, reverse=True)
     assert runs[-1] < 0.6 * runs[0]
-    assert runs[0] <= naive(histories, lambda _: None).total.runs
+    assert runs[0] <= naive(scenarios, lambda _: None).total.runs
     means = [each.staleness.mean for each in totals]
     assert means == sorted(means)
 

@@ -10,7 +10,7 @@ from strategies import examples
 
 from benchmarks.papers.workload import BEGIN, HOUR, Workload, generated
 from headwater.model.event import Changed, Declared
-from headwater.simulate.history import recorded
+from headwater.simulate.scenario import recorded
 from headwater.store import codec
 
 seeds = st.integers(0, 1_000)
@@ -20,16 +20,16 @@ seeds = st.integers(0, 1_000)
 @examples(20)
 def test_a_generated_history_is_like_a_recorded_one(seed, views, levels):
     workload = Workload(views=views, levels=levels, hours=2)
-    history = generated(workload, Random(seed))
-    assert generated(workload, Random(seed)) == history
-    assert recorded([codec.decode(codec.encode(event)) for event in history.events]).events == history.events
-    definitions = [event.definition for event in history.events if isinstance(event, Declared)]
+    scenario = generated(workload, Random(seed))
+    assert generated(workload, Random(seed)) == scenario
+    assert recorded([codec.decode(codec.encode(event)) for event in scenario.events]).events == scenario.events
+    definitions = [event.definition for event in scenario.events if isinstance(event, Declared)]
     assert len(definitions) == views == len({each.view for each in definitions})
     known = {source for each in definitions for source in each.sources if source.startswith("base.")}
     for each in definitions:
         assert known.issuperset(each.sources)
         known.add(each.view)
-    assert all(BEGIN <= event.at < BEGIN + 2 * HOUR for event in history.events)
+    assert all(BEGIN <= event.at < BEGIN + 2 * HOUR for event in scenario.events)
 
 
 def test_changes_come_as_often_as_stated():

@@ -19,9 +19,9 @@ from headwater.cli.shared import json_option, open_store, pictures, store_option
 from headwater.engine.policy import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
-from headwater.simulate.history import History, recorded
 from headwater.simulate.opening import opening
 from headwater.simulate.policies import USUAL, Policy
+from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
 from headwater.spark.options import DEPENDENCY, PROPERTIES, check_properties
 from headwater.store.dialect import Where
@@ -114,16 +114,16 @@ def asked_for(texts: Sequence[str]) -> list[Policy]:
 
 
 def played(
-    histories: Sequence[History], distinct: Sequence[History], policies: Sequence[Policy], tracks: int
+    scenarios: Sequence[Scenario], distinct: Sequence[Scenario], policies: Sequence[Policy], tracks: int
 ) -> list[Row]:
     """A row for each policy, and one for immediate triggering, which no seed concerns. A bar shows the progress.
 
     Args:
-        histories: one for each seed.
+        scenarios: one for each seed.
         distinct: each of them once.
     """
     with Progress(console=Console(stderr=True), transient=True) as progress:
-        total = len(policies) * _length(histories) + _length(distinct)
+        total = len(policies) * _length(scenarios) + _length(distinct)
         task = progress.add_task("", total=total)
 
         def tell(played: int) -> None:
@@ -132,26 +132,26 @@ def played(
         rows = []
         for each in policies:
             progress.update(task, description=each.name)
-            rows.append(simulated(histories, each, tracks, tell))
+            rows.append(simulated(scenarios, each, tracks, tell))
         progress.update(task, description="naive")
         return [*rows, naive(distinct, tell)]
 
 
-def _length(histories: Sequence[History]) -> int:
-    return sum(each.end - each.begin for each in histories)
+def _length(scenarios: Sequence[Scenario]) -> int:
+    return sum(each.end - each.begin for each in scenarios)
 
 
 def show(
     about: Mapping[str, Any],
     title: str,
-    histories: Sequence[History],
+    scenarios: Sequence[Scenario],
     tracks: int,
     rows: Sequence[Row],
     as_json: bool,
     plot: Path | None,
 ) -> None:
     """Prints the rows, as a table or as JSON, and draws them into ``plot``."""
-    found = report(about, histories, tracks, rows)
+    found = report(about, scenarios, tracks, rows)
     changes = found["events"].get("Changed", 0)
     title += f": {_spelled(found['hours'] * 3600)}, {found['views']} views, {changes:,.0f} changes"
     title += f"; {tracks} tracks, {found['seeds']} seed{'s' * (found['seeds'] > 1)}"

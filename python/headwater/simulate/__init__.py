@@ -1,1 +1,1 @@
-"""What-if: the same core on a virtual clock."""
+"""``headwater whatif``: the engine's own core plays a scenario on a virtual clock."""

@@ -1,4 +1,4 @@
-"""What a history of refreshes comes to, view by view: runs, partitions, cost and staleness."""
+"""Accounts of refreshes, view by view: runs, partitions, cost and staleness."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Account:
 
 @define
 class Accounts:
-    """All views' of one history; staleness counts until ``end`` (ms)."""
+    """All views' of one scenario; staleness counts until ``end`` (ms)."""
 
     end: int
     views: dict[str, Account] = Factory(dict)

@@ -19,8 +19,8 @@ from headwater.model.partition import Slice
 from headwater.model.state import State, Version
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.clock import Agenda
-from headwater.simulate.history import History
 from headwater.simulate.policies import Policy
+from headwater.simulate.scenario import Scenario
 
 
 @define
@@ -33,7 +33,7 @@ class Replay:
             decide and not by their luck.
     """
 
-    history: History
+    history: Scenario
     policy: Policy
     tracks: int
     seed: int

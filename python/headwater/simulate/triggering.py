@@ -1,4 +1,4 @@
-"""What immediate triggering would have run over a history (see ``engine.naive``)."""
+"""What immediate triggering would have run over a scenario (see ``engine.naive``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headwater.model.action import Action
 from headwater.model.event import Changed, Declared, Event, Made, Published, Requested
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State, Version
-from headwater.simulate.history import History
+from headwater.simulate.scenario import Scenario
 
 LATER = 10**15
 """A time (ms) at which nothing waits any more."""
@@ -25,7 +25,7 @@ class Triggering:
     """A warehouse in which all that follows an event is done before the next one, in no time, so that the
     partitions that a change reaches are there when they are counted."""
 
-    history: History
+    scenario: Scenario
     runs: Counter[str] = Factory(Counter)
     partitions: Counter[str] = Factory(Counter)
     _state: State = Factory(State)
@@ -33,7 +33,7 @@ class Triggering:
     @property
     def seconds(self) -> dict[str, float]:
         """What each view's runs would have taken."""
-        return {view: self.history.time(view).expected(self.runs[view], self.partitions[view]) for view in self.runs}
+        return {view: self.scenario.time(view).expected(self.runs[view], self.partitions[view]) for view in self.runs}
 
     def happen(self, event: Event) -> None:
         """Applies the next event, and counts what it sets off."""
@@ -61,7 +61,7 @@ class Triggering:
         while chosen := ready(self._state, LATER):
             for each in chosen:
                 [launch] = self._apply(started(self._state, Choice(each), self._version(), LATER))
-                made = tuple(Made(part, 1, "") for part in self.history.made(launch, now))
+                made = tuple(Made(part, 1, "") for part in self.scenario.made(launch, now))
                 self._apply(Published(now, launch.run.version, launch.run.view, made, (), 0.0))
 
     def _version(self) -> Version:

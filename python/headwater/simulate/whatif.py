@@ -1,4 +1,4 @@
-"""Histories under several policies: what each would have run, what that costs, and how stale views would be."""
+"""Scenarios under several policies: what each would have run, what that costs, and how stale views would be."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from attrs import Factory, frozen
 
 from headwater.model.view import Pairs
 from headwater.simulate.accounts import Accounts
-from headwater.simulate.history import History
 from headwater.simulate.policies import Policy
 from headwater.simulate.replay import Replay
+from headwater.simulate.scenario import Scenario
 from headwater.simulate.staleness import Staleness
 from headwater.simulate.triggering import Triggering
 
 SECOND = 1000
 Tell = Callable[[int], object]
-"""Is told how much of a history (ms) was played since the last time."""
+"""Is told how much of a scenario (ms) was played since the last time."""
 
 
 @frozen
@@ -62,13 +62,13 @@ class Row:
         )
 
 
-def simulated(histories: Sequence[History], policy: Policy, tracks: int, tell: Tell) -> Row:
-    """A policy played on each history; the place in the sequence is the seed."""
+def simulated(scenarios: Sequence[Scenario], policy: Policy, tracks: int, tell: Tell) -> Row:
+    """A policy played on each scenario; its position in the sequence is the seed."""
     played = []
-    for seed, history in enumerate(histories):
-        replay, seen = Replay(history, policy, tracks, seed), history.begin
+    for seed, scenario in enumerate(scenarios):
+        replay, seen = Replay(scenario, policy, tracks, seed), scenario.begin
         while replay.step():
-            now = min(replay.now, history.end)
+            now = min(replay.now, scenario.end)
             tell(now - seen)
             seen = now
         played.append(replay)
@@ -89,13 +89,13 @@ def ran(accounts: Accounts) -> Row:
     return Row("as it ran", _tables([accounts]), (runs,))
 
 
-def naive(histories: Sequence[History], tell: Tell) -> Row:
+def naive(scenarios: Sequence[Scenario], tell: Tell) -> Row:
     """Immediate triggering, counted; how stale views would be depends on how it keeps up, which is not known."""
-    played = [Triggering(history) for history in histories]
+    played = [Triggering(scenario) for scenario in scenarios]
     for each in played:
-        for event in each.history.events:
+        for event in each.scenario.events:
             each.happen(event)
-        tell(each.history.end - each.history.begin)
+        tell(each.scenario.end - each.scenario.begin)
     views = {view for each in played for view in each.runs}
     return Row(
         "naive",
@@ -111,19 +111,19 @@ def naive(histories: Sequence[History], tell: Tell) -> Row:
     )
 
 
-def report(about: Mapping[str, Any], histories: Sequence[History], tracks: int, rows: Sequence[Row]) -> dict[str, Any]:
+def report(about: Mapping[str, Any], scenarios: Sequence[Scenario], tracks: int, rows: Sequence[Row]) -> dict[str, Any]:
     """All of it, as JSON has it; times in seconds, counts as means over the seeds."""
-    first = histories[0]
+    first = scenarios[0]
     return {
         **about,
         "hours": (first.end - first.begin) / 3_600_000,
         "views": len({view for row in rows for view in row.tables}),
         "events": {
-            kind: statistics.fmean(each.kinds[kind] for each in histories)
-            for kind in sorted(set().union(*(each.kinds for each in histories)))
+            kind: statistics.fmean(each.kinds[kind] for each in scenarios)
+            for kind in sorted(set().union(*(each.kinds for each in scenarios)))
         },
         "tracks": tracks,
-        "seeds": len(histories),
+        "seeds": len(scenarios),
         "policies": [_row(row) for row in rows],
     }
 

@@ -1,7 +1,6 @@
-"""What happened to a warehouse from outside, and how long its runs took: what a simulation plays.
+"""A scenario is what a simulation plays: the events that come to a warehouse from outside, and how long its runs take.
 
-A recorded history is read from a journal, a generated one is made up (``simulate.workload``); both are the
-same value.
+A recorded scenario is read from the history of a store. A made-up one is the same value (``benchmarks.papers``).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ UNKNOWN = RunTimes(1.0, 0.0)
 
 
 @frozen
-class History:
+class Scenario:
     """Times are milliseconds.
 
     Attributes:
@@ -72,8 +71,8 @@ class History:
         return simplified(each for each in (*found, *launch.existing) if each.columns == columns)
 
 
-def recorded(journal: Iterable[Event]) -> History:
-    """The history that a journal holds.
+def recorded(journal: Iterable[Event]) -> Scenario:
+    """The scenario of a journal.
 
     Its times are made to rise: where two engines' clocks disagree, the order of the journal counts.
     """
@@ -81,7 +80,7 @@ def recorded(journal: Iterable[Event]) -> History:
     for event in journal:
         reader.read(event)
     runs = [run for runs in {id(some): some for some in reader.runs.values()}.values() for run in runs]
-    return History(
+    return Scenario(
         tuple(reader.events),
         reader.begin or 0,
         reader.now,
