@@ -28,7 +28,7 @@ from headwater.plan.flag import flags
 from headwater.plan.joint import alternate, by_turns
 from headwater.plan.order import depth_first
 from headwater.plan.plan import Plan
-from headwater.plan.problem import Problem, without_copies
+from headwater.plan.problem import Problem
 
 NODES = (25, 50, 75, 100)
 MEMORY = (0.016, 0.05, 0.1, 0.2, 0.3)
@@ -105,7 +105,7 @@ def planned(setting: Setting, graphs: int, seed: int) -> dict[str, Any]:
         found["scores"][name] = plan.score
         if name == "joint":
             found["bound"] = -plan.bound
-    published = alternate(without_copies(problem))
+    published = alternate(methods.without_copies(problem))
     found["published"] = evolve(published, problem=problem).timeline.peak / max(1, problem.memory)
     return found
 

@@ -34,8 +34,10 @@ exact methods; `literal` and `ratio` follow the paper's rules word for word. Mea
 
 
 def _short(about: str) -> str:
-    place, _, _ = about.partition(":")
-    return f"The paper's experiment of {place}." if place.startswith("§") else "Waiting within promises, and its cost."
+    section, _, _ = about.partition(":")
+    if section.startswith("§"):
+        return f"The paper's experiment of {section}."
+    return "Waiting within promises, and its cost."
 
 
 @click.group()

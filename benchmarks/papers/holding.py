@@ -47,17 +47,17 @@ def holding(random: Random, setting: str, most: int = 12) -> Trial:
 
 def _chain(random: Random) -> Graph:
     length = random.randint(1, 8)
-    return {f"v{place}": (f"v{place - 1}",) if place else () for place in range(length)}
+    return {f"v{position}": (f"v{position - 1}",) if position else () for position in range(length)}
 
 
 def _graph(random: Random) -> Graph:
     """One to three views read base tables, the next one all of these, so that it is one wave."""
     roots = random.randint(1, 3)
-    names = [f"v{place}" for place in range(random.randint(roots + 1, 8))]
+    names = [f"v{position}" for position in range(random.randint(roots + 1, 8))]
     graph = dict.fromkeys(names[:roots], ())
     graph[names[roots]] = tuple(names[:roots])
-    for place in range(roots + 1, len(names)):
-        graph[names[place]] = tuple(sorted(random.sample(names[:place], random.randint(1, min(3, place)))))
+    for position in range(roots + 1, len(names)):
+        graph[names[position]] = tuple(sorted(random.sample(names[:position], random.randint(1, min(3, position)))))
     return graph
 
 

@@ -51,20 +51,20 @@ def least_cost(case: Case) -> int | None:
     due = _due(case, reach)
     jobs = [job for job in case.graph if reach[job]]
     floor = {job: case.cost[job] * _fewest(case, job, reach, due[job]) for job in jobs}
-    rest = [sum(floor[job] for job in jobs[place:]) for place in range(len(jobs) + 1)]
+    rest = [sum(floor[job] for job in jobs[position:]) for position in range(len(jobs) + 1)]
 
-    def search(place: int, published: dict[Job, Published], spent: int, best: float) -> float:
-        """The least cost below ``best`` with what is decided of the first ``place`` jobs, or ``best``."""
-        if place == len(jobs):
+    def search(position: int, published: dict[Job, Published], spent: int, best: float) -> float:
+        """The least cost below ``best`` with what is decided of the first ``position`` jobs, or ``best``."""
+        if position == len(jobs):
             return min(best, spent)
-        job = jobs[place]
+        job = jobs[position]
         moments = _moments(case, job, reach, published)
         for runs in sorted(_partitions(moments, case.takes[job], due[job]), key=len):
             cost = spent + case.cost[job] * len(runs)
-            if cost + rest[place + 1] >= best:
+            if cost + rest[position + 1] >= best:
                 break
             mine = {change: end for end, changes in runs for change in changes}
-            best = search(place + 1, {**published, job: mine}, cost, best)
+            best = search(position + 1, {**published, job: mine}, cost, best)
         return best
 
     found = search(0, {}, 0, float("inf"))

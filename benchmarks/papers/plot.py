@@ -37,10 +37,10 @@ def draw(report: Mapping[str, Any], file: Path) -> None:
             label=row["method"] if first else None,
         )
         axes.plot([at, at], [processed["least"], processed["most"]], color="#333333", linewidth=0.8)
-    for place, setting in enumerate(settings):
+    for position, setting in enumerate(settings):
         optimum = next(row["optimal"]["mean"] for row in report["rows"] if row["setting"] == setting)
-        label = "optimum" if place == 0 else None
-        axes.plot([place - 0.4, place + 0.4], [optimum, optimum], color="#d08a2e", linewidth=2, label=label)
+        label = "optimum" if position == 0 else None
+        axes.plot([position - 0.4, position + 0.4], [optimum, optimum], color="#d08a2e", linewidth=2, label=label)
     axes.set_xticks(range(len(settings)), settings)
     counted = "run time of all updates (s)" if report["experiment"] == "holding" else "updates"
     axes.set_ylabel(f"{counted} (mean; line: least to most)")

@@ -178,7 +178,7 @@ class Lazy(Small):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        self._bit = {job: 1 << place for place, job in enumerate(self.graph)}
+        self._bit = {job: 1 << position for position, job in enumerate(self.graph)}
         for job, inputs in self.graph.items():
             self._upstream[job] = 0
             for each in inputs:

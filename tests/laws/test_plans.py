@@ -13,13 +13,14 @@ from plan_reference import Ambiguous, algorithm_2, orders, paying, played, score
 from strategies import examples
 
 from benchmarks.generated import Setting, generated
+from benchmarks.methods import without_copies
 from benchmarks.papers.exact import proven
 from headwater.plan.bound import bound, shortest
 from headwater.plan.flag import constraints, flags
 from headwater.plan.joint import alternate, joint, side_by_side
 from headwater.plan.order import depth_first, frugal, longest_first
 from headwater.plan.plan import Plan
-from headwater.plan.problem import Problem, Read, Task, without_copies
+from headwater.plan.problem import Problem, Read, Task
 from headwater.plan.search import player, saving, searched
 from headwater.plan.timeline import timeline
 

@@ -8,7 +8,7 @@ import click
 import pytest
 from cases import A1, change, machine, view
 
-from headwater.cli import planned
+from headwater.cli.explain import say_plan
 from headwater.engine.policy import SETTLE
 from headwater.model.estimate import Estimate
 from headwater.model.state import Took
@@ -34,7 +34,7 @@ def made():
 
 
 def said(made, capsys, noted=NOTED, plot=None) -> dict:
-    planned.say(made.state, noted, plot, True)
+    say_plan(made.state, noted, plot, True)
     return json.loads(capsys.readouterr().out)
 
 
@@ -51,7 +51,7 @@ def test_what_is_pending_is_planned(made, capsys):
 
 def test_nothing_pending_is_a_refresh_of_everything(made, capsys):
     assert not said(made, capsys)["pending"]
-    planned.say(made.state, NOTED, None, False)
+    say_plan(made.state, NOTED, None, False)
     out = capsys.readouterr().out
     assert out.startswith("nothing is pending; this is the plan for a refresh of every view")
     assert "of 4 outputs saves" in out and "of 10.0 MB (" in out
@@ -61,13 +61,13 @@ def test_nothing_pending_is_a_refresh_of_everything(made, capsys):
 def test_without_memory_that_is_said(made, capsys, noted):
     found = said(made, capsys, noted)
     assert all(row["kept_until_s"] is None for row in found["runs"]) and found["peak_bytes"] == 0
-    planned.say(made.state, noted, None, False)
+    say_plan(made.state, noted, None, False)
     assert "set spark.headwater.memory" in capsys.readouterr().out
 
 
 def test_a_warehouse_as_fast_as_memory_is_told(made, capsys):
     slow = Means(Costs(-0.001, 0.0, 0.003), 10_000_000, 2)
-    planned.say(made.state, encode_means(slow), None, False)
+    say_plan(made.state, encode_means(slow), None, False)
     out = capsys.readouterr().out
     assert "the warehouse was as fast" in out and "keeping" not in out
 

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 from cases import A1, A2, change, machine, view
 
-from headwater.cli import planned
+from headwater.cli.explain import say_plan
 from headwater.engine.choose import ready
 from headwater.engine.pace import learn, learn_scanned
 from headwater.engine.policy import SETTLE
@@ -55,11 +55,11 @@ def test_the_plan_shows_it_as_a_task_of_its_own():
 
 
 def test_a_scan_counts_as_no_output(capsys):
-    planned.say(pending().state, encode_means(MEANS), None, False)
+    say_plan(pending().state, encode_means(MEANS), None, False)
     assert "; making 1 scan for several readers saves " in capsys.readouterr().out
     made = pending(others=(view("x", "", "w"),))
     made.state.views["w"].size = 2_000_000
-    planned.say(made.state, encode_means(MEANS), None, False)
+    say_plan(made.state, encode_means(MEANS), None, False)
     assert "; keeping 1 of 3 outputs and making 1 scan for several readers saves " in capsys.readouterr().out
 
 

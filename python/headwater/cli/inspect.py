@@ -1,44 +1,16 @@
-"""Commands for one view in a store, without Spark: explain, history and cancel."""
+"""Commands for the refreshes in a store, without Spark: history and cancel."""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime
-from pathlib import Path
 
 import click
 
-from headwater.cli import planned
 from headwater.cli.journal import state_of
-from headwater.cli.shared import json_option, known_view, milliseconds, open_store, store_option, table
-from headwater.engine import report
+from headwater.cli.shared import json_option, known_view, open_store, store_option, table
 from headwater.engine.history import REFRESHES, refreshes
-from headwater.plan.pending import decode_means
 from headwater.store.dialect import Where
-
-
-@click.command()
-@click.argument("view", required=False)
-@click.option("--plan", is_flag=True, help="Show the order of all pending refreshes, and the rows that stay in memory.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the plan into this PNG.")
-@store_option
-@json_option
-def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None, as_json: bool) -> None:
-    """Shows the next refresh of VIEW and its reasons; or, with --plan, the refresh of all pending views."""
-    store = open_store(path)
-    state, _ = state_of(store)
-    if plan or plot is not None:
-        planned.say(state, store.noted("means"), plot, as_json)
-        return
-    if view is None:
-        raise click.UsageError("name a view, or add --plan for all pending refreshes")
-    name, means = known_view(state, view), decode_means(store.noted("means") or "null")
-    lines = report.explain(state, name, milliseconds())
-    if means is not None and means.pays:
-        from headwater.plan.arrange import explained  # not at the top: the solver in it takes a second to import
-
-        lines += explained(state, name, means)
-    click.echo(json.dumps(lines, indent=2) if as_json else "\n".join(lines))
 
 
 @click.command()

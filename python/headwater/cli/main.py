@@ -15,7 +15,7 @@ COMMANDS = {
     "demo": "serve",
     "run": "serve",
     "status": "status",
-    "explain": "inspect",
+    "explain": "explain",
     "history": "inspect",
     "cancel": "inspect",
     "backfill": "backfill",

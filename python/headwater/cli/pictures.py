@@ -46,7 +46,7 @@ def draw_plan(plan: Plan, file: Path) -> None:
 
 def _runs(axes: Axes, plan: Plan, names: list[str]) -> None:
     spans = plan.timeline.spans
-    rows = sorted(plan.order, key=lambda task: (spans[task].start, plan.order.index(task)))
+    rows = plan.by_start
     for row, task in enumerate(rows):
         span, kept = spans[task], task in plan.flagged
         axes.barh(row, (span.end - span.start) / 1e6, 0.7, left=span.start / 1e6, color=KEPT if kept else PLAIN)
@@ -102,11 +102,11 @@ def _colours(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _counts(axes: Axes, rows: Sequence[Row], colours: dict[str, str]) -> None:
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         total = row.total
-        axes.barh(place, total.runs, 0.6, color=colours[row.policy])
+        axes.barh(position, total.runs, 0.6, color=colours[row.policy])
         label = f" {total.runs:,.0f} runs, {total.partitions:,.0f} partitions\n {_spelled(total.seconds)} of work"
-        axes.text(total.runs, place, label, va="center", fontsize=8)
+        axes.text(total.runs, position, label, va="center", fontsize=8)
     axes.set_yticks(range(len(rows)), [row.policy for row in rows])
     axes.invert_yaxis()
     axes.set_xlim(0, 1.6 * max((row.total.runs for row in rows), default=1) or 1)

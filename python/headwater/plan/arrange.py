@@ -77,9 +77,9 @@ def explained(state: State, name: str, means: Means) -> list[str]:
     tasks, spans = plan.problem.tasks, plan.timeline.spans
     [task] = [n for n, each in enumerate(tasks) if each.name == name]
     span = spans[task]
-    views = [each for each in plan.order if not tasks[each].optional]
-    starts = sorted(views, key=lambda each: (spans[each].start, plan.order.index(each))).index(task) + 1
-    lines = [f"  planned as {starts} of {len(views)} refreshes, {_seconds(span.start)} after the first starts"]
+    views = [each for each in plan.by_start if not tasks[each].optional]
+    position = f"{views.index(task) + 1} of {len(views)} refreshes"
+    lines = [f"  planned as {position}, {_seconds(span.start)} after the first starts"]
     near = [tasks[source].name for source, _ in plan.problem.inputs[task] if source in plan.flagged]
     if near:
         lines.append(f"  reads from memory: {', '.join(near)}")

@@ -22,10 +22,7 @@ WORK = 100_000
 
 
 def alternate(problem: Problem) -> Plan:
-    """The plan of Algorithm 2 for one track: the knapsack and MA-DFS by turns.
-
-    To plan as published, where an output leaves with its last reader, plan ``without_copies``.
-    """
+    """The plan of Algorithm 2 for one track: the knapsack and MA-DFS by turns."""
     return by_turns(problem, flags, depth_first, "alternating")
 
 

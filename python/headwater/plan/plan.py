@@ -50,6 +50,11 @@ class Plan:
         return timeline(self.problem, self.order, self.flagged)
 
     @property
+    def by_start(self) -> list[int]:
+        """The tasks, in the order in which they start."""
+        return sorted(self.order, key=lambda task: self.timeline.spans[task].start)
+
+    @property
     def score(self) -> int:
         """µs of foreground work that it saves, as scores count them ([Li23] §IV)."""
         return sum(self.problem.scores[task] for task in self.flagged)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from math import inf
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from headwater.model.error import PlanError
 
@@ -146,8 +146,3 @@ class Problem:
         if not self.memory:
             return ()
         return tuple(n for n, task in enumerate(self.tasks) if self.scores[n] > 0 and task.size <= self.memory)
-
-
-def without_copies(problem: Problem) -> Problem:
-    """The same problem, with copies that take no time: an output leaves memory with its last reader."""
-    return evolve(problem, tasks=tuple(evolve(task, copy=0) for task in problem.tasks))

@@ -101,7 +101,7 @@ def _reading(state: State, task: Task, shared: Shared, means: Means) -> Task:
 
 
 def _saved(view: ViewState, table: str, means: Means) -> int:
-    """µs that a view's run saves by reading a scan in place of a table: measured, or foreseen for as many bytes."""
+    """µs that a view's run saves by reading a scan instead of a table: measured, or foreseen for as many bytes."""
     scan = view.scans[table]
     if scan.near is not None:
         return max(0, round(scan.micros - scan.near))

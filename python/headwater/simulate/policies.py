@@ -1,4 +1,4 @@
-"""Policies to compare: what views promise and ask for, in place of what was recorded."""
+"""Policies to compare: properties of views instead of the recorded ones."""
 
 from __future__ import annotations
 

@@ -66,11 +66,11 @@ class Staleness:
         """The least staleness that was not exceeded for this share of the time."""
         wanted = share * self.span
         times = [time for _, time in self.curve]
-        place = min(bisect_left(times, wanted), len(times) - 1)
-        at, time = self.curve[place]
-        if place == 0:
+        position = min(bisect_left(times, wanted), len(times) - 1)
+        at, time = self.curve[position]
+        if position == 0:
             return at
-        low, before = self.curve[place - 1]
+        low, before = self.curve[position - 1]
         return low + (at - low) * (wanted - before) / (time - before) if time > before else at
 
     @property

@@ -1,4 +1,4 @@
-"""``headwater explain --plan``: the order of a run, the outputs in memory, and the time that they save."""
+"""``headwater explain``: the next refresh of a view, or the plan of all pending refreshes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headwater.cli.shared import pictures, table
+from headwater.cli.journal import state_of
+from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
+from headwater.engine import report
 from headwater.engine.policy import TRACKS
 from headwater.model.state import State, Status
 from headwater.plan.pending import Costs, Means, decode_means, pending_views
+from headwater.store.dialect import Where
 
 if TYPE_CHECKING:
     from headwater.plan.plan import Plan
@@ -21,7 +24,31 @@ NOTHING = Means(Costs(0.0, 0.0, 0.0), 0, TRACKS)
 """The figures of an engine that keeps nothing in memory."""
 
 
-def say(state: State, noted: str | None, plot: Path | None, as_json: bool) -> None:
+@click.command()
+@click.argument("view", required=False)
+@click.option("--plan", is_flag=True, help="Show the order of all pending refreshes, and the rows that stay in memory.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the plan into this PNG.")
+@store_option
+@json_option
+def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None, as_json: bool) -> None:
+    """Shows the next refresh of VIEW and its reasons; or, with --plan, the refresh of all pending views."""
+    store = open_store(path)
+    state, _ = state_of(store)
+    if plan or plot is not None:
+        say_plan(state, store.noted("means"), plot, as_json)
+        return
+    if view is None:
+        raise click.UsageError("name a view, or add --plan for all pending refreshes")
+    name, means = known_view(state, view), decode_means(store.noted("means") or "null")
+    lines = report.explain(state, name, milliseconds())
+    if means is not None and means.pays:
+        from headwater.plan.arrange import explained  # not at the top: the solver in it takes a second to import
+
+        lines += explained(state, name, means)
+    click.echo(json.dumps(lines, indent=2) if as_json else "\n".join(lines))
+
+
+def say_plan(state: State, noted: str | None, plot: Path | None, as_json: bool) -> None:
     """Prints the plan of all pending refreshes, or of every view if none is pending; draws it into ``plot``."""
     from headwater.plan.arrange import pending_plan  # not at the top: the solver in it takes a second to import
 
@@ -54,7 +81,7 @@ def _rows(plan: Plan) -> list[dict[str, Any]]:
     """A row for each run, in the order in which they start."""
     found = []
     spans = plan.timeline.spans
-    for task in sorted(plan.order, key=lambda each: (spans[each].start, plan.order.index(each))):
+    for task in plan.by_start:
         each, span = plan.problem.tasks[task], spans[task]
         known = each.size != plan.problem.memory + 1  # so says ``problem`` what nobody knows
         values = (
