@@ -31,7 +31,7 @@ def proven(problem: Problem, *, seed: int = 0) -> Plan:
 
 
 def improved(known: Plan, *, seed: int, limit: float = LIMIT) -> Plan:
-    """The best plan found, at least as good as ``known``, and what none can better.
+    """The best plan found, at least as good as ``known``, and a bound of all plans.
 
     The model allows more than a run does: sizes are rounded down; on several tracks copies take any order, a task may
     wait, and none slows another. So the bound holds, and a plan that does not fit as played is left.
@@ -52,7 +52,7 @@ def improved(known: Plan, *, seed: int, limit: float = LIMIT) -> Plan:
         return known
     bound = round(solver.best_objective_bound)
     if bound > known.cost:
-        return known  # what is known disproves it
+        return known  # the known plan disproves it
     bound = bound if known.bound is None else max(bound, known.bound)
     order = tuple(sorted(range(len(problem.tasks)), key=lambda task: solver.value(model.starts[task])))
     kept = frozenset(task for task, keep in model.keeps.items() if solver.value(keep))

@@ -1,6 +1,6 @@
-"""The paper's synthetic experiments ([Xu23] §4.1, §7.2): graphs, scripts, and what is optimal.
+"""The paper's synthetic experiments ([Xu23] §4.1, §7.2): graphs, scripts, and the optimum.
 
-Each function gives the trial of one seed. What is optimal is computed from the script alone.
+Each function gives the trial of one seed. The optimum is computed from the script alone.
 """
 
 from __future__ import annotations

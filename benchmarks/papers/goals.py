@@ -1,4 +1,4 @@
-"""What the experiments have to show."""
+"""The goals of the experiments."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Moment = tuple[int, frozenset[Backfill]]
 
 @frozen
 class Case:
-    """What is to be scheduled.
+    """The views and changes to schedule.
 
     Attributes:
         changes: when (ms) each change comes, and to which job.
@@ -54,7 +54,7 @@ def least_cost(case: Case) -> int | None:
     rest = [sum(floor[job] for job in jobs[position:]) for position in range(len(jobs) + 1)]
 
     def search(position: int, published: dict[Job, Published], spent: int, best: float) -> float:
-        """The least cost below ``best`` with what is decided of the first ``position`` jobs, or ``best``."""
+        """The least cost below ``best`` with the decisions of the first ``position`` jobs, or ``best``."""
         if position == len(jobs):
             return min(best, spent)
         job = jobs[position]
@@ -97,7 +97,7 @@ def _partitions(moments: Sequence[Moment], takes: int, due: Published, free: int
             yield [(end, taken), *others]
 
 
-# --- what spares schedules that cannot be the best
+# --- limits that leave out schedules which cannot be the best
 
 
 def _due(case: Case, reach: Mapping[Job, frozenset[Backfill]]) -> dict[Job, dict[Backfill, float]]:

@@ -1,7 +1,7 @@
 """The ratio rule of [Xu23] §4.2 as the paper describes it, to compare with. The product does not use it.
 
 A request for a job may be delayed until a request upstream has come through, so that both are one. Either
-choice is weighed by what it saves over what it delays, and the larger ratio wins. Two faults are kept:
+choice is weighed by its savings over its delays, and the larger ratio wins. Two faults are kept:
 
 - The ratio divides by zero where nothing is late, which with the penalty that the paper proposes for
   freshness bounds is everywhere but past the bound; and at a job without readers, not delaying is 0 / 0.
@@ -25,7 +25,7 @@ MISSED = 1e9
 
 @frozen
 class Weighed:
-    """What a choice saves, and the penalty of what it delays."""
+    """The savings of a choice, and the penalty of its delays."""
 
     reward: float
     penalty: float
@@ -40,7 +40,7 @@ class Weighed:
 
 
 Reading = Callable[[Weighed], float | tuple[float, float]]
-"""What the choices are compared by."""
+"""The measure by which choices are compared."""
 
 
 def literal(choice: Weighed) -> float:
@@ -49,7 +49,7 @@ def literal(choice: Weighed) -> float:
 
 
 def charitable(choice: Weighed) -> tuple[float, float]:
-    """The ratio where it exists. What has no penalty is better than all that has, by reward among itself."""
+    """The ratio where it exists. Choices without a penalty are better than all others, by their reward."""
     return (choice.ratio if choice.penalty else inf, choice.reward)
 
 
@@ -78,7 +78,7 @@ class Rule:
         return Weighed(sum(self.cost[each] for each in below), sum(self.penalty(each, time) for each in below))
 
     def started(self, job: Job, time: int) -> Weighed:
-        """Each reader decides for itself. What two of them reach counts twice."""
+        """Each reader decides for itself. A job that two of them reach counts twice."""
         choices = [self.best(each, time) for each in self.readers.get(job, ())]
         return Weighed(sum(each.reward for each in choices), sum(each.penalty for each in choices))
 

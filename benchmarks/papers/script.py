@@ -1,4 +1,4 @@
-"""What happens in one trial of an experiment, and what is best in it."""
+"""The script of one trial of an experiment, and its optimum."""
 
 from __future__ import annotations
 

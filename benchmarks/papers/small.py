@@ -33,7 +33,7 @@ class Request:
 
 @define
 class Small(ABC):
-    """What both have in common: the clock, the runs, and what each job truly reflects."""
+    """The common part of both: the clock, the runs, and the backfills that each job truly reflects."""
 
     graph: Graph
     duration: Callable[[Job], int]
@@ -76,7 +76,7 @@ class Small(ABC):
 
     @abstractmethod
     def triggered(self, reader: Job, by: Request) -> Request:
-        """The request of a reader for what a run published."""
+        """The request of a reader after a run published."""
 
     @abstractmethod
     def merged(self, pending: Request, other: Request) -> Request:
@@ -86,7 +86,7 @@ class Small(ABC):
         """Called before requests are asked whether they are ready."""
 
     def rejects(self, request: Request) -> bool:
-        """Whether what has run or runs satisfies a request."""
+        """Whether a run that has ended or goes on satisfies a request."""
         return False
 
     # --- inside

@@ -1,4 +1,4 @@
-"""What every job of a simulated warehouse truly reflects, kept apart from what any method believes."""
+"""The backfills that every job of a simulated warehouse truly reflects, apart from the beliefs of any method."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Truth:
         self.of[backfill], self.at[backfill] = job, now
 
     def read(self, job: Job) -> frozenset[Backfill]:
-        """What a run of a job that starts now will reflect: a backfill only if every input that it reaches does."""
+        """The backfills that a run which starts now will reflect: only those that every input they reach reflects."""
         inputs = [(self._above[each], self.reflects.get(each, NONE)) for each in self.graph[job]]
         some = frozenset().union(*(reflected for _, reflected in inputs))
         lacking = {

@@ -24,12 +24,12 @@ DRAWS = 200
 """How many ratios stand for the distribution of a view's run times."""
 
 Change = tuple[int, str, date, str]
-"""When (ms), which table, which day of it, and what happened to it."""
+"""The time (ms), the table, its day, and the kind of change."""
 
 
 @frozen
 class Workload:
-    """What is made up. Everything is partitioned by day, but for the monthly views.
+    """The measures of a made-up warehouse. Everything is partitioned by day, but for the monthly views.
 
     Attributes:
         views: how many, spread over ``levels`` so that a table has ``fan_out`` readers in the next one.
@@ -113,7 +113,7 @@ def _view(name: str, sources: list[str], monthly: bool) -> Definition:
     )
 
 
-# --- what happens
+# --- its changes
 
 
 def _changes(workload: Workload, base: str, random: Random) -> Iterator[Change]:

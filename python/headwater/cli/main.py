@@ -25,7 +25,7 @@ COMMANDS = {
 
 
 class _Group(click.Group):
-    """Loads a command when it is asked for: what one needs to be imported, the others do not wait for.
+    """Loads a command when a user asks for it: a command does not wait for the imports of others.
 
     Ends with a plain sentence where Headwater itself refuses something.
     """

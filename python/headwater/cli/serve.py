@@ -38,7 +38,7 @@ def jar(as_json: bool) -> None:
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write the figures to this file.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Keep the demo's warehouse in this directory.")
 def demo(scale: float, json_path: Path | None, keep: Path | None) -> None:
-    """Plays three days of a TPC-H warehouse and shows what was refreshed."""
+    """Plays three days of a TPC-H warehouse and shows the refreshes."""
     from headwater.demo.run import run_demo  # needs the demo's own dependencies, which others do not
 
     sys.exit(run_demo(scale, json_path, keep))

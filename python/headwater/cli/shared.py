@@ -1,4 +1,4 @@
-"""Shared by the commands: the place of the store, its views, and the layout of rows."""
+"""Shared by the commands: the store, its views, the layout of rows, and the module that draws."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def status(path: Where | None, as_json: bool) -> None:
 
 
 def _kept(store: SqlStore, detailed: bool, acting: bool) -> Kept | None:
-    """What the store keeps, if it is as of the journal's last entry when this command began."""
+    """The summary of the store, if it is as of the journal's last entry when this command began."""
     last, ends = store.last(), time.monotonic() + PATIENCE
     while (known := store.summary(last, detailed)) is None and acting and time.monotonic() < ends:
         time.sleep(LOOK)

@@ -1,7 +1,7 @@
 """A plain `spark-sql` process, fed with statements on its standard input.
 
 After every statement the shell command ``!echo`` marks the end of its output. A statement succeeded
-when spark-sql reported its time; otherwise what it wrote to standard error is the reason.
+when spark-sql reported its time; otherwise its standard error tells the reason.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def spark_home() -> Path:
 
 
 def without_log(text: str) -> str:
-    """What spark-sql itself said: no log lines, no stack traces."""
+    """The words of spark-sql itself: no log lines, no stack traces."""
     return "\n".join(line for line in text.splitlines() if not LOG_LINE.match(line))
 
 

@@ -41,7 +41,7 @@ class Arranger:
         self.plan: Plan | None = None
 
     def __call__(self, state: State, ready: Sequence[Ready]) -> list[Choice]:
-        """What could start, in the order in which it should."""
+        """The ready refreshes, in the order in which they should start."""
         names = pending_views(state)
         wanted = {name: frozenset().union(*state.views[name].pending.values()) for name in names}
         if any(not origins <= self._planned.get(name, frozenset()) for name, origins in wanted.items()):
@@ -99,7 +99,7 @@ def _seconds(micros: int) -> str:
 
 
 def planned(run: Problem) -> Plan:
-    """A plan that is found in little time beside what it can save."""
+    """A plan that is found in little time, beside the time that it can save."""
     plain = Plan(run, longest_first(run), frozenset(), _plainly(run))
     if not run.worthwhile:
         return plain
@@ -120,7 +120,7 @@ def _plainly(run: Problem) -> str:
 
 
 def quick(run: Problem) -> Plan:
-    """Keeps, in a plain order, what saves most for its size, as long as it fits."""
+    """Keeps outputs in a plain order: those first that save most for their size, each that fits."""
     order, kept = longest_first(run), frozenset[int]()
     found = Plan(run, order, kept, "greedy")
     for task in sorted(run.worthwhile, key=lambda n: (-run.scores[n] / max(1, run.tasks[n].size), n)):

@@ -1,4 +1,4 @@
-"""Limits that no plan exceeds: of what it saves on one track, and of how soon it is complete on several."""
+"""Limits of every plan: the most that one track can save, and the least time of several tracks."""
 
 from __future__ import annotations
 

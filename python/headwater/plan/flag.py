@@ -2,7 +2,7 @@
 
 Each step at which too much could lie in memory is a constraint: of the outputs that would be there, those kept
 must fit. [Li23] has an output leave with its last reader. A copy that is not complete by then keeps it longer
-(§III-C); how long depends on what else is copied, hence on the answer. So the knapsack is solved, its answer
+(§III-C); how long depends on the other copies, hence on the answer. So the knapsack is solved, its answer
 played through, and if it does not fit each output is taken to stay as long as it just did.
 """
 
@@ -18,7 +18,7 @@ from headwater.plan.problem import Problem
 from headwater.plan.timeline import timeline
 
 LIMIT = 0.01
-"""Of one search, in the solver's own measure of work, about seconds. What was best by then is taken."""
+"""Of one search, in the solver's own measure of work, about seconds. The best answer by then is taken."""
 
 weighted = cp_model.LinearExpr.weighted_sum
 

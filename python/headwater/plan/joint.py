@@ -1,4 +1,4 @@
-"""The order and what to keep: by turns ([Li23] §V-C), or at once where that is better."""
+"""The order and the outputs to keep: by turns ([Li23] §V-C), or at once where that is better."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def alternate(problem: Problem) -> Plan:
 
 
 def by_turns(problem: Problem, flag: Flag, sort: Sort, method: str) -> Plan:
-    """Keeps what ``flag`` chooses for an order, orders by ``sort`` what is kept, until nothing better is found.
+    """Keeps outputs by ``flag`` for an order, orders by ``sort`` for these outputs, until nothing better is found.
 
     It ends when the outputs kept save no more than before (Algorithm 2 compares their sizes; the text, and the
     proof that it ends, mean what they save), or when the new order would need more memory than there is.
@@ -66,8 +66,8 @@ def _kept(problem: Problem, order: tuple[int, ...]) -> Plan:
 def side_by_side(problem: Problem, *, seed: int = 0) -> Plan:
     """The plan found for several tracks that is complete soonest, its last copy included. A seed gives a plan.
 
-    It is as good as the one that starts what the longest chain of readers follows first and keeps nothing, or better.
-    The search starts from that one and from the best plan for one track, if it fits.
+    The search starts from two plans: ``longest_first`` with nothing kept, and the best one for one track, if it fits.
+    So the plan is never worse than the first.
     """
     one_track = joint(evolve(problem, tracks=1), seed=seed)
     starts = [

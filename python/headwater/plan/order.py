@@ -11,8 +11,8 @@ from headwater.plan.problem import Problem
 def depth_first(problem: Problem, flagged: Collection[int]) -> tuple[int, ...]:
     """MA-DFS: a branch is finished before another is begun; of several, the one that fills least memory first.
 
-    The text says what breaks a tie, not what is walked. It is read as scheduling: after a task come the readers
-    that it was the last input of, then what was left for later, the latest first. So of several inputs of one task
+    The text tells the rule for ties, and no more. It is read as scheduling: after a task come the readers that it
+    was the last input of, then the tasks that were left for later, the latest first. So of several inputs of one task
     that could start together the largest flagged one is computed last, as the text wants. Equal ones come in the
     order of the problem. (The other reading, a walk from the last views to their inputs, has to order the last views
     by something the text does not give.)
@@ -62,7 +62,7 @@ def frugal(problem: Problem) -> tuple[int, ...]:
 
 
 def longest_first(problem: Problem) -> tuple[int, ...]:
-    """Of what can start, first what takes longest together with the longest chain of its readers."""
+    """Of the tasks that can start, first the one with the longest chain of readers, its own time included."""
     rank = chains(problem, [task.run for task in problem.tasks])
     missing = [len(inputs) for inputs in problem.inputs]
     ready = [(-rank[n], n) for n, count in enumerate(missing) if not count]

@@ -1,4 +1,4 @@
-"""All pending refreshes as a problem to plan: which views they are, by the engine's state, and what each takes."""
+"""All pending refreshes as a problem to plan, by the engine's state: the views, their sizes and times."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SMALLEST = 50_000
 
 @frozen
 class Costs:
-    """What a byte costs, in µs of a run's own time, by the speed of this warehouse and of memory ([Li23] §IV).
+    """The cost of a byte in µs of a run's own time, by the speed of this warehouse and of memory ([Li23] §IV).
 
     Attributes:
-        written: that writing it to memory takes less than to the warehouse.
-        read: that reading it from memory takes less than from the warehouse.
-        copied: that its copy takes.
-        moved: that its copy takes from what runs beside.
+        written: saved by writing it to memory and not to the warehouse.
+        read: saved by reading it from memory and not from the warehouse.
+        copied: taken by its copy.
+        moved: taken by its copy from the runs beside it.
     """
 
     written: float
@@ -38,10 +38,10 @@ class Costs:
 
 @frozen
 class Means:
-    """What an engine has for the runs that it plans.
+    """The means of an engine for the runs that it plans.
 
     Attributes:
-        costs: what a byte takes.
+        costs: of a byte.
         memory: bytes that may be kept.
         tracks: how many runs go on side by side.
         place: where they are kept.
@@ -59,13 +59,13 @@ class Means:
 
 
 def encode_means(means: Means | None) -> str:
-    """As what an engine leaves in its store for those who ask what it would do."""
+    """The means as text. An engine leaves it in its store, for ``headwater explain``."""
     told = None if means is None else {**asdict(means), "place": means.place.value}
     return json.dumps(told)
 
 
 def decode_means(text: str) -> Means | None:
-    """What was left so; ``None`` also for what another version of Headwater left in its own way."""
+    """The means of such a text; ``None`` also for the text of another version of Headwater."""
     try:
         told = json.loads(text)
         return told and Means(Costs(**told["costs"]), told["memory"], told["tracks"], Place(told["place"]))
@@ -97,7 +97,7 @@ def _abreast(tasks: Sequence[Task], shares: Sequence[float]) -> float:
 
 
 def _task(view: ViewState, sizes: Mapping[str, tuple[int, int]], means: Means) -> Task:
-    """The refresh of a view: what it saves is what its own runs measured, as far as they did."""
+    """The refresh of a view. Its savings are those that its own runs measured, as far as they did."""
     name, costs = view.definition.view, means.costs
     size, held = sizes[name]
 
@@ -117,7 +117,7 @@ def _task(view: ViewState, sizes: Mapping[str, tuple[int, int]], means: Means) -
 
 
 def _run(view: ViewState, costs: Costs) -> float:
-    """µs that a view's run takes, as it was measured or, of the first, what storage takes of it at least."""
+    """µs that a view's run takes, as measured; of a first run, at least the time for storage."""
     if view.unaided:
         return view.unaided
     if view.took is not None:

@@ -28,11 +28,11 @@ class Plan:
     """In which order the tasks of a run start, and which outputs are kept in memory.
 
     Attributes:
-        problem: what was planned.
+        problem: the planned run.
         order: the tasks, by their position in the problem, each after those it reads.
         flagged: the tasks whose outputs are kept.
         method: how it was found, for a person.
-        bound: what the ``cost`` of no plan is below, of those that keep only what saves time; ``None`` if unknown.
+        bound: the least ``cost`` of any plan that keeps only outputs that save time; ``None`` if unknown.
 
     Raises:
         PlanError: the order lacks a task or starts one before what it reads.
@@ -46,7 +46,7 @@ class Plan:
 
     @cached_property
     def timeline(self) -> Timeline:
-        """What is expected to happen."""
+        """The expected course of the run."""
         return timeline(self.problem, self.order, self.flagged)
 
     @property
@@ -61,7 +61,7 @@ class Plan:
 
     @property
     def cost(self) -> int:
-        """What a better plan has less of: on one track the score, negated; on several the µs until all is complete."""
+        """The lower, the better: on one track the negated score, on several the µs until all is complete."""
         return -self.score if self.problem.tracks == 1 else self.timeline.makespan
 
     @property

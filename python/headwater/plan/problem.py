@@ -1,4 +1,4 @@
-"""The problem of a run: what is computed from what, what memory there is, and what it would save ([Li23] §IV)."""
+"""The problem of a run: its tasks, the memory, and the time that keeping outputs saves ([Li23] §IV)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _in_order(_problem: Problem, _attribute: object, tasks: tuple[Task, ...]) ->
             if name not in known:
                 raise PlanError(f"{task.name} reads {name}, which does not come before it; list tasks in order")
             if reads.count(name) > 1:
-                raise PlanError(f"{task.name} reads {name} twice; add up what that saves")
+                raise PlanError(f"{task.name} reads {name} twice; add up the savings")
         known.add(task.name)
 
 
@@ -105,7 +105,7 @@ class Problem:
 
     @cached_property
     def inputs(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each task what it reads, with the µs that it saves when that lies in memory."""
+        """For each task its sources, with the µs that it saves when the source lies in memory."""
         at = {task.name: n for n, task in enumerate(self.tasks)}
         return tuple(tuple((at[read.name], read.saved) for read in task.reads) for task in self.tasks)
 
@@ -133,11 +133,11 @@ class Problem:
         return min(self.memory, UNITS)
 
     def units_up(self, task: int) -> int:
-        """Units that a task's output takes, rounded up: what fits in units fits."""
+        """Units that a task's output takes, rounded up: outputs that fit in units fit."""
         return -(-self.tasks[task].size * self.capacity // self.memory)
 
     def units_down(self, task: int) -> int:
-        """Units that a task's output takes, rounded down: what fits, fits in units."""
+        """Units that a task's output takes, rounded down: outputs that fit, fit in units."""
         return self.tasks[task].size * self.capacity // self.memory
 
     @cached_property

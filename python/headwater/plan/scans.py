@@ -1,7 +1,7 @@
 """Scans of a table that several pending refreshes read instead of it, as tasks of their problem ([Golab11] §2.1).
 
-One scan reads what all of them need, once, and leaves it close at hand. It is a task that is done only if its output is
-kept, so that it is weighed against outputs of views that want the same memory.
+One scan reads the rows that all of them need, once, and leaves them close at hand. It is a task that is done only if
+its output is kept, so that it is weighed against outputs of views that want the same memory.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MOST_SLICES = 1_000
 
 
 def shared_scans(state: State, run: Problem, means: Means) -> tuple[Shared, ...]:
-    """The scans that could be made for two or more views of a run, by what these read the last time. What is made by
-    the run itself, and may be kept itself, needs none."""
+    """The scans that could be made for two or more views of a run, by the last reads of these views. A table
+    that the run itself makes, and may keep, needs none."""
     sizes = {task.name: task.size for task in run.tasks}
     found = []
     for table, views in _readers(state, sizes).items():

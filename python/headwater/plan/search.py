@@ -23,21 +23,21 @@ WARM, COLD = 0.004, 0.0004
 """The first and the last temperature, as shares of all scores, or of a tenth of all run times if that is more."""
 
 AREA = 0.15
-"""What filling all memory all the time costs, as a share of all scores. Memory that is filled for less time leaves
+"""The cost of filling all memory all the time, as a share of all scores. Memory that is filled for less time leaves
 room to keep more ([Li23] §V-B), which the score alone does not show."""
 FILLED = 0.01
-"""What filling all memory all the time costs, as a share of that time, and what the mean end of tasks counts."""
+"""The cost of filling all memory all the time, as a share of that time, and the weight of the mean end of tasks."""
 
 Evaluate = Callable[[Sequence[int], Sequence[bool]], "tuple[int, float] | None"]
-"""Of an order and what is kept: what is to be least, and what guides the search, both in µs; ``None`` if it does not
-fit."""
+"""Of an order and its kept outputs: the figure to make least, and the one that guides the search, both in µs. ``None``
+if they do not fit."""
 Play = Callable[[Sequence[int], Sequence[bool]], "float | None"]
 
 
 def searched(known: Plan, evaluate: Evaluate, *, seed: int, work: int = WORK) -> Plan:
     """The best plan met by simulated annealing from one that fits; never a worse one.
 
-    A task may move anywhere between what it reads and what reads it. An output that is not accepted beside the others
+    A task may move anywhere between its sources and its readers. An output that is not accepted beside the others
     may take the place of one of them. Plans that need more memory than there is are never accepted.
     """
     problem = known.problem
@@ -52,7 +52,7 @@ def searched(known: Plan, evaluate: Evaluate, *, seed: int, work: int = WORK) ->
 
 
 class _Walk:
-    """Where the search is: an order, what is kept, and what that costs."""
+    """The position of the search: an order, the kept outputs, and their cost."""
 
     def __init__(self, known: Plan, evaluate: Evaluate, draw: random.Random) -> None:
         self._problem, self._evaluate, self._draw = known.problem, evaluate, draw
@@ -102,7 +102,7 @@ class _Walk:
         if found is None:
             return False
         objective, cost = found
-        if objective < self._least:  # also of what is not gone on from
+        if objective < self._least:  # also of a plan that the search does not go on from
             self._least = objective
             kept = frozenset(each for each in self._problem.worthwhile if self._kept[each])
             self.best = Plan(self._problem, tuple(order), kept, "joint")
@@ -119,12 +119,11 @@ def _positions(order: Sequence[int]) -> list[int]:
     return positions
 
 
-# --- what a search looks at
+# --- the figures that a search looks at
 
 
 def saving(problem: Problem) -> Evaluate:
-    """What a search for the highest score looks at: the score, negated, and beside it how much memory is filled for
-    how long."""
+    """For the highest score: the score, negated, guided also by the memory that is filled, times how long."""
     play, total = player(problem), sum(problem.scores[task] for task in problem.worthwhile)
     longest = sum(max(1, task.run) + task.copy for task in problem.tasks)
     for_area = AREA * total / max(1, problem.memory * longest)
@@ -140,8 +139,8 @@ def saving(problem: Problem) -> Evaluate:
 
 
 def lasting(problem: Problem) -> Evaluate:
-    """What a search for the least makespan looks at. It is guided also by when tasks end in the mean, and by how much
-    memory is filled for how long: what is done early leaves room for what comes late."""
+    """For the least makespan. It is guided also by the mean end of tasks, and by the memory that is filled, times how
+    long: early work leaves room for late work."""
     for_area = FILLED / max(1, problem.memory)
 
     def evaluate(order: Sequence[int], kept: Sequence[bool]) -> tuple[int, float] | None:

@@ -1,6 +1,6 @@
-"""What happens when a plan is carried out: when each task runs, and what lies in memory at which moment.
+"""The course of a plan: when each task runs, and the bytes in memory at every moment.
 
-Tasks start in the order of the plan, each as soon as a track is free and what it reads is there; one whose
+Tasks start in the order of the plan, each as soon as a track is free and its inputs are there; one whose
 inputs are not there lets later ones go first. When more run than go on at full speed, all get the same share of it, as
 Spark's fair scheduler gives to its pools. The output of a flagged task takes its place in memory when the
 task starts, is copied to the warehouse in the background, one copy after the other in the order in which they
@@ -59,7 +59,7 @@ class Timeline:
 
 
 def timeline(problem: Problem, order: Sequence[int], flagged: Collection[int]) -> Timeline:
-    """What happens when tasks are started in ``order`` and the outputs of those ``flagged`` are kept."""
+    """The course of tasks that start in ``order``, with the outputs of those ``flagged`` kept."""
     kept = frozenset(flagged)
     begun = _started(problem, order, kept)
     copied = 0

@@ -37,7 +37,7 @@ class Accounts:
         match event:
             case Published(view=view, version=version, made=made, removed=removed, seconds=seconds):
                 self._count(view, len(made) + len(removed), seconds)
-                if version in state.origins:  # what a released view catches up with is a change of its own
+                if version in state.origins:  # a released view catches up by a change of its own
                     since = self._of(view).meter.since
                     self._older[version] = event.at if since is None else since
             case Failed(view=view, seconds=seconds):
@@ -54,7 +54,7 @@ class Accounts:
         for name in touched - known:
             if name in self.views:
                 self.views[name].meter.stop(now)
-        # What a released view lacks is not requested of those that read it, so nothing touches them.
+        # A change that a released view lacks is not requested of its readers, so nothing touches them.
         for name in state.views if before or self._released else known:
             bound = freshness(state.views[name].definition)
             since = missing_since(state, name, self._released - {name}, self._older)
@@ -75,7 +75,7 @@ class Accounts:
 
 
 def as_it_ran(journal: Iterable[Event], end: int, state: State | None = None) -> Accounts:
-    """The accounts of what really ran, after this state, which is consumed."""
+    """The accounts of the recorded refreshes after a state, which is consumed."""
     state, accounts, now = state or State(), Accounts(end), 0
     for event in journal:
         state, _ = transition(state, event)

@@ -1,4 +1,4 @@
-"""Virtual time: what is to happen, in order."""
+"""Virtual time: things to do, in order."""
 
 from __future__ import annotations
 

@@ -36,4 +36,4 @@ USUAL = (
     Policy("10 minutes", {"headwater.freshness": "10 minutes"}),
     Policy("1 hour", {"headwater.freshness": "1 hour"}),
 )
-"""What is compared with when nothing else is asked for."""
+"""The policies to compare with when the user names none."""

@@ -29,7 +29,7 @@ from headwater.model.partition import Region, Slice, simplified
 from headwater.simulate.runtimes import RunTimes, learned
 
 OUTSIDE = (Declared, Dropped, Renamed, Altered, Changed, Evaluated, Requested, Suspended, Resumed, Broken)
-"""What users and their programs cause. When runs start and how they end, the simulation finds out."""
+"""Events that users and their programs cause. The simulation finds out when runs start, and how they end."""
 
 UNKNOWN = RunTimes(1.0, 0.0)
 """Run times where no view ever ran."""
@@ -63,7 +63,7 @@ class Scenario:
         return self.times.get(view, self.usual)
 
     def made(self, launch: Launch, now: int) -> tuple[Slice, ...]:
-        """The partitions that a run makes: those asked for by name, and those known to be in what is asked."""
+        """The partitions that a run makes: those asked for by name, and those known within the request."""
         columns, asked = frozenset(launch.definition.partitioned_by), Region(launch.run.slices)
         known = self.partitions.get(launch.run.view, {})
         found = [each for each in asked if each.columns >= columns]

@@ -89,7 +89,7 @@ class Staleness:
 
 @define
 class Meter:
-    """Follows one view's staleness: what it was told last holds until it is told otherwise, or the end.
+    """Follows one view's staleness. Each news holds until the next, or the end.
 
     Attributes:
         end: the time after which nothing counts.
@@ -137,7 +137,7 @@ def missing_since(
     """When the oldest recorded change came that a view does not reflect; ``None`` when it reflects all.
 
     Args:
-        released: the views that do not pass on what they lack themselves: all that follow them lack it too.
+        released: views that do not pass on the changes that they lack: all views downstream lack these too.
         older: origins that stand for changes which came before them, and when those came.
     """
     lacking = [name, *(each for each in released if any(step.view == name for step in plan(state, each)))]

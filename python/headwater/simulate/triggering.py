@@ -1,4 +1,4 @@
-"""What immediate triggering would have run over a scenario (see ``engine.naive``)."""
+"""The runs of a scenario under immediate triggering (see ``engine.naive``)."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Triggering:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """What each view's runs would have taken."""
+        """The time of each view's runs."""
         return {view: self.scenario.time(view).expected(self.runs[view], self.partitions[view]) for view in self.runs}
 
     def happen(self, event: Event) -> None:
-        """Applies the next event, and counts what it sets off."""
+        """Applies the next event, and counts the refreshes that it sets off."""
         match event:
             case Changed(table=table) if table in self._state.views:
                 return

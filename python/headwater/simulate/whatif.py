@@ -1,4 +1,4 @@
-"""Scenarios under several policies: what each would have run, what that costs, and how stale views would be."""
+"""Scenarios under several policies: the runs of each, their cost, and the staleness of views."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Table:
 
 @frozen
 class Row:
-    """What a policy comes to.
+    """The result of a policy.
 
     Attributes:
         tables: by view.
@@ -84,7 +84,7 @@ def simulated(scenarios: Sequence[Scenario], policy: Policy, tracks: int, tell: 
 
 
 def ran(accounts: Accounts) -> Row:
-    """What really ran."""
+    """The row of the recorded refreshes."""
     runs = sum(account.runs for account in accounts.views.values())
     return Row("as it ran", _tables([accounts]), (runs,))
 
