@@ -21,7 +21,7 @@ from headwater.model.event import Changed, Declared, Event, Made, Observed, Publ
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
-from headwater.runtime import Runtime, SystemClock
+from headwater.runtime.loop import Runtime, SystemClock
 from headwater.store.journal import Entry, _row
 from headwater.store.keeper import ENTRIES
 from headwater.store.schema import journal, meta

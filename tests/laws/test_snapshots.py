@@ -34,8 +34,8 @@ def test_a_snapshot_and_what_comes_after_it_tell_what_the_journal_tells(graph, s
     taken = copied(replayed(before))
     assert _read_back(taken) == taken
     state, expected = _folded(_read_back(taken), after), replayed(made.journal)
-    assert state == expected and state.carried == expected.carried
-    assert state.promising == expected.promising
+    assert state == expected and state.index.carried == expected.index.carried
+    assert state.index.promising == expected.index.promising
     assert ready(state, made.now) == ready(expected, made.now)
     assert wake_at(state, made.now) == wake_at(expected, made.now)
 

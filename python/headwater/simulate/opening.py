@@ -12,7 +12,7 @@ def opening(state: State, at: int) -> Iterator[Event]:
     """Events that lead to tables, views and pending requests like these, at once. Of views, partitions are as they
     were seen in the warehouse."""
     bases = [name for name in state.tables if name not in state.views]
-    for name in (*bases, *sorted(state.views, key=state.order.__getitem__)):
+    for name in (*bases, *sorted(state.views, key=state.index.order.__getitem__)):
         record, view = state.tables[name], state.views.get(name)
         if view is not None:
             yield Declared(at, record.highest, view.definition, "was there", fill=False)
