@@ -142,7 +142,7 @@ def warehouse(tables: int) -> tuple[State, list[str]]:
                     day = (Occurrence((("day", Same("day")),)),)
                     definition = Definition(name, "", (), ("day",), dependencies=(Dependency(parent, day),))
                     version += 1
-                    state, _ = transition(state, Declared(0, version, definition, "was created", fill=False))
+                    state = transition(state, Declared(0, version, definition, "was created", fill=False))
                     below.append(name)
             level = below
     return state, bases
@@ -164,12 +164,12 @@ def _rates(jobs: int, count: int, rounds: int) -> dict[str, Any]:
     for seed in range(rounds):
         state, bases = warehouse(jobs)
         for base in bases:  # the first change of a table lays the plan for those that follow
-            state, _ = transition(state, next(changes([base], 1, state.highest + 1, 0)))
+            state = transition(state, next(changes([base], 1, state.highest + 1, 0)))
         todo = list(changes(bases, count, state.highest + 1, seed))
         gc.collect()
         began = time.perf_counter()
         for event in todo:
-            state, _ = transition(state, event)
+            state = transition(state, event)
         rates.append(count / (time.perf_counter() - began))
         whole.append(_drained(state))
     return {"changes_per_second": spread(rates), "refreshes_per_second": spread(whole)}
@@ -182,9 +182,9 @@ def _drained(state: State) -> float:
     while done < 200 and (found := ready(state, now)):
         for chosen in found[: 200 - done]:
             begin = started(state, Choice(chosen), state.highest + 1, now)
-            state, _ = transition(state, begin)
+            state = transition(state, begin)
             made = tuple(Made(each, 1, "f") for each in begin.slices)
-            state, _ = transition(state, Published(now, begin.version, begin.view, made, (), 1.0))
+            state = transition(state, Published(now, begin.version, begin.view, made, (), 1.0))
             done += 1
     return done / (time.perf_counter() - began)
 
@@ -198,7 +198,7 @@ def _journal(jobs: int, count: int) -> float:
         for first in range(0, count, BATCH):
             builds = [lambda _, event=event: event for event in todo[first : first + BATCH]]
             for entry in store.append_all(builds, first):
-                state, _ = transition(state, entry.event)
+                state = transition(state, entry.event)
         taken = time.perf_counter() - began
         store.close()
     return count / taken
@@ -211,11 +211,11 @@ def _wide(partitions: int, readers: int, rounds: int) -> dict[str, float]:
         day = (Occurrence((("day", Same("day")),)),)
         for number in range(readers):
             definition = Definition(f"v{number}", "", (), ("day",), dependencies=(Dependency("t", day),))
-            state, _ = transition(state, Declared(0, number + 1, definition, "was created", fill=False))
+            state = transition(state, Declared(0, number + 1, definition, "was created", fill=False))
         seen = tuple(Observed(Slice((("day", str(number)),)), "f") for number in range(partitions))
         event = Changed(0, 100, "t", seen, "", 0, "changed")
         began = time.perf_counter()
-        state, _ = transition(state, event)
+        state = transition(state, event)
         taken.append(time.perf_counter() - began)
     return spread(taken)
 

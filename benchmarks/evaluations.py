@@ -35,8 +35,8 @@ def per_change(state: State, changes: list[Changed]) -> dict[str, Any]:
             wanted = {(key, inputs): None for _, key, inputs in unknown_images(state, event.table, slices)}
             if wanted:
                 images = tuple((key, inputs, "k") for key, inputs in wanted)
-                state, _ = transition(state, Evaluated(event.at, images))
-            state, _ = transition(state, event)
+                state = transition(state, Evaluated(event.at, images))
+            state = transition(state, event)
     return {
         "steps": counts["steps"] / len(changes),
         "hits": {each: counts[f"{each} kept"] / len(changes) for each in ("plan", "identity", "image")},
@@ -68,8 +68,7 @@ def days(table: str, count: int, first: int) -> list[Changed]:
 def _declared(state: State, name: str, column: str, reads: dict[str, Expression]) -> State:
     maps = tuple(Dependency(source, (Occurrence(((column, each),)),)) for source, each in reads.items())
     definition = Definition(name, "", (), (column,), dependencies=maps)
-    state, _ = transition(state, Declared(0, state.highest + 1, definition, "was created", fill=False))
-    return state
+    return transition(state, Declared(0, state.highest + 1, definition, "was created", fill=False))
 
 
 class _Images(dict):

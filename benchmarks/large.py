@@ -19,7 +19,7 @@ from headwater.model.event import Changed, Declared, Event, Observed
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
-from headwater.runtime.loop import SystemClock
+from headwater.runtime.record import SystemClock
 from headwater.runtime.summaries import Summaries
 from headwater.store.replay import replay
 from headwater.store.sql import SqlStore
@@ -93,7 +93,7 @@ def _resident(store: SqlStore, partitions: int, requests: int) -> dict[str, Any]
 
 def _recorded(store: SqlStore, state: State, seq: int, *builds: Callable[[int], Event]) -> tuple[State, int]:
     for entry in store.append_all(builds, seq):
-        state, _ = transition(state, entry.event)
+        state = transition(state, entry.event)
         seq = entry.seq
     return state, seq
 

@@ -21,7 +21,8 @@ from headwater.model.event import Changed, Declared, Event, Made, Observed, Publ
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
-from headwater.runtime.loop import Runtime, SystemClock
+from headwater.runtime.loop import Loop
+from headwater.runtime.record import Recorder, SystemClock
 from headwater.store.journal import Entry, _row
 from headwater.store.keeper import ENTRIES
 from headwater.store.schema import journal, meta
@@ -74,7 +75,7 @@ def old_store(path: Path, partitions: int, events: int, kept: int) -> int:
     store.keep_snapshot(before, copied(state))
     batch: list[Entry] = []
     for entry in past:
-        state, _ = transition(state, entry.event)
+        state = transition(state, entry.event)
         batch.append(entry)
         if len(batch) == BATCH or entry.seq in (events - tail, events):
             _insert(store, batch, end)
@@ -103,7 +104,7 @@ def _opening(each: int) -> State:
             Started(0, 4 * table + 3, view, ((Slice(), ()),), ((base, 4 * table + 1),), "full", "was created"),
             Published(0, 4 * table + 3, view, tuple(Made(day, 1, f"{n:032x}") for n, day in enumerate(days)), (), 1.0),
         ):
-            state, _ = transition(state, event)
+            state = transition(state, event)
     return state
 
 
@@ -142,9 +143,9 @@ def _started(path: Path) -> dict[str, float]:
 def start(path: str) -> None:
     """Starts an engine and prints the figures of that."""
     began = time.perf_counter()
-    runtime = Runtime(SqlStore(path), None, SystemClock(), "benchmark")
+    loop = Loop(Recorder(SqlStore(path), None, SystemClock()), None, "benchmark")
     restored = time.perf_counter() - began
-    runtime.step()
+    loop.step()
     used = resource.getrusage(resource.RUSAGE_SELF)
     told = {"restored": restored, "processor": used.ru_utime + used.ru_stime, "megabytes": used.ru_maxrss / 1024}
     print(json.dumps(told))

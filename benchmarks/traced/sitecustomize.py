@@ -16,8 +16,9 @@ import time
 def _install(path: str) -> None:
     from py4j.java_gateway import GatewayClient
 
-    from headwater.runtime.execute import Runner
-    from headwater.runtime.loop import Runtime
+    from headwater.runtime.loop import Loop
+    from headwater.runtime.record import Recorder
+    from headwater.spark.memory.memory import Memory
     from headwater.spark.observer import Observer
     from headwater.spark.sessions import Sessions
     from headwater.spark.warehouse import SparkWarehouse
@@ -51,12 +52,13 @@ def _install(path: str) -> None:
 
     GatewayClient.send_command = traced(GatewayClient.send_command, command)
     for owner, names in (
-        (Runner, ("_compute", "_publish", "_record", "_confirm", "_step")),
-        (Runtime, ("record", "change_all", "evaluate")),
+        (Loop, ("step", "_carry_out", "_follow", "_record")),
+        (Recorder, ("record", "attempt", "change_all", "evaluate")),
         (Observer, ("reading", "hinted")),
         (Sessions, ("of_run",)),
-        (SparkWarehouse, ("compute", "publish", "_frame", "_take_up", "_share")),
-        (Writer, ("make", "_saved", "_written")),
+        (SparkWarehouse, ("look", "compute", "publish", "_frame", "_take_up")),
+        (Memory, ("share", "keep", "moved", "effort")),
+        (Writer, ("write", "save", "written")),
         (SqlStore, ("append_all", "append", "read", "discard")),
     ):
         for each in names:

@@ -9,20 +9,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
+
+from attrs import frozen
 
 from headwater.algebra import graph
 from headwater.engine import report
 from headwater.engine.consistency import Verdict, horizontal, vertical
 from headwater.engine.history import REFRESHES
 from headwater.model.calendar import Window
+from headwater.model.command import Launch, Replaced, Written
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import Changed, Declared, Dropped, Observed
 from headwater.model.partition import WHOLE, Slice, Value
-from headwater.model.state import State
+from headwater.model.state import State, Version
 from headwater.model.view import Definition
-from headwater.ports import Clock, Warehouse
-from headwater.runtime.loop import Runtime, SystemClock
+from headwater.ports import Clock, Evaluator
+from headwater.runtime.loop import Loop
+from headwater.runtime.record import Recorder, SystemClock
 from headwater.runtime.wait import Waiting
 from headwater.store.sql import SqlStore
 
@@ -50,6 +55,53 @@ def _expression(each: str | Window | Expression) -> Expression:
             return each
 
 
+class Warehouse(Evaluator, Protocol):
+    """Where a program has its derived tables. Methods are called from worker threads, several at once."""
+
+    def compute(self, launch: Launch) -> Written:
+        """Computes a run's slices into a place that no reader sees.
+
+        Raises:
+            RefreshFailed: the work failed.
+            RefreshCancelled: somebody cancelled it.
+        """
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        """Makes readers see what was written, whole or not at all."""
+
+    def remove(self, definition: Definition) -> None:
+        """Removes a dropped table, and what was written for it."""
+
+    def cancel(self, view: str, version: Version) -> None:
+        """Stops what computes a run of a table, if anything does."""
+
+
+@frozen
+class _Port:
+    """The engine's port over a program's warehouse: nothing is kept close at hand there, and the program itself tells
+    of its writes, so nothing is looked at."""
+
+    warehouse: Warehouse
+
+    def look(self, launch: Launch, before: bool) -> None:
+        pass
+
+    def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
+        return self.warehouse.compute(launch)
+
+    def bring(self, launch: Launch, written: Written) -> Written:
+        return written
+
+    def release(self, version: Version) -> None:
+        pass
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        return self.warehouse.publish(launch, written)
+
+    def cancel(self, view: str, version: Version) -> None:
+        self.warehouse.cancel(view, version)
+
+
 class Engine:
     """Keeps derived tables fresh in a warehouse of the program's own.
 
@@ -62,9 +114,10 @@ class Engine:
 
     def __init__(self, warehouse: Warehouse, store: str | Path, *, tracks: int = 1, clock: Clock | None = None) -> None:
         self._store = SqlStore(store, clock=clock.now if clock else None)
-        holder = f"{socket.gethostname()}:{os.getpid()}:embedded"
-        self._runtime = Runtime(self._store, warehouse, clock or SystemClock(), holder, tracks=tracks)
-        self._waiting = Waiting(self._runtime, self._store)
+        name = f"{socket.gethostname()}:{os.getpid()}:embedded"
+        self._warehouse, self._recorder = warehouse, Recorder(self._store, warehouse, clock or SystemClock())
+        self._loop = Loop(self._recorder, _Port(warehouse), name, tracks=tracks)
+        self._waiting = Waiting(self._recorder, self._loop, self._store)
 
     def __enter__(self) -> Engine:
         return self
@@ -74,7 +127,7 @@ class Engine:
 
     def close(self) -> None:
         """Stops all refreshes; pending ones stay in the store."""
-        self._runtime.close()
+        self._loop.close()
         self._store.close()
 
     def declare(
@@ -109,18 +162,22 @@ class Engine:
             fingerprint=hashlib.sha256(query.encode()).hexdigest()[:16],
             dependencies=tuple(reads),
         )
-        with self._runtime.lock:
-            known = self._runtime.state.views.get(name)
-            sources = {each: view.definition.sources for each, view in self._runtime.state.views.items()}
+        with self._recorder.lock:
+            known = self._recorder.state.views.get(name)
+            sources = {each: view.definition.sources for each, view in self._recorder.state.views.items()}
         if known is not None and known.definition == definition:
             return
         graph.refuse_cycle(sources, name, definition.sources)
         why = "was created" if known is None else "was redefined"
-        self._runtime.change(name, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
+        self._recorder.change(name, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
 
     def drop(self, name: str) -> None:
         """Forgets a derived table and lets the warehouse remove it."""
-        self._runtime.record(lambda state, _: Dropped(self._now(), name) if name in state.views else None)
+        with self._recorder.lock:
+            known = self._recorder.state.views.get(name)
+        if self._recorder.record(lambda state, _: Dropped(self._now(), name) if name in state.views else None):
+            self._loop.step()  # which stops a run of it
+            self._warehouse.remove(known.definition)
 
     def changed(self, name: str, *partitions: Mapping[str, Value], gone: bool = False) -> None:
         """Records a write to partitions of a table, or their removal; without a partition, to the whole table."""
@@ -130,14 +187,14 @@ class Engine:
             seen = tuple(Observed(each, None if gone else str(version)) for each in slices)
             return Changed(self._now(), version, name, seen, "", 0, "was removed" if gone else "changed")
 
-        self._runtime.change(name, slices, event)
+        self._recorder.change(name, slices, event)
 
     def drain(self, timeout: float | None = None) -> list[dict]:
         """Refreshes until no pending table can run, or ``timeout`` seconds are over.
 
         Returns a row for each refreshed partition, with the columns of ``SHOW REFRESHES``.
         """
-        since = self._runtime.seq
+        since = self._recorder.seq
         ran = self._waiting.until_fresh(
             lambda state: set(state.views), self._waiting.hurry(), since=since, timeout=timeout
         )
@@ -145,7 +202,7 @@ class Engine:
 
     def step(self) -> int | None:
         """Starts the due refreshes, for programs with their own loop. Returns when to call again (ms), if known."""
-        return self._runtime.step()
+        return self._loop.step()
 
     def explain(self, name: str) -> list[str]:
         """The next refresh of a derived table, and its reasons: the lines of ``EXPLAIN REFRESH``.
@@ -179,15 +236,15 @@ class Engine:
 
     def behind(self) -> Iterable[str]:
         """The derived tables that do not reflect every recorded change yet."""
-        with self._runtime.lock:
-            return [name for name in self._runtime.state.views if report.behind(self._runtime.state, name)]
+        with self._recorder.lock:
+            return [name for name in self._recorder.state.views if report.behind(self._recorder.state, name)]
 
     @contextmanager
     def _known(self, name: str) -> Iterator[State]:
-        with self._runtime.lock:
-            if name not in self._runtime.state.views:
+        with self._recorder.lock:
+            if name not in self._recorder.state.views:
                 raise StatementError(f"there is no derived table {name}")
-            yield self._runtime.state
+            yield self._recorder.state
 
     def _now(self) -> int:
-        return self._runtime.clock.now()
+        return self._recorder.clock.now()

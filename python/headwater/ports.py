@@ -1,16 +1,16 @@
-"""What the runtime needs from the world. The core and the runtime know nothing else of it."""
+"""The ports: what the core and the runtime need from the world. They know nothing else of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from attrs import frozen
 
 from headwater.engine.status import Summary
-from headwater.model.action import Launch
-from headwater.model.event import Effort, Event, Made, Moved, Scanned
-from headwater.model.partition import Slice, Value
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.event import Event
+from headwater.model.partition import Value
 from headwater.model.state import State, Version
 from headwater.model.view import Definition
 
@@ -107,52 +107,25 @@ class Store(Protocol):
     def discard(self, view: str, paths: Iterable[str], now: int) -> None: ...
 
 
-@frozen
-class Written:
-    """What a run computed, before anybody can see it.
-
-    Attributes:
-        handle: the warehouse's own.
-        size: bytes; 0 where nobody knows.
-        moved: what reading and writing took, as far as it was measured.
-        held: bytes that it takes in blocks of Spark's memory; 0 if it lies in none.
-        scanned: the scans that were made for this run and others.
-        effort: what its tasks took; ``None`` where nobody knows.
-    """
-
-    made: tuple[Made, ...]
-    removed: tuple[Slice, ...]
-    handle: Any = None
-    size: int = 0
-    moved: tuple[Moved, ...] = ()
-    held: int = 0
-    scanned: tuple[Scanned, ...] = ()
-    effort: Effort | None = None
-
-
-@frozen
-class Replaced:
-    """What a publication took the place of.
-
-    Attributes:
-        locations: where it lay, for readers that have it open; to be removed after the retention time.
-        unchanged: the published partitions that hold the same rows as what they replaced, as far as that
-            is known for certain: content sums agree, and what was replaced was as the record says.
-    """
-
-    locations: Sequence[str] = ()
-    unchanged: frozenset[Slice] = frozenset()
-
-
 class Warehouse(Protocol):
     """Where the tables are. Methods are called from worker threads, several at once.
 
-    ``bring`` and ``release`` are called only if an engine keeps something close at hand (``Runtime.arrange``).
+    ``bring`` and ``release`` are called only if the schedule keeps something close at hand.
     """
 
-    def compute(self, launch: Launch) -> Written:
+    def look(self, launch: Launch, before: bool) -> None:
+        """Looks at the base tables that a run reads, and records how they differ. Done ``before`` it reads and after,
+        so that what it may have seen is on record, and a request remains if that changed meanwhile. What is found
+        before, the run reads.
+
+        Raises:
+            RefreshFailed: the work failed.
+        """
+
+    def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         """Computes a run's slices into a place that no reader sees; close at hand, if the run is ``kept``. What it
-        reads of the runs that it is ``on`` is what those computed. The first of those that share a scan makes it.
+        reads of the runs that it is ``on`` is what those computed. The first of those that share a scan makes it, if
+        it is to see the same versions of its sources.
 
         Raises:
             RefreshFailed: the work failed.
@@ -181,10 +154,15 @@ class Warehouse(Protocol):
     def cancel(self, view: str, version: Version) -> None:
         """Stops what computes a run of a view, if anything does."""
 
-    def remove(self, definition: Definition) -> None:
-        """Removes everything of a view that was dropped."""
+
+class Evaluator(Protocol):
+    """The meaning of computed partition columns."""
 
     def evaluate(
         self, definition: Definition, sql: str, inputs: Sequence[tuple[Value, ...]], names: Sequence[str]
     ) -> list[Value]:
-        """The values of a computed partition column for each tuple of input values."""
+        """The values of a computed partition column for each tuple of input values.
+
+        Raises:
+            RefreshFailed: it cannot be evaluated.
+        """

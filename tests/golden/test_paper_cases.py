@@ -9,7 +9,7 @@ from itertools import permutations
 
 import pytest
 from cases import A1, change, end, machine, sound, start, view
-from reference import Machine
+from machine import Machine
 
 from benchmarks.papers.small import Literal
 from headwater.engine.choose import ready

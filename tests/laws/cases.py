@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reference import Machine, World, disordered, repeated, wrong
+from machine import Machine
+from reference import World, disordered, repeated, wrong
 
 from headwater.engine.choose import ready
 from headwater.model.dependency import Dependency, Occurrence, Same

@@ -1,14 +1,10 @@
-"""A warehouse that is slow and obvious, and a machine that runs the engine's core on it.
+"""A warehouse that is slow and obvious, and the laws by their definition.
 
 ``World`` is the warehouse port over dicts. What a query yields is not simulated by the maps that the
 engine uses but by what it truly reads: every partition's content decides where its rows go, so the
 true dependency is often narrower than the map, and it moves when content changes. ``recomputed`` is
-the truth that every law of convergence is held against.
-
-``Machine`` drives ``transition`` and ``ready`` without threads, on a virtual clock, one small step at
-a time: sources of a run are read one by one, publication and its journal entry are separate steps,
-and a crash can fall between any two of them. It keeps everything that ever happened; the functions
-below it state the laws over that record, by their definition.
+the truth that every law of convergence is held against. The laws are stated over the record that ``machine.Machine``
+keeps of everything that ever happened.
 """
 
 from __future__ import annotations
@@ -18,37 +14,22 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from typing import TYPE_CHECKING
 
-from attrs import Factory, define, evolve, field, frozen
+from attrs import evolve, frozen
 
-from headwater.engine.choose import Choice, ready, skipped, started, unneeded, unspread_images, wake_at
-from headwater.engine.coverage import images_of_readers, unknown_images
 from headwater.engine.transition import transition
-from headwater.ledger.compare import differences, revisited
-from headwater.model.action import Action, Clean, Launch
 from headwater.model.calendar import Window
+from headwater.model.command import Launch, Replaced, Written
 from headwater.model.dependency import Computed, Expression, Occurrence, Same, Windowed
 from headwater.model.error import LeaseLost, RefreshFailed
-from headwater.model.estimate import Estimate
-from headwater.model.event import (
-    Changed,
-    Declared,
-    Dropped,
-    Evaluated,
-    Event,
-    Failed,
-    Made,
-    Prepared,
-    Published,
-    Renamed,
-    Restarted,
-    Started,
-)
+from headwater.model.event import Declared, Event, Made, Renamed, Started
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import State, Status
 from headwater.model.view import Definition
-from headwater.ports import Replaced, Written
-from headwater.store import codec
+
+if TYPE_CHECKING:
+    from machine import Machine
 
 Content = dict[Slice, int]
 Tables = Mapping[str, Content]
@@ -172,6 +153,12 @@ class World:
         self.writes = 0
         self.lock = threading.RLock()
         self.pause: Callable[[str, Launch], None] = lambda step, launch: None
+        self.note: Callable[[str], None] = lambda step: None
+        self.looking: Callable[[Launch, bool], bool] = lambda launch, before: False
+        self.stopping: Callable[[str, int], None] = lambda view, version: None
+        self.reads: dict[int, dict[str, Content]] = {}
+        self.looked: set[int] = set()
+        self.scans: dict[tuple[str, int], Content] = {}
 
     def __deepcopy__(self, memo) -> World:
         copy = World(self.columns)
@@ -208,19 +195,37 @@ class World:
 
     # the port
 
-    def compute(self, launch: Launch) -> Written:
+    def look(self, launch: Launch, before: bool) -> None:
+        self.pause("look", launch)
+        if self.looking(launch, before) and before:
+            self.looked.add(launch.run.version)
+
+    def compute(self, launch: Launch, sees: Mapping[str, int]) -> Written:
         self.pause("compute", launch)
-        tables = {}
+        tables = self.reads[launch.run.version] = {}
         for source in read_by(launch.definition):
-            tables[source] = self.read(source)
-            for made, written in [each for version, each in self.at_hand.items() if version in launch.run.on]:
-                if made.run.view == source and made.run.version > self.newest.get(source, 0):
-                    tables[source] = self.with_written(made, written, tables[source])
+            tables[source] = self._scanned(launch, source, sees)
             self.pause("read", launch)
         written = self.written(launch, tables)
         if launch.run.kept or launch.run.on:
             self.at_hand[launch.run.version] = launch, written
+        self.note("wrote")
         return written
+
+    def _scanned(self, launch: Launch, source: str, sees: Mapping[str, int]) -> Content:
+        """What a run reads of a source, or what another one read of it that was to see the same version: all that can
+        share. What was not looked at may be newer than the record says."""
+        if source not in sees or launch.run.version not in self.looked or not launch.definition.reads_ahead:
+            return self._seen(launch, source)
+        return self.scans.setdefault((source, sees[source]), self._seen(launch, source))
+
+    def _seen(self, launch: Launch, source: str) -> Content:
+        """What a run reads of a source: what readers see, or what a run that it is on made of it."""
+        content = self.read(source)
+        for made, written in [each for version, each in self.at_hand.items() if version in launch.run.on]:
+            if made.run.view == source and made.run.version > self.newest.get(source, 0):
+                return self.with_written(made, written, content)
+        return content
 
     def bring(self, launch: Launch, written: Written) -> Written:
         self.pause("bring", launch)
@@ -245,7 +250,10 @@ class World:
             self.stamps[view] = stamps | {each: f"v{version}" for each in written.handle}
             self.publications.append(Publication(view, version, before, after))
             left = set(self.stamps[view].values()) - {f"v{version}"}
-            return Replaced([f"{view}/{stamp}" for stamp in left], unchanged)
+            replaced = Replaced([f"{view}/{stamp}" for stamp in left], unchanged)
+        self.note("published")
+        self.pause("published", launch)
+        return replaced
 
     def with_written(self, launch: Launch, written: Written, before: Content) -> Content:
         """A view's partitions with those that a run made in their place."""
@@ -266,7 +274,7 @@ class World:
         )
 
     def cancel(self, view: str, version: int) -> None:
-        pass
+        self.stopping(view, version)
 
     def remove(self, definition: Definition) -> None:
         with self.lock:
@@ -281,26 +289,7 @@ class World:
         return [image(sql, each) for each in inputs]
 
 
-# --- the machine
-
-
-COPY = 1
-"""In how many steps what is kept is copied to where readers see it, when it is published."""
-
-
-@define
-class Flight:
-    """A run under way: what it has read so far, what it wrote, and whether other runs or readers see it; and which
-    versions of its sources it is to see, as was found before it read any."""
-
-    launch: Launch
-    sees: dict[str, int] = Factory(dict)
-    read: dict[str, Content] = Factory(dict)
-    written: Written | None = None
-    told: bool = False
-    to_copy: int = COPY
-    visible: bool = False
-    unchanged: frozenset[Slice] = frozenset()
+# --- the record
 
 
 @frozen
@@ -314,254 +303,10 @@ class Recorded:
     origins: frozenset[int]
 
 
-@define
-class Machine:
-    """The engine's core on a world, with a clock of its own.
-
-    Attributes:
-        scans: what runs read of a version of a table, for others that are to see the same: all share that can.
-    """
-
-    world: World
-    now: int = 1_000_000
-    state: State = field(factory=State)
-    journal: list[Event] = Factory(list)
-    flights: dict[str, Flight] = Factory(dict)
-    given: int = 0
-    looks: bool = True
-    scans: dict[tuple[str, int], Content] = Factory(dict)
-    record_book: list[Recorded] = Factory(list)
-    watch: Callable[[Machine, str], None] = lambda machine, step: None
-
-    # recording
-
-    def record(self, build: Callable[[int], Event]) -> Event:
-        version = max(self.now, self.given + 1)
-        event = codec.decode(codec.encode(build(version)))
-        self.given = version
-        self._note(event)
-        self.journal.append(event)
-        self.state, actions = transition(self.state, event)
-        for action in actions:
-            self._carry_out(action)
-        self.watch(self, f"recorded {codec.kind(event)}")
-        return event
-
-    def _note(self, event: Event) -> None:
-        if isinstance(event, Published):
-            run = self.state.running.get(event.view)
-            if run is not None and run.version == event.version:
-                for each in (*(made.slice for made in event.made), *event.removed):
-                    origins = frozenset().union(*(some for one, some in run.needs if one.covers(each)))
-                    self.record_book.append(Recorded(event.view, each, event.version, run.inputs, origins))
-
-    def _carry_out(self, action: Action) -> None:
-        match action:
-            case Launch(run=run):
-                self.flights[run.view] = Flight(action)
-            case Clean(definition=definition):
-                self.flights.pop(definition.view, None)
-                self.world.remove(definition)
-
-    def evaluate(self, table: str, slices: Iterable[Slice]) -> None:
-        slices = tuple(slices)
-        self._evaluate(lambda: unknown_images(self.state, table, slices))
-
-    def _evaluate(self, unknown: Callable[[], set[tuple[str, str, tuple[Value, ...]]]]) -> None:
-        while wanted := unknown():
-            if not self.world.evaluates:
-                return
-            images = tuple((sql, inputs, image(sql, inputs)) for _, sql, inputs in sorted(wanted, key=repr))
-            self.record(lambda _, images=images: Evaluated(self.now, images))
-
-    def _evaluate_made(self, view: str, done: Written) -> None:
-        made = [*(each.slice for each in done.made), *done.removed]
-        self._evaluate(lambda: images_of_readers(self.state, view, made))
-
-    def declare(self, definition: Definition, why: str = "was declared") -> None:
-        for source in definition.sources:
-            if source not in self.state.tables:
-                self.look(source, baseline=True)
-        self.world.content.setdefault(definition.view, {})
-        self.world.stamps.setdefault(definition.view, {})
-        self.evaluate(definition.view, (WHOLE,))
-        estimate = Estimate(1, 1) if len(self.journal) % 2 else None  # of which there is one, readers need not wait
-        self.record(lambda version: Declared(self.now, version, definition, why, estimate=estimate))
-
-    def drop(self, view: str) -> None:
-        self.record(lambda _: Dropped(self.now, view))
-
-    def look(self, table: str, baseline: bool = False, named: tuple[Slice, ...] = (), before: int = 0) -> None:
-        """Compares a table with the record and records the difference, as the observer does.
-
-        ``named`` are the partitions that a statement is known to have written, ``before`` a run that is about
-        to read the table.
-        """
-        record = self.state.tables.get(table)
-        if table in self.state.running or table in self.state.unreadable or self.unfilled(table):
-            return
-        found = self.world.found(table)
-        changed = differences(record, found) + revisited(record, found, (), named)
-        if changed or (baseline and record is None):
-            self.evaluate(table, [each.slice for each in changed])
-            self.record(
-                lambda version: Changed(self.now, version, table, changed, "", 1, "was written", record is None, before)
-            )
-
-    def unfilled(self, table: str) -> bool:
-        """Whether a table is a view that was never published, as far as is recorded: what it holds is nobody's."""
-        record = self.state.tables.get(table)
-        return table in self.state.views and (record is None or record.highest == 0)
-
-    def unseen(self, table: str) -> bool:
-        """Whether what readers of a table see is not what is recorded of it."""
-        return bool(differences(self.state.tables.get(table), self.world.found(table)))
-
-    # runs
-
-    def start(self, which: int = 0) -> bool:
-        self.skip()
-        choice = ready(self.state, self.now)
-        if not choice:
-            return False
-        chosen, kept = choice[which % len(choice)], (which + len(self.journal)) % 2 > 0
-        self.record(lambda version: started(self.state, Choice(chosen, kept), version, self.now))
-        return True
-
-    def skip(self) -> None:
-        """Completes what need not run."""
-        while unneeded(self.state):
-            self._evaluate(lambda: unspread_images(self.state))
-            found = unneeded(self.state)
-            self.record(lambda version, chosen=found[0]: skipped(self.state, chosen, version, self.now))
-
-    def flight(self, which: int, moving: bool = False) -> Flight | None:
-        """One of the runs under way that still counts, or of those that wait for no other; one that does not count
-        is forgotten."""
-        for view, each in list(self.flights.items()):
-            run = self.state.running.get(view)
-            if run is None or run.version != each.launch.run.version:
-                del self.flights[view]
-        flying = [self.flights[view] for view in sorted(self.flights)]
-        if moving:
-            flying = [each for each in flying if not (each.told and self.unpublished(each))]
-        return flying[which % len(flying)] if flying else None
-
-    def seen(self, flight: Flight, source: str) -> Content:
-        """What a run reads of a source: what readers see, or what a run that it is on made of it."""
-        content, made = self.world.read(source), self.flights.get(source)
-        if made is None or made.launch.run.version not in flight.launch.run.on or made.visible:
-            return content  # what is kept of one that was published is the same
-        assert made.written is not None, "a run is on one that made nothing"
-        return self.world.with_written(made.launch, made.written, content)
-
-    def scanned(self, flight: Flight, source: str) -> Content:
-        """What a run reads of a source, or what another one read of it that was to see the same version."""
-        version = flight.sees.get(source)
-        if version is None or not flight.launch.definition.reads_ahead:
-            return self.seen(flight, source)
-        if (source, version) not in self.scans:
-            self.scans[source, version] = dict(self.seen(flight, source))
-        return self.scans[source, version]
-
-    def unpublished(self, flight: Flight) -> bool:
-        """Whether a run is on one that is not on record as published."""
-        return any(run.version in flight.launch.run.on for run in self.state.running.values())
-
-    def advance(self, flight: Flight) -> None:
-        """One step of a run: reads one source, writes, lets other runs read that, shows readers, or journals; or
-        is cancelled, if a change preempted it or a source cannot be read. One that is on others waits for them."""
-        launch = flight.launch
-        run = self.state.running.get(launch.run.view)
-        if run is not None and run.version == launch.run.version and run.preempted and not flight.visible:
-            return self.fail(flight, cancelled=True)
-        unread = [each for each in read_by(launch.definition) if each not in flight.read]
-        if self.state.unreadable.keys() & set(unread):
-            return self.fail(flight, cancelled=True)
-        if self.looks and not flight.read:
-            for each in launch.definition.sources:
-                if each not in self.state.views:
-                    self.look(each, before=launch.run.version)
-            bases = [each for each in launch.definition.sources if each not in self.state.views]
-            flight.sees = dict(launch.run.inputs) | {each: self.state.tables[each].highest for each in bases}
-        if unread:
-            flight.read[unread[0]] = self.scanned(flight, unread[0])
-        elif flight.written is None:
-            flight.written = self.world.written(launch, flight.read)
-            self.watch(self, "wrote")
-        elif not flight.told and (launch.run.kept or self.unpublished(flight)):
-            flight.told, done = True, flight.written
-            self._evaluate_made(launch.run.view, done)
-            self.record(lambda _: Prepared(self.now, launch.run.version, launch.run.view, done.made, done.removed))
-        elif launch.run.kept and flight.to_copy:
-            flight.to_copy -= 1
-        elif self.unpublished(flight):
-            pass
-        elif not flight.visible:
-            flight.unchanged = self.world.publish(launch, flight.written).unchanged
-            flight.visible = True
-            self.watch(self, "published")
-        else:
-            del self.flights[launch.run.view]
-            done = flight.written
-            self._evaluate_made(launch.run.view, done)
-            made = tuple(evolve(each, unchanged=each.slice in flight.unchanged) for each in done.made)
-            self.record(lambda _: Published(self.now, launch.run.version, launch.run.view, made, done.removed, 0.1))
-        return None
-
-    def finish(self, flight: Flight) -> None:
-        """All that is left of a run, after all that is left of those that it is on."""
-        for other in [each for each in self.flights.values() if each.launch.run.version in flight.launch.run.on]:
-            self.finish(other)
-        while self.flights.get(flight.launch.run.view) is flight:
-            self.advance(flight)
-
-    def fail(self, flight: Flight, cancelled: bool = False) -> None:
-        if flight.visible:
-            return self.finish(flight)
-        run = flight.launch.run
-        del self.flights[run.view]
-        self.record(lambda _: Failed(self.now, run.version, run.view, "no luck", 0.1, cancelled))
-        return None
-
-    def crash(self) -> None:
-        """Everything but the world and the journal is lost; another engine takes over."""
-        self.flights.clear()
-        self.scans.clear()
-        self.state = replayed(self.journal)
-        self.record(lambda _: Restarted(self.now))
-
-    def drain(self, pick: Sequence[int] = (0,)) -> None:
-        """Runs until nothing is pending, or what is pending belongs to views that are not kept."""
-        for turn in range(5_000):
-            choice = pick[turn % len(pick)]
-            flight = self.flight(choice, moving=True)
-            if flight is not None and (choice % 3 or not ready(self.state, self.now)):
-                self.advance(flight)
-            elif not self.start(choice):
-                wake = wake_at(self.state, self.now)
-                if wake is None:
-                    return
-                assert wake > self.now, "woken for the past"
-                self.now = wake
-        raise AssertionError("it never drains")
-
-    def settle(self) -> None:
-        """Looks at everything until nothing new is found and nothing is pending."""
-        for _ in range(20):
-            for table in sorted(self.world.content):
-                self.look(table)
-            self.drain()
-            looked_at = self.world.content.keys() - self.state.unreadable.keys()
-            if not any(self.unseen(table) for table in looked_at if not self.unfilled(table)):
-                return
-        raise AssertionError("changes never end")
-
-
 def replayed(journal: Iterable[Event]) -> State:
     state = State()
     for event in journal:
-        state, _ = transition(state, event)
+        state = transition(state, event)
     return state
 
 
@@ -656,7 +401,7 @@ def repeated(machine: Machine) -> list[tuple[str, Slice, int]]:
     began: dict[int, int] = {}
     state = State()
     for event in machine.journal:
-        state, _ = transition(state, event)
+        state = transition(state, event)
         if isinstance(event, Declared):
             generation.update(_downstream(state, event.definition.view))
         elif isinstance(event, Renamed):

@@ -7,7 +7,8 @@ from copy import deepcopy
 
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import Machine, lost, replayed, wrong
+from machine import Machine
+from reference import lost, replayed, wrong
 from strategies import Graph, examples, graphs, kept, machine, play, scripts
 
 from headwater.model.dependency import Dependency, Occurrence
@@ -61,9 +62,7 @@ def test_nothing_is_lost_when_the_engine_dies_at_any_moment(graph, script, pick)
     made.watch = watch
     play(made, graph, script)
     for length, world, now, given_ in moments:
-        journal = made.journal[:length]
-        survivor = Machine(world, now, replayed(journal), list(journal), given=given_)
-        survivor.crash()
+        survivor = Machine(world, now, made.journal[:length], given_)
         assert not lost(survivor)
         kept(survivor)
         survivor.drain(pick)

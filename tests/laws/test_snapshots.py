@@ -15,7 +15,7 @@ from headwater.store.snapshot import copied, decode, encode
 
 def _folded(state: State, events) -> State:
     for event in events:
-        state, _ = transition(state, event)
+        state = transition(state, event)
     return state
 
 

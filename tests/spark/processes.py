@@ -107,7 +107,7 @@ class Home:
     def state(self) -> State:
         state = State()
         for event in self.events():
-            state, _ = transition(state, event)
+            state = transition(state, event)
         return state
 
 

@@ -12,7 +12,7 @@ import slowed
 from processes import Home, is_alive, until
 
 from headwater.model.event import Prepared, Published, Started
-from headwater.spark.volume import LOCK
+from headwater.spark.memory.volume import LOCK
 
 pytestmark = pytest.mark.long
 

@@ -7,7 +7,7 @@ import slowed
 from processes import Home, until
 
 from headwater.model.event import Place, Published, Started
-from headwater.spark.volume import LOCK
+from headwater.spark.memory.volume import LOCK
 
 pytestmark = pytest.mark.long
 

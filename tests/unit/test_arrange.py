@@ -7,13 +7,16 @@ from cases import A1, change, machine, view
 
 from headwater.engine.choose import ready
 from headwater.engine.policy import SETTLE
+from headwater.engine.schedule import pending_views
 from headwater.model.estimate import Estimate
 from headwater.model.event import Published
 from headwater.model.state import Took
-from headwater.plan.arrange import Arranger, planned, quick
-from headwater.plan.pending import SMALLEST, Costs, Means, pending_views, problem
+from headwater.plan.arrange import PLAIN, ByPlan, planned, quick
+from headwater.plan.means import Costs, Means
+from headwater.plan.pending import SMALLEST, problem
 from headwater.plan.problem import Problem, Task
-from headwater.spark.rates import Rates, costs
+from headwater.plan.timeline import timeline
+from headwater.spark.memory.rates import Rates, costs
 
 PAYS = Costs(written=0.1, read=0.1, copied=0.2)
 DIAMOND = (view("v", "a", "t"), view("w", "a", "v"), view("x", "a", "v"), view("y", "", "w", "x"))
@@ -30,8 +33,9 @@ def pending(size: float = 1_000_000, seconds: float = 1.0):
 
 
 def arranged(made, memory: int, costs: Costs = PAYS) -> list[tuple[str, bool]]:
-    found = Arranger(Means(costs, memory, 2))(made.state, ready(made.state, made.now))
-    return [(each.ready.view, each.kept) for each in found]
+    schedule = ByPlan(Means(costs, memory, 2))
+    found = schedule.solve(schedule.question(made.state, None))
+    return [(each.ready.view, each.kept) for each in schedule.choose(made.state, ready(made.state, made.now), found)]
 
 
 def test_the_problem_is_what_is_pending():
@@ -91,27 +95,26 @@ def test_what_was_foreseen_is_forgotten_when_a_view_was_refreshed():
 
 def test_a_plan_serves_until_something_new_is_pending():
     made = pending()
-    arranger = Arranger(Means(PAYS, 10_000_000, 2))
-    arranger(made.state, ready(made.state, made.now))
-    plan = arranger.plan
+    schedule = ByPlan(Means(PAYS, 10_000_000, 2))
+    plan = schedule.solve(schedule.question(made.state, None))
+    assert schedule.question(made.state, plan) is None
     made.start()
-    arranger(made.state, ready(made.state, made.now))
-    assert arranger.plan is plan
+    assert schedule.question(made.state, plan) is None
     change(made, "t", A1)
-    arranger(made.state, ready(made.state, made.now))
-    assert arranger.plan is not plan
+    assert schedule.question(made.state, plan) is not None
 
 
 def test_the_same_views_are_planned_anew_for_a_larger_change():
     made = pending(size=1000)
-    arranger = Arranger(Means(PAYS, 10_000_000, 2))
-    assert arranger(made.state, ready(made.state, made.now))[0].kept is False
+    schedule = ByPlan(Means(PAYS, 10_000_000, 2))
+    plan = schedule.solve(schedule.question(made.state, None))
+    assert not plan.kept
     made.drain()
     for state in made.state.views.values():
         state.size = 1_000_000
     change(made, "t", A1)
     made.now += SETTLE
-    assert arranger(made.state, ready(made.state, made.now))[0].kept is True
+    assert "v" in schedule.solve(schedule.question(made.state, plan)).kept
 
 
 def test_a_search_is_made_where_it_can_save_more_than_it_takes():
@@ -127,6 +130,21 @@ def test_a_search_is_made_where_it_can_save_more_than_it_takes():
     assert method(dear, 10_000_000) == "greedy", "everything is kept that could be"
     assert method(dear, 1_500_000) not in ("greedy", "longest first")
     assert method(dear, 0) == "longest first"
+
+
+@pytest.mark.parametrize("memory", [1000, 310, 1])
+def test_of_many_tasks_not_each_is_tried_by_itself(monkeypatch, memory: int):
+    """A play of a thousand takes some milliseconds, and nothing starts before the plan."""
+    played = []
+
+    def counted(*arguments):
+        played.append(arguments)
+        return timeline(*arguments)
+
+    monkeypatch.setattr("headwater.plan.plan.timeline", counted)
+    copied_later = 10_000_000
+    run = Problem(tuple(Task(f"v{n}", 1, 1000, (), 500, copied_later) for n in range(1000)), memory)
+    assert len(quick(run).flagged) == memory and len(played) <= 1 + PLAIN // 1000
 
 
 def test_a_brief_search_finds_an_order_that_is_complete_sooner():

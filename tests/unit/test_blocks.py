@@ -9,9 +9,9 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from headwater.spark import keeping
-from headwater.spark.blocks import LEVEL, Blocks, opened
-from headwater.spark.room import OutOfRoom
+from headwater.spark.memory import opening
+from headwater.spark.memory.blocks import LEVEL, Blocks, opened
+from headwater.spark.memory.room import OutOfRoom
 from headwater.spark.settings import Memory, Settings
 
 
@@ -111,20 +111,20 @@ def session(master: str) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("master", "settings", "kind", "why"),
     [
-        ("local[2]", {}, "NoneType", ""),
-        ("local[2]", {"memory": "0"}, "NoneType", ""),
+        ("local[2]", {}, "NoRoom", ""),
+        ("local[2]", {"memory": "0"}, "NoRoom", ""),
         ("local[2]", {"memory": "500"}, "Volume", ""),
         ("local[2]", {"memory": "500", "memory.path": "spark"}, "Blocks", ""),
         ("local[2]", {"memory": "500", "memory.path": "/no/such/place"}, "Blocks", "no directory /no/such/place"),
         ("yarn", {"memory": "500"}, "Blocks", "the executors run on other machines"),
-        ("yarn", {"memory": "500", "role": "report"}, "NoneType", ""),
+        ("yarn", {"memory": "500", "role": "report"}, "NoRoom", ""),
     ],
 )
 def test_spark_keeps_outputs_where_there_is_no_fast_volume(monkeypatch, tmp_path, caplog, master, settings, kind, why):
     """That is said once, where a volume was wanted."""
-    monkeypatch.setattr("headwater.spark.volume.IN_MEMORY", tmp_path)
+    monkeypatch.setattr("headwater.spark.memory.volume.IN_MEMORY", tmp_path)
     told = Settings.of({f"spark.headwater.{key}": value for key, value in settings.items()})
-    found = keeping.room(session(master), Shim(), told)
+    found = opening.room(session(master), Shim(), told)
     assert type(found).__name__ == kind
     assert caplog.text.count("kept in Spark's own memory") == bool(why) and why in caplog.text
     if found is not None:

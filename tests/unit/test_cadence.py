@@ -19,7 +19,7 @@ def build(**properties: str) -> State:
     """``v`` reads ``a`` and ``b``, which changed at the start of each of three days, and ``c``, which never did."""
     properties = {f"headwater.{key}": value for key, value in properties.items()}
     definition = Definition("v", "", (), properties=properties, dependencies=tuple(map(Dependency, "abc")))
-    state, _ = transition(State(), Declared(0, 1, definition, "was created", fill=False))
+    state = transition(State(), Declared(0, 1, definition, "was created", fill=False))
     for day in range(3):
         for table in "ab":
             state = change(state, table, day * DAY)
@@ -29,15 +29,15 @@ def build(**properties: str) -> State:
 
 def change(state: State, table: str, at: int) -> State:
     seen = (Observed(WHOLE, str(state.highest)),)
-    return transition(state, Changed(at, state.highest + 1, table, seen, "", 0, "changed"))[0]
+    return transition(state, Changed(at, state.highest + 1, table, seen, "", 0, "changed"))
 
 
 def run(state: State, at: int) -> State:
     while found := ready(state, at + DAY):
         event = started(state, Choice(found[0]), state.highest + 1, at)
-        state, _ = transition(state, event)
+        state = transition(state, event)
         made = (Made(WHOLE, 1, str(event.version)),)
-        state, _ = transition(state, Published(at, event.version, "v", made, (), 1.0))
+        state = transition(state, Published(at, event.version, "v", made, (), 1.0))
     return state
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_learned_from_one_change():
     definition = Definition(
         "v", "", (), properties={"headwater.cadence": "learned"}, dependencies=tuple(map(Dependency, "ab"))
     )
-    state, _ = transition(State(), Declared(0, 1, definition, "was created", fill=False))
+    state = transition(State(), Declared(0, 1, definition, "was created", fill=False))
     assert ready(change(state, "a", DAY), DAY + SETTLE)
 
 

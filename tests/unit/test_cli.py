@@ -20,12 +20,12 @@ from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import (
     Changed,
     Declared,
+    EngineLost,
     Event,
     Failed,
     Made,
     Observed,
     Published,
-    Restarted,
     Started,
     Suspended,
 )
@@ -162,7 +162,7 @@ def test_status_waits_for_the_engine_to_say_what_it_knows(here: Here, monkeypatc
 
 def test_status_of_a_store_that_cannot_be_written(here: Here, monkeypatch) -> None:
     expected = here.run("status", "--json").output
-    here.record(lambda at, _: Restarted(at))
+    here.record(lambda at, _: EngineLost(at, 0))
     monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)
     assert without_time(here.run("status", "--json").output) == without_time(expected)
     assert here.store.summary(here.store.last(), detailed=False) is None, "the reader left nothing"

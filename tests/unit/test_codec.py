@@ -19,6 +19,7 @@ from headwater.model.event import (
     Changed,
     Declared,
     Dropped,
+    EngineLost,
     Evaluated,
     Event,
     Failed,
@@ -29,7 +30,6 @@ from headwater.model.event import (
     Published,
     Renamed,
     Requested,
-    Restarted,
     Resumed,
     Skipped,
     Started,
@@ -102,7 +102,7 @@ KINDS = {
     Resumed: st.builds(Resumed, numbers, texts),
     Broken: st.builds(Broken, numbers, texts, texts),
     Budgeted: st.builds(Budgeted, numbers, st.none() | st.floats(0.1, 1e9), st.floats(1, 1e4)),
-    Restarted: st.builds(Restarted, numbers),
+    EngineLost: st.builds(EngineLost, numbers, numbers),
 }
 
 
@@ -143,7 +143,7 @@ def test_every_event_of_a_life_comes_back_as_it_was(graph, script):
         '{"kind":"Exploded"}',
         '{"kind":"Dropped","at":1}',
         '{"kind":"Dropped","at":"soon","view":"v"}',
-        '{"kind":"Restarted","at":null}',
+        '{"kind":"EngineLost","at":null}',
         '{"kind":"Requested","at":1,"version":2,"view":"v","slices":[3],"why":"x"}',
         '{"kind":"Declared","at":1,"version":2,"definition":{"view":"v"},"why":"x"}',
     ],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from cases import A1, A2, change, end, machine, sound, start, view
-from strategies import rename
+from reference import replayed
 
 from headwater.engine.choose import ready, unneeded
 from headwater.engine.history import REFRESHES, refreshes
 from headwater.engine.policy import SETTLE
-from headwater.model.event import Requested, Skipped
+from headwater.engine.transition import transition
+from headwater.model.event import Renamed, Requested, Skipped
 from headwater.model.partition import WHOLE, Slice
 
 CHAIN = (view("v", "a", "t"), view("w", "a", "v"), view("x", "a", "w"))
@@ -98,6 +100,7 @@ def test_what_need_not_run_is_renamed_with_its_view():
     made.now += SETTLE
     assert start(made, "v")
     end(made, "v")
-    assert [each.view for each in unneeded(made.state)] == ["w"]
-    rename(made, "w", "z")
-    assert [each.view for each in unneeded(made.state)] == ["z"]
+    state = replayed(made.journal[:-1])  # before it was completed
+    assert [each.view for each in unneeded(state)] == ["w"]
+    state = transition(state, Renamed(made.now, "w", "z", evolve(state.views["w"].definition, view="z")))
+    assert [each.view for each in unneeded(state)] == ["z"]

@@ -13,7 +13,7 @@ from headwater.engine.policy import SETTLE
 from headwater.model.estimate import Estimate
 from headwater.model.state import Took
 from headwater.plan.arrange import explained
-from headwater.plan.pending import Costs, Means, decode_means, encode_means
+from headwater.plan.means import Costs, Means, decode_means, encode_means
 from headwater.store.sql import SqlStore
 
 MEANS = Means(Costs(written=1.0, read=1.0, copied=2.0), 10_000_000, 2)

@@ -23,7 +23,7 @@ def build(views: dict[str, tuple[tuple[str, ...], str, float | None]]) -> State:
     for version, (name, (reads, freshness, seconds)) in enumerate(views.items(), 1):
         properties = {"headwater.freshness": freshness} if freshness else {}
         definition = Definition(name, "", (), properties=properties, dependencies=tuple(map(Dependency, reads)))
-        state, _ = transition(state, Declared(0, version, definition, "was created", fill=False))
+        state = transition(state, Declared(0, version, definition, "was created", fill=False))
         if seconds is not None:
             state.views[name].took = Took(seconds, 0.0)
     return state
@@ -31,19 +31,19 @@ def build(views: dict[str, tuple[tuple[str, ...], str, float | None]]) -> State:
 
 def change(state: State, at: int = 0, table: str = "t") -> State:
     seen = (Observed(WHOLE, str(state.highest)),)
-    return transition(state, Changed(at, state.highest + 1, table, seen, "", 0, "changed"))[0]
+    return transition(state, Changed(at, state.highest + 1, table, seen, "", 0, "changed"))
 
 
 def run(state: State, at: int, view: str) -> State:
     [chosen] = [each for each in ready(state, at) if each.view == view]
-    return transition(state, started(state, Choice(chosen), state.highest + 1, at))[0]
+    return transition(state, started(state, Choice(chosen), state.highest + 1, at))
 
 
 def published(state: State, at: int, view: str) -> State:
     """A run ends, which takes what it is known to take."""
     begun = state.running[view]
     made = (Made(WHOLE, 1, str(begun.version)),)
-    return transition(state, Published(at, begun.version, view, made, (), state.views[view].took.mean))[0]
+    return transition(state, Published(at, begun.version, view, made, (), state.views[view].took.mean))
 
 
 def test_a_view_waits_for_its_bound_less_its_own_run():
@@ -73,7 +73,7 @@ def test_readers_that_promise_nothing_do_not_hurry():
 def test_a_suspended_reader_does_not_hurry():
     state = build({"a": (("t",), "10 minutes", 30.0), "b": (("a",), "1 minute", 5.0)})
     assert hold(state, "a").millis == 25_000
-    state, _ = transition(state, Suspended(0, "b"))
+    state = transition(state, Suspended(0, "b"))
     assert hold(state, "a").millis == 570_000
 
 
@@ -111,7 +111,7 @@ def test_a_held_change_runs_in_time_and_takes_along_what_came():
 
 def test_who_waits_is_served_at_once():
     state = change(build({"a": (("t",), "1 minute", 10.0)}))
-    state, _ = transition(state, Hurried(5, state.highest + 1))
+    state = transition(state, Hurried(5, state.highest + 1))
     assert [each.view for each in ready(state, 5)] == ["a"]
 
 
@@ -176,7 +176,7 @@ def test_a_reader_that_does_not_follow_does_not_hurry():
     once = evolve(
         state.views["b"].definition, properties={"headwater.freshness": "1 minute", "headwater.propagate": "none"}
     )
-    state, _ = transition(state, Declared(0, 9, once, "was replaced", fill=False))
+    state = transition(state, Declared(0, 9, once, "was replaced", fill=False))
     assert hold(state, "a").millis == 570_000
 
 
@@ -190,9 +190,9 @@ def test_a_chain_of_any_length_is_held():
 def test_a_new_promise_reaches_all_that_a_view_is_made_from():
     state = build({"a": (("t",), "1 hour", 1.0), "b": (("a",), "", 1.0), "c": (("b",), "", 1.0)})
     assert hold(state, "a").millis == 3_599_000
-    state, _ = transition(state, Altered(0, "c", (("headwater.freshness", "1 minute"),)))
+    state = transition(state, Altered(0, "c", (("headwater.freshness", "1 minute"),)))
     assert hold(state, "a").millis == 57_000
-    state, _ = transition(state, Altered(0, "c", ()))
+    state = transition(state, Altered(0, "c", ()))
     assert hold(state, "a").millis == 3_599_000
 
 

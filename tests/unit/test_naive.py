@@ -65,5 +65,5 @@ def test_nothing_passes_through_a_view_that_is_not_kept_or_does_not_follow():
     made = machine({"t": "a"}, *DIAMOND[:2], view("foot", "a", "l", "r", propagate="none"), DIAMOND[3])
     assert triggered(made.state, "t", [A1]).keys() == {"l", "r"}
     made = machine({"t": "a"}, *DIAMOND)
-    suspended, _ = transition(made.state, Suspended(0, "l"))
+    suspended = transition(made.state, Suspended(0, "l"))
     assert triggered(suspended, "t", [A1]) == dict.fromkeys(("r", "foot", "last"), Triggered(1, 1))

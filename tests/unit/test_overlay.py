@@ -12,7 +12,7 @@ from headwater.model.event import Made, Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.ports import Written
-from headwater.spark.overlay import Output, Overlays
+from headwater.spark.memory.overlay import Output, Overlays
 from headwater.spark.sql import NULL_PARTITION
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol/overlay.json"

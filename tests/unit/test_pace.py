@@ -11,7 +11,8 @@ from test_arrange import pending
 from headwater.engine.pace import FORGETTING, learn, saving
 from headwater.model.event import Effort, Moved, Place, Published
 from headwater.model.state import Took, ViewState
-from headwater.plan.pending import SMALLEST, Costs, Means, problem
+from headwater.plan.means import Costs, Means
+from headwater.plan.pending import SMALLEST, problem
 
 FORESEEN = 0.1
 MEANS = Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2)

@@ -13,7 +13,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
 from headwater.engine.history import refreshes
-from headwater.model.action import Launch
+from headwater.model.command import Launch
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled, RefreshFailed
 from headwater.model.event import Effort, Made, Place, Published, Started
 from headwater.model.extract import Extract
@@ -22,12 +22,17 @@ from headwater.model.state import PartitionRecord, Run, State
 from headwater.model.view import Column, Definition
 from headwater.ports import Written
 from headwater.spark import catalog, syntax
-from headwater.spark.counted import counts, moved
+from headwater.spark.counted import counts
 from headwater.spark.define import Analyst
 from headwater.spark.engine import Engine
+from headwater.spark.evaluator import SparkEvaluator
+from headwater.spark.memory.memory import Memory
+from headwater.spark.memory.moved import moved
+from headwater.spark.memory.room import NoRoom, Room
+from headwater.spark.memory.scans import Lying, Part
+from headwater.spark.memory.volume import Volume
 from headwater.spark.observer import Hint, Observer
 from headwater.spark.progress import progress
-from headwater.spark.scans import Lying, Part
 from headwater.spark.shim import Failure, FailureKind, Shim
 from headwater.spark.statements import Statements
 from headwater.spark.warehouse import SparkWarehouse
@@ -45,6 +50,11 @@ def golden(name: str):
 
 class Recorder(SimpleNamespace):
     """Stands for a collaborator: its methods are the callables it was made with."""
+
+
+def warehouse_of(shim, sessions, base=None, room: Room | None = None, bandwidth: int = 0) -> SparkWarehouse:
+    writer = Writer(shim, bandwidth)
+    return SparkWarehouse(base, shim, sessions, Recorder(), Memory(room or NoRoom(), shim, writer), writer)
 
 
 # --- the transport
@@ -125,20 +135,21 @@ def test_what_tasks_took_is_read_where_it_is_known():
     assert Shim(unknown).effort(unknown, "headwater v 1") is None
 
 
-def test_a_cancelled_run_is_copied_no_further():
+def test_a_cancelled_run_is_copied_no_further(tmp_path):
     """Its jobs are cancelled, and its copy is stopped by the name that it goes by."""
     jvm = Jvm({})
     cancelled = []
     base = Recorder(sparkContext=Recorder(_jsc=Recorder(sc=lambda: Recorder(cancelJobGroup=cancelled.append))))
     nothing = Recorder(setJobGroup=lambda *_, **__: None, setLocalProperty=lambda *_: None)
     sessions = Recorder(of=lambda _: Recorder(sparkContext=nothing))
-    warehouse = SparkWarehouse(base, Shim(jvm.session()), sessions, bandwidth=5_000_000)
-    made = Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 0)
-    warehouse._writer._written = lambda *_: made
+    made = Written((), (), Files({}, {}, Place.VOLUME), 0)
+    volume = Volume(tmp_path, 1_000_000)
+    warehouse = warehouse_of(Shim(jvm.session()), sessions, base, volume, bandwidth=5_000_000)
+    warehouse._writer.written = lambda *_: made
     warehouse.bring(launch(True), made)
     warehouse.cancel("shop.monthly_revenue", 1762000000123)
     [(_, _, name, source, _, rate), stopped] = jvm.calls
-    assert (source, rate) == ("file:/memory", 5_000_000)
+    assert (source, rate) == (volume.place(1762000000123), 5_000_000)
     assert stopped == ("Copies.stop", name) and cancelled == [name]
 
 
@@ -357,9 +368,9 @@ class Facts(Observer):
     """An observer that notes what it would record."""
 
     def __init__(self, shim) -> None:
-        runtime = Recorder(change_all=lambda _: None, record=self._append, clock=Recorder(now=lambda: 0))
-        runtime.lock, runtime.state = RLock(), State()
-        super().__init__(runtime, shim, None)
+        recorder = Recorder(change_all=lambda _: None, record=self._append, clock=Recorder(now=lambda: 0))
+        recorder.lock, recorder.state = RLock(), State()
+        super().__init__(recorder, shim, None)
         self.recorded, self.events = {}, []
 
     def _append(self, build):
@@ -423,8 +434,8 @@ def test_every_fact_has_what_recording_it_reads():
 
 def wrote(found: list[dict], launch: Launch, sums: list[dict]) -> Written:
     """What a run wrote whose files were written by somebody else."""
-    writer = Writer(Recorder(written=lambda *_: found), None, 0)
-    return writer._written(launch, "place", counts(sums, launch.definition.partitioned_by))
+    writer = Writer(Recorder(written=lambda *_: found), 0)
+    return writer.written(launch, "place", counts(sums, launch.definition.partitioned_by))
 
 
 def launch(partitioned: bool, existing=()) -> Launch:
@@ -448,9 +459,9 @@ def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
     def gone(*_: object) -> None:
         raise error
 
-    warehouse = SparkWarehouse(None, Recorder(publish=gone), Recorder(of_run=gone))
+    warehouse = warehouse_of(Recorder(publish=gone), Recorder(of_run=gone))
     with pytest.raises(DriverGone):
-        warehouse.compute(launch(True))
+        warehouse.compute(launch(True), {})
     with pytest.raises(DriverGone):
         warehouse.publish(launch(True), Written((), (), Files({}, {})))
 
@@ -475,7 +486,7 @@ def test_the_kind_of_a_failure_says_how_a_run_ended(kind: FailureKind, raised: t
 
     shim = Recorder(failure=lambda error: Failure(kind, "it failed"))
     with pytest.raises(raised):
-        SparkWarehouse(None, shim, Recorder(of_run=fail)).compute(launch(True))
+        warehouse_of(shim, Recorder(of_run=fail)).compute(launch(True), {})
 
 
 def found(values: dict, location: str, size: int) -> dict:
@@ -520,9 +531,7 @@ def test_the_warehouse_asks_to_publish_the_golden_request_whole():
 def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expected: list):
     """What lay in two places is left out."""
     spent = golden("spent")
-    found = moved(
-        spent, launch(False).run, Written((), (), Files({}, {}, Place.VOLUME, "file:/memory"), 1815), near, {}
-    )
+    found = moved(spent, launch(False).run, Written((), (), Files({}, {}, Place.VOLUME), 1815), near, {})
     assert [(each.table, each.place) for each in found] == expected
     assert (found[-1].size, found[-1].micros) == (1815, spent["writing"])
     for each in found[:-1]:
@@ -561,7 +570,7 @@ def publish(answer):
     shim = Recorder(publish=lambda sent: answer if sent == shaped else None)
     march, null = (part["location"] for part in request["partitions"])
     places = {march: MARCH, null: Slice.of(month=None)}
-    return SparkWarehouse(None, shim, Recorder(of=None)).publish(
+    return warehouse_of(shim, Recorder(of=None)).publish(
         launch(True), Written((), (), Recorder(request=request, places=places), 0)
     )
 
@@ -615,6 +624,6 @@ def test_a_session_that_cannot_be_made_leaves_a_computed_column_unknown():
         raise AnalysisException("the database is gone")
 
     shim = Recorder(failure=lambda error: Failure(FailureKind.ANALYSIS, str(error)))
-    warehouse = SparkWarehouse(None, shim, Recorder(of=gone))
+    evaluator = SparkEvaluator(Recorder(of=gone), shim)
     with pytest.raises(RefreshFailed, match="cannot be evaluated"):
-        warehouse.evaluate(launch(True).definition, "trunc(day, 'MM')", [("1996-03-01",)], ["day"])
+        evaluator.evaluate(launch(True).definition, "trunc(day, 'MM')", [("1996-03-01",)], ["day"])

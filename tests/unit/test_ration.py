@@ -23,15 +23,15 @@ NOW = 60_000
 
 
 def budgeted(state: State, core_seconds: float | None) -> State:
-    return transition(state, Budgeted(NOW, core_seconds))[0]
+    return transition(state, Budgeted(NOW, core_seconds))
 
 
 def changing(views) -> State:
     """The first of two changes, a minute apart, has been reflected; the second one came just now."""
     state = change(build(views), at=0)
-    state, _ = transition(state, Hurried(0, state.highest + 1))
+    state = transition(state, Hurried(0, state.highest + 1))
     while found := ready(state, 0):
-        state, _ = transition(state, started(state, Choice(found[0]), state.highest + 1, 0))
+        state = transition(state, started(state, Choice(found[0]), state.highest + 1, 0))
         state = end(state, found[0].view, 0)
     return change(state, at=NOW)
 
@@ -39,7 +39,7 @@ def changing(views) -> State:
 def end(state: State, view: str, at: int) -> State:
     run, took = state.running[view], state.views[view].took
     made = (Made(WHOLE, 1, str(run.version)),)
-    return transition(state, Published(at, run.version, view, made, (), took.mean))[0]
+    return transition(state, Published(at, run.version, view, made, (), took.mean))
 
 
 def waits(state: State, view: str, now: int = NOW) -> int:
@@ -58,7 +58,7 @@ def test_gaps_between_changes_are_learned():
 
 def test_the_first_look_at_a_table_is_no_change():
     seen = (Observed(WHOLE, "1"),)
-    state, _ = transition(build({"a": (("t",), "", 30.0)}), Changed(0, 9, "t", seen, "", 0, "seen", baseline=True))
+    state = transition(build({"a": (("t",), "", 30.0)}), Changed(0, 9, "t", seen, "", 0, "seen", baseline=True))
     assert state.tables["t"].changed_at is None
 
 
@@ -76,7 +76,7 @@ def test_what_is_downstream_costs_too():
 
 
 def test_a_core_second_is_a_second_of_one_core():
-    state, _ = transition(changing({"a": (("t",), "", 10.0)}), Budgeted(NOW, 3_000, cores=3))
+    state = transition(changing({"a": (("t",), "", 10.0)}), Budgeted(NOW, 3_000, cores=3))
     assert waits(state, "a") == pytest.approx(804_000, abs=1)
 
 
@@ -117,7 +117,7 @@ def test_a_table_of_which_only_one_change_is_known_is_not_held():
 
 def test_who_waits_is_served_at_once():
     state = budgeted(changing({"a": (("t",), "", 30.0)}), 3_000)
-    state, _ = transition(state, Hurried(NOW, state.highest + 1))
+    state = transition(state, Hurried(NOW, state.highest + 1))
     assert [each.view for each in ready(state, NOW)] == ["a"]
 
 
@@ -153,7 +153,7 @@ def test_ten_days_of_random_changes_cost_what_may_be_spent(core_seconds: int):
     now, spent = 0, 0.0
     while arrivals:
         for chosen in ready(state, now):
-            state, _ = transition(state, started(state, Choice(chosen), state.highest + 1, now))
+            state = transition(state, started(state, Choice(chosen), state.highest + 1, now))
             spent += state.views[chosen.view].took.mean
             state = end(state, chosen.view, now)
         if ready(state, now):

@@ -31,8 +31,8 @@ class Analysis:
         return self.answer
 
 
-class Runtime(SimpleNamespace):
-    """A runtime that only notes what is recorded."""
+class Record(SimpleNamespace):
+    """A recorder that only notes what is recorded."""
 
     def __init__(self) -> None:
         made = machine({"t": "a"}, DEFINITION)
@@ -57,11 +57,11 @@ def analysis() -> Analysis:
 
 @pytest.fixture
 def observer(analysis: Analysis) -> Observer:
-    return Observer(Runtime(), SimpleNamespace(observe=lambda asked: []), analysis)
+    return Observer(Record(), SimpleNamespace(observe=lambda asked: []), analysis)
 
 
 def kinds(observer: Observer) -> list[type]:
-    return [type(each) for each in observer._runtime.events]
+    return [type(each) for each in observer._recorder.events]
 
 
 def test_a_failure_that_passes_breaks_nothing_and_is_asked_again(observer: Observer, analysis: Analysis):
@@ -71,7 +71,7 @@ def test_a_failure_that_passes_breaks_nothing_and_is_asked_again(observer: Obser
     analysis.answer = evolve(DEFINITION, fingerprint="after")
     observer.check()
     assert kinds(observer) == [Declared]
-    assert observer._runtime.events[0].why == "means something else since t changed"
+    assert observer._recorder.events[0].why == "means something else since t changed"
 
 
 def test_what_spark_refuses_is_broken(observer: Observer, analysis: Analysis):

@@ -9,7 +9,7 @@ from headwater.engine.choose import Choice, ready, started
 from headwater.engine.history import REFRESHES, refreshes
 from headwater.engine.policy import SETTLE
 from headwater.model.dependency import Dependency, Occurrence
-from headwater.model.event import Broken, Failed, Made, Published, Requested, Restarted, Started, Suspended
+from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Column, Definition
 
@@ -30,7 +30,7 @@ def rows_of(events, limit=None) -> list[list]:
 
 def test_what_an_engine_left_running_is_not_running():
     """Another one has taken over; what the run was for is pending again."""
-    rows = rows_of([*HISTORY, Restarted(9_000)])
+    rows = rows_of([*HISTORY, EngineLost(9_000, 0)])
     assert [(row[0], row[9], row[10]) for row in rows][:1] == [(13, "cancelled", "its engine ended")]
     assert "running" not in {row[9] for row in rows}
 

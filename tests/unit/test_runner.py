@@ -34,7 +34,7 @@ def engine(bench):
     made = bench.engine("one", tracks=2)
     bench.declare(made, V, W, X)
     bench.drain(made)
-    made.arrange = lambda state, found: [Choice(each, each.view == "v") for each in found]
+    made.choose(lambda state, found: [Choice(each, each.view == "v") for each in found])
     return made
 
 
@@ -106,7 +106,7 @@ def test_an_engine_that_takes_over_starts_anew(bench, engine):
     until(taken_over)
     bench.world.pause = lambda step, launch: None
     going.set()
-    until(lambda: not engine._runner.mine)
+    until(lambda: not engine.mine)
     bench.drain(other)
     assert published(bench) == ["v", "w", "x"]
     assert len({event.version for event in bench.of(Started)}) == 9
@@ -119,7 +119,7 @@ def test_what_a_run_leaves_is_removed_when_it_has_ended_although_the_lease_was_l
     bench.write(engine, A1, 5)
     engine.step()
     assert arrived.wait(20)
-    [version] = engine._runner.mine
+    [version] = engine.mine
     bench.clock.at += 60_000
     other = SqlStore(bench.path, clock=bench.clock.now)
     evict(other, "two", bench.clock.now())
@@ -131,7 +131,7 @@ def test_what_a_run_leaves_is_removed_when_it_has_ended_although_the_lease_was_l
     monkeypatch.setattr(bench.world, "release", released.append)
     engine.step()
     engine.step()
-    assert engine.leads and version in engine._runner.mine and not released
+    assert engine.leads and version in engine.mine and not released
     going.set()
     bench.drain(engine)
     until(lambda: (engine.step(), version in released)[1])
@@ -175,7 +175,7 @@ def test_a_job_waits_for_what_it_reads_to_be_published(bench):
     engine = bench.engine("one", tracks=2)
     bench.declare(engine, V, evolve(W, query="python module.w"))
     bench.drain(engine)
-    engine.arrange = lambda state, found: [Choice(each, each.view == "v") for each in found]
+    engine.choose(lambda state, found: [Choice(each, each.view == "v") for each in found])
     arrived, going = bench.hold("bring")
     bench.write(engine, A1, 5)
     engine.step()
@@ -193,7 +193,7 @@ def test_what_is_shared_is_held_until_its_last_reader_is_done(bench):
     bench.drain(engine)
     fills, released = len(bench.of(Published)), {}
     shared = Shared("t", Extract(("a",), ((),)), (WHOLE,), ("v", "y"), 1)
-    engine.arrange = lambda state, found: [Choice(each, shared=(shared,)) for each in found]
+    engine.choose(lambda state, found: [Choice(each, shared=(shared,)) for each in found])
     bench.world.release = lambda version: released.update({version: bench.of(Published)[fills:]})
     bench.write(engine, A1, 5)
     bench.drain(engine)

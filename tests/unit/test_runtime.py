@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import pytest
@@ -12,25 +12,29 @@ from attrs import evolve
 from cases import A1, A2, view
 from reference import World, recomputed, replayed
 
+from headwater.engine.choose import Choice, Ready
+from headwater.engine.schedule import InOrder, Question, pending_of, pending_views
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
-from headwater.model.action import Launch
+from headwater.model.command import Launch
 from headwater.model.error import JournalError, LeaseLost, PlanError, RefreshFailed, StoreError
 from headwater.model.event import (
     Changed,
     Declared,
     Dropped,
+    EngineLost,
     Event,
     Failed,
     Hurried,
     Published,
-    Restarted,
     Resumed,
     Started,
     Suspended,
 )
+from headwater.model.state import State
 from headwater.runtime import summaries
-from headwater.runtime.loop import LEASE, Runtime
+from headwater.runtime.loop import LEASE, Loop
+from headwater.runtime.record import Recorder
 from headwater.runtime.summaries import PAUSE
 from headwater.store.board import Kept
 from headwater.store.sql import SqlStore
@@ -48,28 +52,62 @@ class Clock:
         return self.at
 
 
+class Engine:
+    """A recorder and a loop, as programs put them together."""
+
+    def __init__(self, store: SqlStore, bench: Bench, name: str, **options) -> None:
+        self.store, self.name, self._released = store, name, []
+        self.recorder = Recorder(store, bench.world, bench.clock)
+        self.loop = Loop(self.recorder, bench.world, name, **options)
+        self.record, self.change, self.sync = self.recorder.record, self.recorder.change, self.recorder.sync
+        self.step, self.close = self.loop.step, self.loop.close
+
+    @property
+    def state(self) -> State:
+        return self.recorder.state
+
+    @property
+    def seq(self) -> int:
+        return self.recorder.seq
+
+    @property
+    def leads(self) -> bool:
+        return self.loop.leads
+
+    def choose(self, choices: Callable[[State, Sequence[Ready]], list[Choice]]) -> None:
+        """Lets this engine start runs in another way."""
+        schedule = InOrder()
+        schedule.choose = lambda state, ready, plan: choices(state, ready)
+        self.loop.capacity = evolve(self.loop.capacity, schedule=schedule)
+
+    @property
+    def mine(self) -> set[int]:
+        """The runs of which it carries out a step."""
+        return {flight.version for flight in self.loop.mine.flights.values() if flight.busy}
+
+
 class Bench:
     """One world and one store file, with any number of engines."""
 
     def __init__(self, path) -> None:
         self.path, self.clock, self.world = path, Clock(), World({"t": ("a",), "u": ("a",)})
-        self.engines: list[Runtime] = []
+        self.engines: list[Engine] = []
         for table in ("t", "u"):
             self.world.write(table, A1, 1)
 
-    def engine(self, name: str, store: type[SqlStore] = SqlStore, **options) -> Runtime:
-        made = Runtime(store(self.path, clock=self.clock.now), self.world, self.clock, name, **options)
+    def engine(self, name: str, store: type[SqlStore] = SqlStore, **options) -> Engine:
+        made = Engine(store(self.path, clock=self.clock.now), self, name, **options)
         self.engines.append(made)
         return made
 
-    def declare(self, engine: Runtime, *definitions) -> None:
+    def declare(self, engine: Engine, *definitions) -> None:
         for definition in definitions:
             for source in definition.sources:
                 if source not in engine.state.tables:
                     self.look(engine, source)
             engine.record(lambda _, version, d=definition: Declared(self.clock.now(), version, d, "was declared"))
 
-    def look(self, engine: Runtime, table: str) -> Event | None:
+    def look(self, engine: Engine, table: str) -> Event | None:
         def build(state, version):
             record = state.tables.get(table)
             changed = differences(record, self.world.found(table))
@@ -77,7 +115,7 @@ class Bench:
 
         return engine.change(table, [A1, A2], build)
 
-    def write(self, engine: Runtime, partition, content: int, table: str = "t") -> None:
+    def write(self, engine: Engine, partition, content: int, table: str = "t") -> None:
         self.world.write(table, partition, content)
         self.look(engine, table)
         engine.record(lambda _, version: Hurried(self.clock.now(), version))
@@ -88,13 +126,13 @@ class Bench:
     def of(self, kind: type) -> list:
         return [event for event in self.events() if isinstance(event, kind)]
 
-    def drained(self, *engines: Runtime) -> bool:
+    def drained(self, *engines: Engine) -> bool:
         for each in engines:
             each.step()
         state = engines[0].state
         return not state.running and not any(view.pending for view in state.views.values())
 
-    def drain(self, *engines: Runtime) -> None:
+    def drain(self, *engines: Engine) -> None:
         until(lambda: self.drained(*engines))
         for name, known in engines[0].state.views.items():
             assert self.world.read(name) == recomputed(known.definition, self.world.content)
@@ -118,7 +156,7 @@ def evict(store: SqlStore, name: str, now: int) -> None:
     """An engine of this name takes over from the one whose time is up."""
     beat = store.beat(name, LEASE)
     assert beat.leads
-    store.append(lambda _: Restarted(now), beat.last, beat.number, *beat.overdue)
+    store.append(lambda _: EngineLost(now, *beat.overdue), beat.last, beat.number, *beat.overdue)
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -138,11 +176,14 @@ def bench(tmp_path) -> Iterator[Bench]:
 
 
 def test_refreshes_go_on_where_no_plan_can_be_made(bench):
-    def arrange(state, found):
-        raise PlanError("the run of v is -1; it cannot be negative")
+    class Fails(InOrder):
+        def question(self, state, plan):
+            return Question(pending_of(state, pending_views(state))) if plan is None else None
 
-    one = bench.engine("one")
-    one.arrange = arrange
+        def solve(self, question):
+            raise PlanError("the run of v is -1; it cannot be negative")
+
+    one = bench.engine("one", schedule=Fails())
     bench.declare(one, V, W)
     bench.write(one, A1, 2)
     bench.drain(one)
@@ -161,7 +202,7 @@ def test_two_engines_refresh_nothing_twice(bench):
     one, two = bench.engine("one"), bench.engine("two")
     bench.declare(one, V, W)
 
-    def steps(engine: Runtime) -> None:
+    def steps(engine: Engine) -> None:
         for _ in range(100):
             engine.step()
             time.sleep(0.001)
@@ -178,7 +219,8 @@ def test_two_engines_refresh_nothing_twice(bench):
         for name in ("v", "w"):
             runs = [e for e in bench.of(Started) if e.view == name and any(origin in origins for _, origins in e.needs)]
             assert len(runs) <= 1
-    assert len(bench.of(Published)) == len(bench.of(Started)) and len(bench.of(Restarted)) == 1
+    assert len(bench.of(Published)) == len(bench.of(Started)) and not bench.of(EngineLost)
+    assert {event.engine for event in bench.of(Started)} <= {one.loop.mine.number, two.loop.mine.number}
     two.sync()
     assert one.state == two.state == replayed(bench.events())
 
@@ -195,7 +237,7 @@ def test_a_change_that_another_engine_records_preempts_a_run(bench, monkeypatch)
     assert arrived.wait(20) and not cancelled
     bench.write(two, A1, 5)
     one.step()
-    assert cancelled == ["v"]
+    until(lambda: cancelled == ["v"])
     going.set()
     bench.drain(one)
     [ended] = bench.of(Failed)
@@ -212,27 +254,62 @@ def test_both_engines_see_a_change_and_it_is_recorded_once(bench):
     assert bench.look(two, "t") is None
 
 
-def test_another_engine_takes_over_when_the_lease_ran_out(bench):
+def test_another_engine_takes_a_run_over_when_its_engine_was_not_heard_of(bench):
     one, two = bench.engine("one"), bench.engine("two")
     bench.declare(one, V)
     arrived, going = bench.hold("compute")
     one.step()
     assert arrived.wait(20)
     two.step()
-    assert one.leads and not two.leads and two.state.running
+    number = one.loop.mine.number
+    assert one.leads and not two.leads and two.state.running["v"].engine == number
     bench.clock.at += LEASE - 1
     two.step()
-    assert not two.leads
+    assert two.state.running["v"].engine == number
     bench.clock.at += 1
     bench.world.pause = lambda step, launch: None
     two.step()
-    assert two.leads
+    assert two.leads and two.state.running["v"].engine == two.loop.mine.number
     bench.drain(two)
     going.set()
-    until(lambda: not one._runner.mine)
-    assert len(bench.of(Published)) == 1
+    until(lambda: not one.mine)
+    assert len(bench.of(Published)) == 1 and [event.engine for event in bench.of(EngineLost)] == [number]
     one.step()
-    assert not one.leads
+    assert not one.leads and one.loop.mine.number > two.loop.mine.number
+
+
+def test_only_the_runs_of_the_lost_engine_are_put_back(bench):
+    one, two = bench.engine("one", tracks=1), bench.engine("two", tracks=1)
+    bench.declare(one, V, view("x", "a", "u"))
+    arrived, going = bench.hold("compute")
+    one.step()
+    two.step()
+    running = {name: run.engine for name, run in two.state.running.items()}
+    assert sorted(running.values()) == [one.loop.mine.number, two.loop.mine.number]
+    bench.clock.at += LEASE
+    two.step()
+    assert {name: run.engine for name, run in two.state.running.items()} == {
+        name: engine for name, engine in running.items() if engine == two.loop.mine.number
+    }
+    going.set()
+    bench.drain(two)
+
+
+def test_what_one_engine_prepared_another_reads_when_it_is_published(bench):
+    one, two = bench.engine("one", tracks=1), bench.engine("two", tracks=1)
+    bench.declare(one, V, W)
+    bench.drain(one)
+    one.choose(lambda state, found: [Choice(each, True) for each in found if each.view == "v"])
+    arrived, going = bench.hold("bring")
+    bench.write(one, A1, 5)
+    one.step()
+    assert arrived.wait(20)
+    two.step()
+    assert two.state.running["v"].prepared and "w" not in two.state.running
+    going.set()
+    until(lambda: (two.step(), "w" in {event.view for event in bench.of(Published)[2:]})[1])
+    [run] = [event for event in bench.of(Started)[2:] if event.view == "w"]
+    assert run.engine == two.loop.mine.number
 
 
 @pytest.mark.parametrize("step", ["compute", "publish"])
@@ -249,7 +326,7 @@ def test_a_paused_holder_cannot_publish(bench, step):
     bench.drain(two)
     seen = bench.world.read("v")
     going.set()
-    until(lambda: not one._runner.mine)
+    until(lambda: not one.mine)
     assert bench.world.read("v") == seen
     two.sync()
     assert two.state == replayed(bench.events()) and not two.state.running
@@ -270,11 +347,9 @@ class FailsAtSecondStart(SqlStore):
         return super().append(counted, after, by, evicting)
 
 
-def test_a_run_that_began_before_the_lease_was_lost_is_not_published(bench):
+def test_a_run_that_began_before_its_engine_was_given_up_is_not_published(bench):
     one, two = bench.engine("one", FailsAtSecondStart), bench.engine("two")
     bench.declare(one, V, view("x", "a", "u"))
-    arrived, going = bench.hold("compute")
-    bench.clock.at += LEASE
     original = one.store.append
 
     def append(build, after, by=None, evicting=None):
@@ -287,10 +362,9 @@ def test_a_run_that_began_before_the_lease_was_lost_is_not_published(bench):
 
     one.store.append = append
     one.step()
-    assert arrived.wait(20) and not one.leads
-    going.set()
-    until(lambda: not one._runner.mine)
-    assert not bench.world.publications
+    assert one.loop.mine.number is None
+    until(lambda: not one.mine)
+    assert not bench.world.publications and len(bench.of(Started)) == 1
     bench.drain(two)
 
 
@@ -298,13 +372,13 @@ def test_a_run_whose_start_is_on_record_goes_on_when_the_store_takes_no_second(b
     one = bench.engine("one", FailsAtSecondStart)
     one.store.error = StoreError("the disk is full")
     bench.declare(one, V, view("x", "a", "u"))
-    bench.clock.at += LEASE
     arrived, going = bench.hold("compute")
     with pytest.raises(StoreError):
         one.step()
-    assert arrived.wait(20) and len(bench.of(Started)) == 1
+    assert arrived.wait(20) and [event.view for event in bench.of(Started)][:1] == ["v"]
     going.set()
     bench.drain(one)
+    assert len(bench.of(Started)) == len(bench.of(Published)) == 2
 
 
 class Fails(SqlStore):
@@ -336,10 +410,10 @@ def test_a_takeover_that_was_not_recorded_is_recorded_later(bench):
     one.step()
     assert arrived.wait(20)
     bench.clock.at += LEASE
-    two.store.kinds = (Restarted,)
+    two.store.kinds = (EngineLost,)
     with pytest.raises(StoreError):
         two.step()
-    assert not two.leads
+    assert two.state.running["v"].engine == one.loop.mine.number
     bench.world.pause = lambda step, launch: None
     bench.drain(two)
     going.set()
@@ -374,7 +448,7 @@ def test_a_run_whose_view_was_dropped_or_redefined_publishes_nothing(bench, happ
         bench.declare(one, view("v", "a", "t", fingerprint="2"))
     [run] = bench.of(Started)
     going.set()
-    until(lambda: run.version not in one._runner.mine)
+    until(lambda: run.version not in one.mine)
     assert run.version not in {each.version for each in bench.world.publications}
     bench.drain(one)
 
@@ -398,7 +472,7 @@ def test_a_closed_engine_does_not_take_the_lease_again(bench):
     assert arrived.wait(20)
     one.close()
     going.set()
-    until(lambda: not one._runner.mine)
+    until(lambda: not one.mine)
     assert not bench.world.publications
     bench.drain(two)
     assert two.leads
@@ -459,7 +533,7 @@ def test_no_entry_is_applied_twice_when_one_after_it_cannot_be_read(bench):
     assert seen == sorted(set(seen)) and two.state == one.state
 
 
-def kept(engine: Runtime) -> Kept | None:
+def kept(engine: Engine) -> Kept | None:
     """What readers find as of the journal's last entry."""
     return engine.store.summary(engine.store.last(), detailed=True)
 

@@ -10,12 +10,13 @@ from headwater.cli.explain import say_plan
 from headwater.engine.choose import ready
 from headwater.engine.pace import learn, learn_scanned
 from headwater.engine.policy import SETTLE
+from headwater.engine.schedule import pending_views
 from headwater.model.event import Moved, Place, Published, Scanned
 from headwater.model.extract import Extract
 from headwater.model.partition import WHOLE
 from headwater.model.state import Scan, TableRecord, Took
-from headwater.plan.arrange import Arranger, pending_plan
-from headwater.plan.pending import Costs, Means, encode_means, pending_views
+from headwater.plan.arrange import ByPlan, pending_plan
+from headwater.plan.means import Costs, Means, encode_means
 
 COSTS = Costs(written=0.0, read=0.3, copied=0.1)
 MEANS = Means(COSTS, 10_000_000, 1)
@@ -37,7 +38,13 @@ def pending(partitioned: bool = False, reader=lambda name: view(name, "", "t"), 
 
 
 def shared(made, means: Means = MEANS):
-    return {each.ready.view: each.shared for each in Arranger(means)(made.state, ready(made.state, made.now))}
+    schedule = ByPlan(means)
+    planned = schedule.solve(schedule.question(made.state, None))
+    return {each.ready.view: each.shared for each in schedule.choose(made.state, ready(made.state, made.now), planned)}
+
+
+def plan_of(made, means: Means = MEANS):
+    return pending_plan(made.state, pending_views(made.state), means)[0]
 
 
 def test_what_two_read_is_scanned_once():
@@ -49,7 +56,7 @@ def test_what_two_read_is_scanned_once():
 
 def test_the_plan_shows_it_as_a_task_of_its_own():
     made = pending()
-    plan, _ = pending_plan(made.state, pending_views(made.state), MEANS)
+    plan = plan_of(made)
     assert [task.name for task in plan.problem.tasks] == ["scan of t", "v", "w"]
     assert plan.timeline.peak == 800_000
 
@@ -65,7 +72,7 @@ def test_a_scan_counts_as_no_output(capsys):
 
 def test_one_that_is_not_made_is_not_shown():
     made = pending()
-    plan, _ = pending_plan(made.state, pending_views(made.state), evolve(MEANS, memory=700_000))
+    plan = plan_of(made, evolve(MEANS, memory=700_000))
     assert [task.name for task in plan.problem.tasks] == ["v", "w"] and not plan.flagged
 
 
@@ -113,7 +120,7 @@ def test_what_the_run_makes_is_scanned_if_it_cannot_be_kept():
             state.scans = {"s": scan(ONE)}
     change(made, "t", WHOLE)
     for memory, names in ((10_000_000, ["s", "v", "w"]), (3_000_000, ["s", "scan of s", "v", "w"])):
-        plan, _ = pending_plan(made.state, pending_views(made.state), Means(COSTS, memory, 1))
+        plan = plan_of(made, Means(COSTS, memory, 1))
         assert [task.name for task in plan.problem.tasks] == names
 
 

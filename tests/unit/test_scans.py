@@ -10,7 +10,7 @@ from attrs import evolve
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
-from headwater.spark.scans import Lying, Part, Scans
+from headwater.spark.memory.scans import Lying, Part, Scans
 
 ONE = Extract(("k", "m"), (("k > 1",),))
 SHARED = Shared("t", ONE, (WHOLE,), ("v", "w"), 100)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from headwater.engine.status import Summary, ViewStatus
 from headwater.model.error import StoreError
-from headwater.model.event import Dropped, Restarted
+from headwater.model.event import Dropped, EngineLost
 from headwater.store.board import Kept
 from headwater.store.sql import SqlStore
 
@@ -31,7 +31,7 @@ def store(path):
 
 
 def restarted(at: int = 1):
-    return lambda _version: Restarted(at)
+    return lambda _version: EngineLost(at, 0)
 
 
 def test_the_file_is_private_and_in_wal_mode(path, store):

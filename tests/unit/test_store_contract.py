@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from headwater.engine.history import Outcome, refreshes
 from headwater.engine.status import Phase, Summary, ViewStatus
 from headwater.model.error import JournalError, LeaseLost, StillAlive, StoreError
-from headwater.model.event import Dropped, Failed, Hurried, Published, Restarted, Started
+from headwater.model.event import Dropped, EngineLost, Failed, Hurried, Published, Started
 from headwater.model.partition import WHOLE
 from headwater.store.board import Kept
 from headwater.store.journal import Stale
@@ -41,7 +41,7 @@ def execute(store, statement: str) -> None:
 
 
 def restarted(at: int = 1):
-    return lambda _version: Restarted(at)
+    return lambda _version: EngineLost(at, 0)
 
 
 def hurried(version: int) -> Hurried:
@@ -166,8 +166,16 @@ def test_history_has_what_ended_over_a_run(store):
     """Of one view, too: an engine that ended over its run ended over all of them."""
     store.append(lambda version: Started(1, version, "v", ((WHOLE, (1,)),), (), "full", ""), 0)
     store.append(restarted(2), 1)
-    assert [type(entry.event) for entry in store.history("v")] == [Restarted, Started]
+    assert [type(entry.event) for entry in store.history("v")] == [EngineLost, Started]
     assert [each.status for each in refreshes(entry.event for entry in store.history("v"))] == [Outcome.CANCELLED]
+
+
+def test_a_store_that_went_back_to_an_older_copy_is_an_error(store):
+    """An engine that knows more would wait for ever."""
+    store.append(restarted(), 0)
+    assert list(store.read(1)) == []
+    with pytest.raises(StoreError, match="ends at entry 1, but entry 2 was read before"):
+        list(store.read(2))
 
 
 # --- time and versions

@@ -17,7 +17,7 @@ from headwater.spark.settings import Settings
 from headwater.store import keeper, snapshot
 from headwater.store.journal import Compacted, Gone
 from headwater.store.keeper import DAY, Keeper
-from headwater.store.replay import replay, restored
+from headwater.store.replay import caught_up, replay, restored
 from headwater.store.snapshot import copied
 
 FORMAT = snapshot.FORMAT
@@ -122,7 +122,8 @@ def test_a_reader_that_was_away_takes_the_snapshot(store, clock):
     expected = record(store, 1)
     with pytest.raises(Compacted):
         replay(store, state, seq)
-    assert restored(store) == (expected, 6)
+    assert caught_up(store, state, seq) == restored(store) == (expected, 6)
+    assert caught_up(store, *store.base()[::-1]) == (expected, 6)
 
 
 def test_a_snapshot_that_is_replaced_while_somebody_starts_is_read_again(stores, store, clock):

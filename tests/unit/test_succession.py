@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 from cases import change, sound, view
-from reference import Machine, World, computed
+from machine import Machine
+from reference import World, computed
 
 from headwater.engine.choose import unspread_images
 from headwater.engine.coverage import cover

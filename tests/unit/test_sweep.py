@@ -39,7 +39,8 @@ def sweeper(store: SqlStore, files: Files) -> Sweeper:
     made = machine({"t": "a"}, *(evolve(view(name, "a", "t"), root=f"file:/w/{name}") for name in files.published))
     made.state.highest = 50
     clock = SimpleNamespace(now=lambda: NOW)
-    return Sweeper(SimpleNamespace(leads=True, state=made.state, clock=clock, lock=RLock()), store, files, files)
+    recorder = SimpleNamespace(state=made.state, clock=clock, lock=RLock())
+    return Sweeper(recorder, SimpleNamespace(leads=True), store, files, files)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from headwater.model.event import Requested
 from headwater.model.partition import Slice
 from headwater.model.state import State, Version
 from headwater.store.dialect import Where
-from headwater.store.replay import replay
+from headwater.store.replay import caught_up
 from headwater.store.sql import SqlStore
 
 LOOK_AGAIN = 0.5
@@ -85,7 +85,7 @@ def _follow(store: SqlStore, state: State, seq: int, name: str, slices: tuple[Sl
         origin, total = None, 0
         while any(each.alive for each in store.engines()):
             origin = origin or _taken_up(store, seq, name, slices)
-            state, seq = replay(store, state, seq)
+            state, seq = caught_up(store, state, seq)
             if origin is not None:
                 left = sum(origin in each for view in state.views for each in unresolved(state, view).values())
                 total = max(total, left)

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import fields, frozen
 
-from headwater.model.event import Event, Failed, Published, Restarted, Skipped, Started
+from headwater.model.event import EngineLost, Event, Failed, Published, Skipped, Started
 from headwater.model.partition import Slice
 
 Row = list[Any]
@@ -62,17 +62,17 @@ REFRESHES = tuple(each.name for each in fields(Refresh))
 def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Refresh]:
     """One entry for each refreshed partition, newest run first, from events given newest first."""
     begun: dict[int, Started] = {}
-    ended: list[tuple[Published | Failed | Skipped | Restarted | None, int]] = []
+    ended: list[tuple[Published | Failed | Skipped | EngineLost | None, int]] = []
     closed: set[int] = set()
-    restarted: Restarted | None = None
+    lost: dict[int, EngineLost] = {}
     for event in events:
         match event:
-            case Restarted():
-                restarted = event
-            case Started(version=version):
+            case EngineLost(engine=engine):
+                lost[engine] = event
+            case Started(version=version, engine=engine):
                 begun[version] = event
                 if version not in closed:
-                    ended.append((restarted, version))
+                    ended.append((lost.get(engine), version))
             case Published(version=version) | Failed(version=version):
                 ended.append((event, version))
                 closed.add(version)
@@ -89,7 +89,7 @@ def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Refresh
     return found[:limit]
 
 
-def _of_run(started: Started, ended: Published | Failed | Restarted | None) -> list[Refresh]:
+def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> list[Refresh]:
     def refresh(
         each: Slice, rows: int | None, status: Outcome, seconds: float | None, error: str | None = None
     ) -> Refresh:
@@ -103,7 +103,7 @@ def _of_run(started: Started, ended: Published | Failed | Restarted | None) -> l
         case Failed(error=error, seconds=seconds, cancelled=cancelled):
             status = Outcome.CANCELLED if cancelled else Outcome.FAILED
             return [refresh(each, None, status, seconds, error) for each in started.slices]
-        case Restarted():
+        case EngineLost():
             return [refresh(each, None, Outcome.CANCELLED, None, "its engine ended") for each in started.slices]
         case None:
             return [refresh(each, None, Outcome.RUNNING, None) for each in started.slices]

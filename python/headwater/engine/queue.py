@@ -141,7 +141,7 @@ def tell(state: State, name: str, reached: Changes) -> None:
 
 def start(state: State, event: Started) -> Run:
     """Takes what a run is for out of what is pending."""
-    pending, on = state.views[event.view].pending, _at_hand(state, event.view)
+    pending, on = state.views[event.view].pending, _at_hand(state, event)
     needs = tuple((each, frozenset(origins)) for each, origins in event.needs)
     for each, carried in needs:
         known = pending.pop(each, NONE)
@@ -161,6 +161,7 @@ def start(state: State, event: Started) -> Run:
         kept=event.kept,
         on=on,
         shared=event.shared,
+        engine=event.engine,
     )
     state.running[event.view] = run
     state.views[event.view].overran = None
@@ -168,9 +169,10 @@ def start(state: State, event: Started) -> Run:
     return run
 
 
-def _at_hand(state: State, name: str) -> frozenset[Version]:
-    """The runs whose output a view reads where they left it: what is not published yet, and what is kept."""
-    definition = state.views[name].definition
+def _at_hand(state: State, event: Started) -> frozenset[Version]:
+    """The runs of the same engine whose output a view reads where they left it: what is not published yet, and what is
+    kept."""
+    definition = state.views[event.view].definition
     if not definition.reads_ahead:
         return NONE
     wanted = wanted_of(state) if state.kept or state.sharing else NONE
@@ -178,7 +180,7 @@ def _at_hand(state: State, name: str) -> frozenset[Version]:
         for view in [view for view, run in runs.items() if run.version not in wanted]:
             del runs[view]
     found = (prepared_by(state, each) or state.kept.get(each) for each in definition.sources)
-    return frozenset(run.version for run in found if run is not None)
+    return frozenset(run.version for run in found if run is not None and run.engine == event.engine)
 
 
 def take_along(state: State, run: Run, taken: Sequence[Slice], origin: Version) -> None:
@@ -193,6 +195,15 @@ def take_along(state: State, run: Run, taken: Sequence[Slice], origin: Version) 
     state.running[run.view] = evolve(run, needs=(*run.needs, *((each, mine) for each in taken)))
     state.merged["satisfied by a run"] += len(taken)
     touch(state, run.view)
+
+
+def forget_engine(state: State, engine: int) -> None:
+    """An engine is gone, with its runs and all that it kept."""
+    for runs in (state.kept, state.sharing):
+        for view in [view for view, run in runs.items() if run.engine == engine]:
+            del runs[view]
+    while lost := next((run for run in state.running.values() if run.engine == engine), None):
+        put_back(state, lost)
 
 
 def prepare(state: State, run: Run) -> None:

@@ -15,8 +15,8 @@ from headwater.engine.pace import learn, learn_scanned
 from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
 from headwater.engine.succession import inherited, preceded
-from headwater.model.action import Action, Launch
-from headwater.model.event import Failed, Prepared, Published, Started
+from headwater.model.command import Launch
+from headwater.model.event import Failed, Prepared, Published
 from headwater.model.partition import Region, Slice, simplified
 from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Version, ViewState
 
@@ -48,10 +48,11 @@ def _inherit(state: State, name: str, slices: Iterable[Slice]) -> None:
                     queue.request(state, reader, covered, some)
 
 
-def started(state: State, event: Started) -> Action:
-    run, view = queue.start(state, event), state.views[event.view]
-    existing = _existing(state, event.view, event.slices)
-    return Launch(run, view.definition, existing, expected_sizes(state, event.view, event.slices)[0])
+def launched(state: State, name: str) -> Launch:
+    """The run of a view that has just begun, with what has to be known to carry it out."""
+    run = state.running[name]
+    existing = _existing(state, name, run.slices)
+    return Launch(run, state.views[name].definition, existing, expected_sizes(state, name, run.slices)[0])
 
 
 def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:
@@ -75,10 +76,13 @@ def unfilled(state: State, sources: Iterable[str]) -> dict[str, int | None]:
 
 def _existing(state: State, name: str, slices: Iterable[Slice]) -> dict[Slice, PartitionRecord]:
     asked, columns = Region(slices), frozenset(state.views[name].definition.partitioned_by)
+    known = state.tables[name].partitions
+    # Partitions that are asked for by name are not searched among a million.
+    found = [each for each in asked if each in known] if all(each.columns == columns for each in asked) else known
     return {
-        each: record
-        for each, record in state.tables[name].partitions.items()
-        if record.fingerprint is not None and each.columns == columns and asked.covers(each)
+        each: known[each]
+        for each in found
+        if known[each].fingerprint is not None and each.columns == columns and asked.covers(each)
     }
 
 
@@ -88,8 +92,7 @@ def prepared(state: State, view: ViewState, event: Prepared) -> None:
     run = state.running.get(event.view)
     if run is None or run.version != event.version or view.released or view.status is not Status.ACTIVE:
         return
-    redefined = any(state.origins[origin].definition for _, origins in run.needs for origin in origins)
-    if redefined and view.estimate is None:
+    if _is_of_a_definition(state, run) and view.estimate is None:
         return  # it may have other columns than what is published
     record = state.tables[event.view].partitions if event.view in state.tables else {}
     if any(each.content and (old := record.get(each.slice)) and old.content == each.content for each in event.made):
@@ -105,7 +108,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     run = state.running.get(event.view)
     if run is None or run.version != event.version:
         return
-    changed = _differing(state, run, event)
+    changed, redefined = _differing(state, run, event), _is_of_a_definition(state, run)
     marked = any(state.origins[origin].marked for _, origins in run.needs for origin in origins)
     queue.end(state, run)
     record = state.tables.setdefault(event.view, TableRecord())
@@ -115,9 +118,10 @@ def published(state: State, view: ViewState, event: Published) -> None:
         )
     for gone in event.removed:
         record.partitions[gone] = PartitionRecord(event.version, None, 0, run.inputs)
-    columns = frozenset(view.definition.partitioned_by)
-    for other in [each for each in record.partitions if each.columns != columns]:
-        del record.partitions[other]  # of a definition that was partitioned otherwise
+    if redefined:
+        columns = frozenset(view.definition.partitioned_by)
+        for other in [each for each in record.partitions if each.columns != columns]:
+            del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     view.failures, view.retry_at, view.preempted = 0, 0, 0
     view.overran = (event.version, state.highest)
@@ -145,6 +149,11 @@ def published(state: State, view: ViewState, event: Published) -> None:
         _tell_following(state, view, changed)
 
 
+def _is_of_a_definition(state: State, run: Run) -> bool:
+    """Whether a run is the first of a definition."""
+    return any(state.origins[origin].definition for _, origins in run.needs for origin in origins)
+
+
 def _newer(mean: float, size: float) -> float:
     return mean + FORGETTING * (size - mean) if mean else size
 
@@ -152,7 +161,7 @@ def _newer(mean: float, size: float) -> float:
 def _differing(state: State, run: Run, event: Prepared | Published) -> list[tuple[Slice, frozenset[Version]]]:
     """What a run leaves that is not as it was before, each with the origins on whose behalf. A new definition
     may give equal rows another meaning, so all that was computed by it differs."""
-    if any(state.origins[origin].definition for _, origins in run.needs for origin in origins):
+    if _is_of_a_definition(state, run):
         return list(run.needs)
     needs = Reached(run.needs)
     slices = [*(made.slice for made in event.made if not made.unchanged), *event.removed]

@@ -1,4 +1,4 @@
-"""The engine's only rule of change: state and event to state and actions. Pure.
+"""The only rule of change: a state and an event make the next state. Pure.
 
 A request is a slice of a view with the set of origins on whose behalf it is to be recomputed. All
 requests for the same slice are one, with the union of their origins (the merge of [Xu23] §3.5 with
@@ -18,7 +18,6 @@ from headwater.engine import queue, runs, satisfied
 from headwater.engine.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.delay.ration import learn_gap
 from headwater.engine.policy import follows, freshness
-from headwater.model.action import Action, Clean
 from headwater.model.event import (
     Altered,
     Broken,
@@ -26,6 +25,7 @@ from headwater.model.event import (
     Changed,
     Declared,
     Dropped,
+    EngineLost,
     Evaluated,
     Event,
     Failed,
@@ -34,7 +34,6 @@ from headwater.model.event import (
     Published,
     Renamed,
     Requested,
-    Restarted,
     Resumed,
     Skipped,
     Started,
@@ -45,7 +44,7 @@ from headwater.model.partition import WHOLE, simplified
 from headwater.model.state import Budget, Origin, PartitionRecord, State, Status, TableRecord, ViewState
 
 
-def transition(state: State, event: Event) -> tuple[State, list[Action]]:
+def transition(state: State, event: Event) -> State:
     """Applies one event. ``state`` is consumed: use only the returned one from here on.
 
     Events about a view that is not there change nothing: it was dropped while they were under way.
@@ -65,21 +64,18 @@ def transition(state: State, event: Event) -> tuple[State, list[Action]]:
             state.budget, state.index.rations = None if spent is None else Budget(spent, cores), None
         case Unreadable(table=table, reason=reason):
             _unreadable(state, table, reason)
-        case Restarted():
-            state.kept.clear()
-            state.sharing.clear()
-            while state.running:
-                queue.put_back(state, next(iter(state.running.values())))
+        case EngineLost(engine=engine):
+            queue.forget_engine(state, engine)
         case Dropped(view=view):
-            return state, _dropped(state, view)
+            _dropped(state, view)
         case Requested():
             _requested(state, event)
         case Started(view=view) if view in state.views:
-            return state, [runs.started(state, event)]
+            queue.start(state, event)
         case _ if event.view in state.views:
             _of_view(state, state.views[event.view], event)
             _reconsider(state, event.to if isinstance(event, Renamed) else event.view)
-    return state, []
+    return state
 
 
 def _requested(state: State, event: Requested) -> None:
@@ -199,17 +195,15 @@ def _join(state: State, name: str) -> None:
                     queue.request(state, view, slices, some)
 
 
-def _dropped(state: State, view: str) -> list[Action]:
+def _dropped(state: State, view: str) -> None:
     if view not in state.views:
-        return []
-    running = state.running.get(view)
+        return
     queue.forget(state, view)
-    definition = state.views.pop(view).definition
+    del state.views[view]
     state.tables.pop(view, None)
     state.unreadable.pop(view, None)
     state.index.promising.discard(view)
     _rewire(state)
-    return [Clean(definition, running.version if running else None)]
 
 
 def _renamed(state: State, old: str, new: str, definition) -> None:

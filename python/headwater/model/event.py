@@ -83,12 +83,16 @@ class Changed:
     before: int = 0
 
 
+Image = tuple[str, tuple[Value, ...], Value]
+"""The key of a computed partition column, the values of its inputs, and its value."""
+
+
 @frozen
 class Evaluated:
-    """Values of computed partition columns: (key, inputs) and the result."""
+    """Values of computed partition columns."""
 
     at: int
-    images: tuple[tuple[str, tuple[Value, ...], Value], ...]
+    images: tuple[Image, ...]
 
 
 @frozen
@@ -119,7 +123,8 @@ class Started:
 
     ``needs`` says for each pending slice on behalf of which of its origins it runs: not always all. ``kept``: what
     it makes is kept close at hand for its readers, and brought to the warehouse in the background. ``shared``: the
-    scans that it reads, if they can be made, in place of tables.
+    scans that it reads, if they can be made, in place of tables. ``engine``: the number of the engine that it
+    belongs to.
     """
 
     at: int
@@ -131,6 +136,7 @@ class Started:
     reason: str
     kept: bool = False
     shared: tuple[Shared, ...] = ()
+    engine: int = 0
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -325,10 +331,11 @@ class Budgeted:
 
 
 @frozen
-class Restarted:
-    """An engine took over; what was running then is pending again."""
+class EngineLost:
+    """An engine is gone: what it was running is pending again, and nothing that it kept is at hand."""
 
     at: int
+    engine: int
 
 
 Event = (
@@ -350,5 +357,5 @@ Event = (
     | Broken
     | Unreadable
     | Budgeted
-    | Restarted
+    | EngineLost
 )

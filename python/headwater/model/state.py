@@ -112,6 +112,7 @@ class Run:
         prepared: all of it is computed, and other runs may read it before it is published.
         on: the runs of which it reads what they made, where they left it. It is published after them, or not at all.
         shared: the scans that it reads in place of tables, and makes if it is the first.
+        engine: the number of the engine that it belongs to.
     """
 
     version: Version
@@ -127,6 +128,7 @@ class Run:
     prepared: bool = False
     on: frozenset[Version] = frozenset()
     shared: tuple[Shared, ...] = ()
+    engine: int = 0
 
 
 @frozen

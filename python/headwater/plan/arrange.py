@@ -1,19 +1,25 @@
-"""Which ready refresh starts next, and whether its output is kept, by a plan of all pending refreshes.
+"""The schedule that plans all pending refreshes: their order, the rows that stay in memory, and shared scans.
 
-A change that the last plan does not know makes a new plan. Its order is advice: a refresh that is ready does not wait
-for one that is not.
+A new plan is needed when a change is pending that the last one does not know of. Its order is advice: a run that is
+ready does not wait for one that is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from copy import copy
 
+from attrs import frozen
+
+from headwater.engine import schedule
 from headwater.engine.choose import Choice, Ready
+from headwater.engine.schedule import Planned, pending_of, pending_views
 from headwater.model.extract import Shared
-from headwater.model.state import State, Version
+from headwater.model.state import State, TableRecord, ViewState
 from headwater.plan.joint import joint, side_by_side
+from headwater.plan.means import Means
 from headwater.plan.order import longest_first
-from headwater.plan.pending import Means, pending_views, problem
+from headwater.plan.pending import problem
 from headwater.plan.plan import Plan, best
 from headwater.plan.problem import Problem
 from headwater.plan.scans import label, shared_scans, unmade_left_out, with_scans
@@ -22,47 +28,77 @@ from headwater.plan.search import lasting, searched
 WORTH = 10_000_000
 """µs that are not saved yet, of all that keeping could save, for which a search pays: it takes a second or two itself,
 and a better plan than the plain one saves a tenth or two more."""
+PLAIN = 200_000
+"""The work of the plain choice, in trials times tasks: about a second."""
 BRIEF, BRIEFLY = 10_000, 1_000_000
 """The work of a brief search, which takes about a tenth of a second, and the µs for which that pays."""
 
+NOTHING = Planned({})
+"""The plan before the first."""
 
-class Arranger:
-    """Plans refreshes of one engine.
+
+@frozen
+class Question(schedule.Question):
+    """The pending refreshes, with a copy of everything that a plan of them depends on.
 
     Attributes:
-        plan: the last plan; ``None`` before the first.
+        state: a part of the state; nobody changes it.
     """
+
+    state: State
+
+
+class ByPlan:
+    """The schedule of an engine with these means."""
 
     def __init__(self, means: Means) -> None:
         self._means = means
-        self._planned: dict[str, frozenset[Version]] = {}
-        self._position: dict[str, int] = {}
-        self._shared: tuple[Shared, ...] = ()
-        self.plan: Plan | None = None
 
-    def __call__(self, state: State, ready: Sequence[Ready]) -> list[Choice]:
-        """The ready refreshes, in the order in which they should start."""
-        names = pending_views(state)
-        wanted = {name: frozenset().union(*state.views[name].pending.values()) for name in names}
-        if any(not origins <= self._planned.get(name, frozenset()) for name, origins in wanted.items()):
-            (self.plan, scans), self._planned = pending_plan(state, names, self._means), wanted
-            tasks = self.plan.problem.tasks
-            self._position = {tasks[task].name: position for position, task in enumerate(self.plan.order)}
-            flagged = self._flagged()
-            self._shared = tuple(each for each in scans if label(each) in flagged)
-        flagged = self._flagged()
-        ordered = sorted(ready, key=lambda each: self._position.get(each.view, len(self._position)))
-        return [Choice(each, each.view in flagged, self._shared_by(each.view)) for each in ordered]
+    def question(self, state: State, last: Planned | None) -> Question | None:
+        if (last or NOTHING).covers(state):
+            return None
+        pending = pending_of(state)
+        return Question(pending, _copied(state, pending))
 
-    def _flagged(self) -> set[str]:
-        return {self.plan.problem.tasks[task].name for task in self.plan.flagged} if self.plan is not None else set()
+    def solve(self, question: Question) -> Planned:
+        plan, scans = pending_plan(question.state, tuple(question.pending), self._means)
+        order = tuple(plan.problem.tasks[task].name for task in plan.order)
+        kept = frozenset(plan.problem.tasks[task].name for task in plan.flagged)
+        return Planned(question.pending, order, kept, tuple(each for each in scans if label(each) in kept))
 
-    def _shared_by(self, view: str) -> tuple[Shared, ...]:
-        return tuple(each for each in self._shared if view in each.readers)
+    def choose(self, state: State, ready: Sequence[Ready], planned: Planned | None) -> list[Choice]:
+        return (planned or NOTHING).choices(ready)
+
+
+def _copied(state: State, names: Iterable[str]) -> State:
+    """These views and all that they read, so far as events change it in place."""
+    near = {*names, *(source for name in names for source in state.views[name].definition.sources)}
+    views, tables = state.views.keys() & near, state.tables.keys() & near
+    return State(
+        views={name: _view(state.views[name]) for name in views},
+        tables={name: _table(state.tables[name]) for name in tables},
+        origins=dict(state.origins),
+    )
+
+
+def _view(view: ViewState) -> ViewState:
+    copied = copy(view)
+    copied.pending, copied.pace, copied.scans = dict(view.pending), dict(view.pace), dict(view.scans)
+    return copied
+
+
+def _table(record: TableRecord) -> TableRecord:
+    copied = copy(record)
+    copied.partitions = dict(record.partitions)
+    return copied
 
 
 def pending_plan(state: State, names: tuple[str, ...], means: Means) -> tuple[Plan, tuple[Shared, ...]]:
-    """A plan for the refresh of these views, and the scans that it could have made."""
+    """A plan for the refresh of these views, and the scans that it could have made.
+
+    Raises:
+        PlanError: the figures of the views make no run.
+    """
     run = problem(state, names, means)
     scans = shared_scans(state, run, means)
     return unmade_left_out(planned(with_scans(state, run, scans, means))), scans
@@ -120,11 +156,19 @@ def _plainly(run: Problem) -> str:
 
 
 def quick(run: Problem) -> Plan:
-    """Keeps outputs in a plain order: those first that save most for their size, each that fits."""
-    order, kept = longest_first(run), frozenset[int]()
-    found = Plan(run, order, kept, "greedy")
-    for task in sorted(run.worthwhile, key=lambda n: (-run.scores[n] / max(1, run.tasks[n].size), n)):
-        more = Plan(run, order, found.flagged | {task}, "greedy")
+    """Keeps, in a plain order, the outputs that save most for their size, as long as they fit. They are
+    tried together first, and by halves where that does not go: of many tasks each trial takes some milliseconds."""
+    order = longest_first(run)
+    found = Plan(run, order, frozenset(), "greedy")
+    left = [sorted(run.worthwhile, key=lambda n: (-run.scores[n] / max(1, run.tasks[n].size), n))]
+    for _ in range(PLAIN // max(1, len(run.tasks))):
+        if not left:
+            break
+        tried = left.pop()
+        more = Plan(run, order, found.flagged.union(tried), "greedy")
         if more.fits and more.cost <= found.cost:
             found = more
+        elif len(tried) > 1:
+            half = (len(tried) + 1) // 2
+            left += [tried[half:], tried[:half]]
     return found

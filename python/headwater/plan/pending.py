@@ -1,82 +1,20 @@
-"""All pending refreshes as a problem to plan, by the engine's state: the views, their sizes and times."""
+"""The problem of a plan, from the engine's state: the bytes and the time of each refresh that is pending."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from math import inf
-
-from attrs import asdict, frozen
 
 from headwater.engine.pace import saving
 from headwater.engine.runs import expected_sizes
 from headwater.model.event import Place
 from headwater.model.partition import WHOLE
-from headwater.model.state import State, Status, ViewState
+from headwater.model.state import State, ViewState
+from headwater.plan.means import Costs, Means
 from headwater.plan.problem import Problem, Read, Task
 
 SMALLEST = 50_000
 """µs that keeping an output must save to be worth a second copy of it."""
-
-
-@frozen
-class Costs:
-    """The cost of a byte in µs of a run's own time, by the speed of this warehouse and of memory ([Li23] §IV).
-
-    Attributes:
-        written: saved by writing it to memory and not to the warehouse.
-        read: saved by reading it from memory and not from the warehouse.
-        copied: taken by its copy.
-        moved: taken by its copy from the runs beside it.
-    """
-
-    written: float
-    read: float
-    copied: float
-    moved: float = 0.0
-
-
-@frozen
-class Means:
-    """The means of an engine for the runs that it plans.
-
-    Attributes:
-        costs: of a byte.
-        memory: bytes that may be kept.
-        tracks: how many runs go on side by side.
-        place: where they are kept.
-    """
-
-    costs: Costs
-    memory: int
-    tracks: int
-    place: Place = Place.VOLUME
-
-    @property
-    def pays(self) -> bool:
-        """Whether keeping anything could save time; if not, runs are not planned."""
-        return self.memory > 0 and (self.costs.written > self.costs.moved or self.costs.read > 0)
-
-
-def encode_means(means: Means | None) -> str:
-    """The means as text. An engine leaves it in its store, for ``headwater explain``."""
-    told = None if means is None else {**asdict(means), "place": means.place.value}
-    return json.dumps(told)
-
-
-def decode_means(text: str) -> Means | None:
-    """The means of such a text; ``None`` also for the text of another version of Headwater."""
-    try:
-        told = json.loads(text)
-        return told and Means(Costs(**told["costs"]), told["memory"], told["tracks"], Place(told["place"]))
-    except (TypeError, KeyError, ValueError):
-        return None
-
-
-def pending_views(state: State) -> tuple[str, ...]:
-    """The views that are to be refreshed, in topological order."""
-    waiting = [name for name, view in state.views.items() if view.pending and view.status is Status.ACTIVE]
-    return tuple(sorted(waiting, key=state.index.order.__getitem__))
 
 
 def problem(state: State, names: tuple[str, ...], means: Means) -> Problem:

@@ -1,4 +1,4 @@
-"""Scans of a table that several pending refreshes read instead of it, as tasks of their problem ([Golab11] §2.1).
+"""Scans that several runs read in place of a table, as tasks of one problem ([Golab11] §2.1).
 
 One scan reads the rows that all of them need, once, and leaves them close at hand. It is a task that is done only if
 its output is kept, so that it is weighed against outputs of views that want the same memory.
@@ -6,7 +6,7 @@ its output is kept, so that it is weighed against outputs of views that want the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 
@@ -18,7 +18,8 @@ from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Region, Slice, sort_key
 from headwater.model.state import Scan, State, ViewState
 from headwater.model.view import Pairs
-from headwater.plan.pending import SMALLEST, Means
+from headwater.plan.means import Means
+from headwater.plan.pending import SMALLEST
 from headwater.plan.plan import Plan
 from headwater.plan.problem import Problem, Read, Task
 
@@ -44,14 +45,23 @@ def shared_scans(state: State, run: Problem, means: Means) -> tuple[Shared, ...]
     return tuple(found)
 
 
-def with_scans(state: State, run: Problem, shared: Iterable[Shared], means: Means) -> Problem:
-    """The same run, in which these scans may be made."""
-    tasks = list(run.tasks)
+def with_scans(state: State, run: Problem, shared: Sequence[Shared], means: Means) -> Problem:
+    """The same run, in which these scans may be made: each comes before its first reader."""
+    of: dict[str, list[Shared]] = {}
     for each in shared:
-        first = min(n for n, task in enumerate(tasks) if task.name in each.readers)
-        read = (Read(each.table),) if any(task.name == each.table for task in tasks) else ()
-        scan = Task(label(each), each.size, reads=read, spared=-_took(state, each) - SMALLEST, optional=True)
-        tasks = [*tasks[:first], scan, *(_reading(state, task, each, means) for task in tasks[first:])]
+        for reader in each.readers:
+            of.setdefault(reader, []).append(each)
+    names, made, tasks = {task.name for task in run.tasks}, set[str](), list[Task]()
+    for task in run.tasks:
+        mine = of.get(task.name, ())
+        for each in mine:
+            if each.table not in made:
+                made.add(each.table)
+                read = (Read(each.table),) if each.table in names else ()
+                spared = -_took(state, each) - SMALLEST
+                tasks.append(Task(label(each), each.size, reads=read, spared=spared, optional=True))
+        near = tuple(Read(label(each), _saved(state.views[task.name], each.table, means)) for each in mine)
+        tasks.append(evolve(task, reads=(*task.reads, *near)) if near else task)
     return evolve(run, tasks=tuple(tasks))
 
 
@@ -91,13 +101,6 @@ def _readers(state: State, names: Iterable[str]) -> dict[str, list[ViewState]]:
     for (table, _), views in found.items():
         most[table] = max(most.get(table, []), views, key=len)
     return most
-
-
-def _reading(state: State, task: Task, shared: Shared, means: Means) -> Task:
-    if task.name not in shared.readers:
-        return task
-    saved = _saved(state.views[task.name], shared.table, means)
-    return evolve(task, reads=(*task.reads, Read(label(shared), saved)))
 
 
 def _saved(view: ViewState, table: str, means: Means) -> int:

@@ -12,7 +12,8 @@ from headwater.engine.status import held_by
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import Hurried
 from headwater.model.state import State, Version
-from headwater.runtime.loop import Runtime
+from headwater.runtime.loop import Loop
+from headwater.runtime.record import Recorder
 from headwater.store.sql import SqlStore
 
 LOOK_AGAIN = 5.0
@@ -26,21 +27,21 @@ class Abandoned(HeadwaterError):
 class Waiting:
     """The waits in one engine."""
 
-    def __init__(self, runtime: Runtime, store: SqlStore) -> None:
-        self._runtime, self._store = runtime, store
+    def __init__(self, recorder: Recorder, loop: Loop, store: SqlStore) -> None:
+        self._recorder, self._loop, self._store = recorder, loop, store
         self._abandoned: set[int] = set()
 
     def abandon(self, message_id: int) -> None:
         """Ends the wait for the answer to a message: the user pressed Ctrl-C."""
         self._abandoned.add(message_id)
-        with self._runtime.lock:
-            self._runtime.changed.notify_all()
+        with self._recorder.lock:
+            self._recorder.changed.notify_all()
 
     def hurry(self) -> Version:
         """Lets the pending requests run without waiting for further changes. Returns the newest version among them."""
-        runtime = self._runtime
-        event = runtime.record(lambda _, version: Hurried(runtime.clock.now(), version))
-        runtime.step()
+        recorder = self._recorder
+        event = recorder.record(lambda _, version: Hurried(recorder.clock.now(), version))
+        self._loop.step()
         return event.version
 
     def until_fresh(
@@ -63,17 +64,17 @@ class Waiting:
             Abandoned: the user stopped waiting.
             StatementError: no engine refreshes on this store.
         """
-        runtime = self._runtime
+        recorder = self._recorder
 
         def done() -> bool:
             return token in self._abandoned or all(
-                settled(runtime.state, name, version) for name in views(runtime.state)
+                settled(recorder.state, name, version) for name in views(recorder.state)
             )
 
         deadline = None if timeout is None else time.monotonic() + timeout
-        with runtime.changed:
+        with recorder.changed:
             self._require_actor()
-            while not runtime.changed.wait_for(done, _slice(deadline)):
+            while not recorder.changed.wait_for(done, _slice(deadline)):
                 if deadline is not None and time.monotonic() >= deadline:
                     break
                 self._require_actor()
@@ -91,9 +92,9 @@ class Waiting:
             StatementError: the refresh failed, or waits for a view that failed; or no engine refreshes.
         """
         ran = self.until_fresh(lambda state: upstream(state, view), version, since=since, token=token, only=view)
-        with self._runtime.lock:
-            known = self._runtime.state.views.get(view)
-            held = held_by(self._runtime.state, view) if known is not None else []
+        with self._recorder.lock:
+            known = self._recorder.state.views.get(view)
+            held = held_by(self._recorder.state, view) if known is not None else []
         if held:
             raise StatementError(
                 f"{view} waits, because {', '.join(held)} cannot be refreshed; EXPLAIN REFRESH {view} shows the error. "
@@ -107,7 +108,7 @@ class Waiting:
         return ran
 
     def _require_actor(self) -> None:
-        if not self._runtime.acts and not any(each.alive for each in self._store.engines()):
+        if not self._loop.acts and not any(each.alive for each in self._store.engines()):
             raise StatementError(
                 "this session only reports writes (spark.headwater.role=report), and no other application refreshes "
                 "now; start one with `headwater run`"

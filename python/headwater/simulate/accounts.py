@@ -78,7 +78,7 @@ def as_it_ran(journal: Iterable[Event], end: int, state: State | None = None) ->
     """The accounts of the recorded refreshes after a state, which is consumed."""
     state, accounts, now = state or State(), Accounts(end), 0
     for event in journal:
-        state, _ = transition(state, event)
+        state = transition(state, event)
         now = max(now, event.at)
         accounts.count(event, state)
         accounts.measure(state, now, frozenset(state.index.stale))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from attrs import Factory, define, evolve, field, frozen
 
-from headwater.model.action import Launch
+from headwater.model.command import Launch
 from headwater.model.event import (
     Altered,
     Broken,

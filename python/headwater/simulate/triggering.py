@@ -1,19 +1,19 @@
-"""The runs of a scenario under immediate triggering (see ``engine.naive``)."""
+"""What immediate triggering would have run over a history (see ``engine.naive``)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
-from attrs import Factory, define, evolve
+from attrs import Factory, define, evolve, field
 
-from headwater.engine.choose import Choice, ready, started
 from headwater.engine.naive import triggered
-from headwater.engine.transition import transition
-from headwater.model.action import Action
-from headwater.model.event import Changed, Declared, Event, Made, Published, Requested
+from headwater.model.command import Launch, Written
+from headwater.model.event import Changed, Declared, Event, Made, Requested
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import State, Version
+from headwater.model.state import State
+from headwater.simulate.clock import Agenda
+from headwater.simulate.interpreter import Interpreter
 from headwater.simulate.scenario import Scenario
 
 LATER = 10**15
@@ -28,21 +28,30 @@ class Triggering:
     scenario: Scenario
     runs: Counter[str] = Factory(Counter)
     partitions: Counter[str] = Factory(Counter)
-    _state: State = Factory(State)
+    _engine: Interpreter = field(init=False)
+    _now: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self._engine = Interpreter(1_000, self._compute, agenda=Agenda(LATER))
+
+    @property
+    def _state(self) -> State:
+        return self._engine.state
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The time of each view's runs."""
+        """What each view's runs would have taken."""
         return {view: self.scenario.time(view).expected(self.runs[view], self.partitions[view]) for view in self.runs}
 
     def happen(self, event: Event) -> None:
-        """Applies the next event, and counts the refreshes that it sets off."""
+        """Applies the next event, and counts what it sets off."""
         match event:
             case Changed(table=table) if table in self._state.views:
                 return
             case Changed() | Declared() | Requested():
-                event = evolve(event, version=self._version())
-        self._apply(event)
+                self._engine.record(lambda version: evolve(event, version=version))
+            case _:
+                self._engine.record(lambda _: event)
         self._settle(event.at)
         match event:
             case Changed(table=table, baseline=False, partitions=seen):
@@ -58,15 +67,10 @@ class Triggering:
             self.partitions[view] += each.partitions
 
     def _settle(self, now: int) -> None:
-        while chosen := ready(self._state, LATER):
-            for each in chosen:
-                [launch] = self._apply(started(self._state, Choice(each), self._version(), LATER))
-                made = tuple(Made(part, 1, "") for part in self.scenario.made(launch, now))
-                self._apply(Published(now, launch.run.version, launch.run.view, made, (), 0.0))
+        self._now = now
+        self._engine.go_on()
+        while self._engine.agenda.next():
+            self._engine.go_on()
 
-    def _version(self) -> Version:
-        return self._state.highest + 1
-
-    def _apply(self, event: Event) -> list[Action]:
-        self._state, actions = transition(self._state, event)
-        return actions
+    def _compute(self, launch: Launch) -> tuple[Written, int]:
+        return Written(tuple(Made(part, 1, "") for part in self.scenario.made(launch, self._now)), ()), 0

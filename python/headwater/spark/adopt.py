@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from py4j.protocol import Py4JJavaError
 
 from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
+from headwater.model.state import Version
 from headwater.model.view import Definition
-from headwater.runtime.loop import Runtime
+from headwater.runtime.record import Recorder
 from headwater.spark import catalog
-from headwater.spark.define import Analyst
+from headwater.spark.define import Analyst, first_line
 from headwater.spark.observer import Observer
 from headwater.spark.shim import Shim
 
 log = logging.getLogger("headwater")
 
 
-def adopt(runtime: Runtime, shim: Shim, analyst: Analyst, observer: Observer) -> bool:
+def adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer) -> bool:
     """Declares the views that the catalog holds and the store does not know, or knows otherwise, sources first.
 
     This happens when a store was lost or put back, or when a declaration was cut off before it was
@@ -26,23 +29,39 @@ def adopt(runtime: Runtime, shim: Shim, analyst: Analyst, observer: Observer) ->
 
     Returns whether that is all; views that Spark cannot analyse now are left for another time.
     """
-    found, complete = dict(_unknown(runtime, shim)), True
+    found, complete = dict(_unknown(recorder, shim)), True
+    recorder.store.raise_version(highest_written(shim, found.values()))
     while found:
         progress = [view for view, definition in found.items() if not set(definition.sources) & (set(found) - {view})]
         for view in progress or list(found):
             try:
-                _adopt(runtime, analyst, observer, found.pop(view))
+                _adopt(recorder, analyst, observer, found.pop(view))
             except NotNow as error:
                 complete = False
                 log.warning("%s was found in the catalog; it is looked at again at the next check: %s", view, error)
     return complete
 
 
-def _unknown(runtime: Runtime, shim: Shim) -> Iterator[tuple[str, Definition]]:
+def highest_written(shim: Shim, definitions: Iterable[Definition]) -> Version:
+    """The highest version that any of these views has files of. A store that was put back from a copy may not know it,
+    and must not give it again: readers have those files."""
+    return max((version for definition in definitions for version in _written(shim, definition)), default=0)
+
+
+def _written(shim: Shim, definition: Definition) -> list[Version]:
+    try:
+        names = shim.names(definition.root)
+    except Py4JJavaError as error:
+        log.warning("the versions of %s stay unknown: %s", definition.view, first_line(error))
+        return []
+    return [int(name[2:]) for name in names if name.startswith(".v") and name[2:].isdigit()]
+
+
+def _unknown(recorder: Recorder, shim: Shim) -> Iterator[tuple[str, Definition]]:
     """The definitions in the catalog that are not as on record. One that is a copy of another is nobody's: both would
     own the same directory."""
-    with runtime.lock:
-        known = {name: view.definition for name, view in runtime.state.views.items()}
+    with recorder.lock:
+        known = {name: view.definition for name, view in recorder.state.views.items()}
     owners = {definition.owner: name for name, definition in known.items()}
     for entry in shim.views():
         view = entry["table"]
@@ -57,7 +76,7 @@ def _unknown(runtime: Runtime, shim: Shim) -> Iterator[tuple[str, Definition]]:
             yield view, definition
 
 
-def _adopt(runtime: Runtime, analyst: Analyst, observer: Observer, stored: Definition) -> None:
+def _adopt(recorder: Recorder, analyst: Analyst, observer: Observer, stored: Definition) -> None:
     reason = ""
     try:
         definition = analyst.analysed(stored)
@@ -66,11 +85,11 @@ def _adopt(runtime: Runtime, analyst: Analyst, observer: Observer, stored: Defin
         raise
     except HeadwaterError as error:
         definition, reason = stored, str(error)
-    runtime.change(
+    recorder.change(
         stored.view,
         [WHOLE],
-        lambda _, version: Declared(runtime.clock.now(), version, definition, "was found in the catalog"),
+        lambda _, version: Declared(recorder.clock.now(), version, definition, "was found in the catalog"),
     )
     if reason:
-        runtime.record(lambda _s, _v: Broken(runtime.clock.now(), stored.view, reason))
+        recorder.record(lambda _s, _v: Broken(recorder.clock.now(), stored.view, reason))
     log.warning("%s was found in the catalog and is kept fresh from now on", stored.view)

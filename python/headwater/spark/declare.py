@@ -19,7 +19,7 @@ from headwater.model.name import split
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
-from headwater.runtime.loop import Runtime
+from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark import catalog, syntax
 from headwater.spark.define import Analyst, view_name
@@ -34,7 +34,7 @@ Answer = list[list[Any]]
 class Declarations:
     """Declares views to one engine, and fills them."""
 
-    runtime: Runtime
+    recorder: Recorder
     observer: Observer
     analyst: Analyst
     sessions: Sessions
@@ -64,8 +64,8 @@ class Declarations:
             )
         if known is not None:
             definition = evolve(definition, root=known.definition.root, owner=known.definition.owner)
-        with self.runtime.lock:
-            sources = {name: each.definition.sources for name, each in self.runtime.state.views.items()}
+        with self.recorder.lock:
+            sources = {name: each.definition.sources for name, each in self.recorder.state.views.items()}
         graph.refuse_cycle(sources, view, definition.sources)
         if known is None:
             return self._declare(definition, message)
@@ -95,34 +95,34 @@ class Declarations:
         catalog.store(session, definition, before)
         catalog.describe(session, definition, before)
         if _same_data(before, definition):
-            self.runtime.record(
+            self.recorder.record(
                 lambda _, version: Declared(self._now(), version, definition, "was redescribed", fill=False)
             )
             return [[f"{view} is redefined and keeps its data: its query means the same"]]
         return self._fill(definition, "replaced", message)
 
     def _unfilled(self, definition: Definition) -> dict[str, int | None]:
-        with self.runtime.lock:
-            return unfilled(self.runtime.state, definition.sources)
+        with self.recorder.lock:
+            return unfilled(self.recorder.state, definition.sources)
 
     def _fill(
         self, definition: Definition, done: str, message: Mapping[str, Any], estimate: Estimate | None = None
     ) -> Answer:
         view, why = definition.view, "was created" if done == "created" else "was redefined"
-        since = self.runtime.seq
+        since = self.recorder.seq
 
         def declared(_state: State, version: int) -> Declared:
             return Declared(self._now(), version, definition, why, estimate=estimate)
 
-        event = self.runtime.change(view, [WHOLE], declared)
+        event = self.recorder.change(view, [WHOLE], declared)
         if message.get("later") or definition.option("fill", "now") == "later":
             return [[f"{view} is declared; it is filled in the background"]]
         self.waiting.hurry()
         ran = self.waiting.until_view_fresh(view, event.version, since=since, token=message["id"])
         made = [each for each in ran if each.status is Outcome.PUBLISHED]
         total = sum(each.rows or 0 for each in made)
-        with self.runtime.lock:
-            state = self.runtime.state
+        with self.recorder.lock:
+            state = self.recorder.state
             # A query over empty tables is filled, and has no partition to show for it.
             held = not ran and view in state.views and report.behind(state, view)
             because = report.waits(state, view, self._now()) if held else ""
@@ -132,12 +132,12 @@ class Declarations:
 
     def _known(self, view: str) -> ViewState | None:
         """The view of this name, if its table is still there."""
-        with self.runtime.lock:
-            known = view in self.runtime.state.views
+        with self.recorder.lock:
+            known = view in self.recorder.state.views
         if known:
             self.observer.look(Hint({view: None}))
-        with self.runtime.lock:
-            return self.runtime.state.views.get(view)
+        with self.recorder.lock:
+            return self.recorder.state.views.get(view)
 
     def _rooted(self, definition: Definition) -> Definition:
         """The definition with a directory of its own. Where somebody's files lie, no view is put."""
@@ -150,7 +150,7 @@ class Declarations:
         return evolve(definition, root=root, owner=owner)
 
     def _now(self) -> int:
-        return self.runtime.clock.now()
+        return self.recorder.clock.now()
 
 
 def _same(known: Definition, asked: Definition) -> bool:

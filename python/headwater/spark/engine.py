@@ -25,12 +25,16 @@ from headwater.model.error import HeadwaterError, JournalError, StoreError
 from headwater.model.event import Budgeted, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
-from headwater.plan.pending import decode_means, encode_means
-from headwater.runtime.loop import Runtime, SystemClock
-from headwater.spark import keeping, place
-from headwater.spark.adopt import adopt
+from headwater.plan.means import decode_means, encode_means
+from headwater.runtime.loop import Loop
+from headwater.runtime.record import Recorder, SystemClock
+from headwater.spark import place
+from headwater.spark.adopt import adopt, highest_written
 from headwater.spark.attach import attach
 from headwater.spark.define import Analyst
+from headwater.spark.evaluator import SparkEvaluator
+from headwater.spark.memory import opening
+from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer
 from headwater.spark.sessions import Sessions
 from headwater.spark.settings import Settings
@@ -38,12 +42,14 @@ from headwater.spark.shim import Shim, is_gone
 from headwater.spark.statements import Statements
 from headwater.spark.sweep import Sweeper
 from headwater.spark.warehouse import SparkWarehouse
+from headwater.spark.writer import Writer
 
 log = logging.getLogger("headwater")
 
 POLL = 500  # ms
 JOIN = 0.5  # s in which further hints join a look
-HEARTBEAT = 1.0  # s between two looks at the lease, the journal and the clock
+HEARTBEAT = 1.0  # s between two looks at the lease, the journal and the clock, at most
+DEBOUNCE = 0.02  # s between two of them, at least
 STATEMENTS = 64  # that may wait at the same time
 REFUSED = 3  # the exit status with which an engine refuses to start; EngineProcess.scala shows what it said last
 DAMAGED = "move it away: a new one is made and the views are adopted from the catalog"
@@ -67,23 +73,33 @@ class Engine:
         self._temporary = self._in_memory and "spark.headwater.store" not in conf
         self._said_in_memory = False
         self.store = place.opened(self._where, place.catalog_identity(session))
-        self.room = keeping.room(session, self.shim, settings)
-        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.room, settings.bandwidth)
-        self.runtime = self._runtime(session, settings)
-        means = keeping.measured_means(session, self.shim, self.room, settings)
-        if self.runtime.acts:
+        room, writer = opening.room(session, self.shim, settings), Writer(self.shim, settings.bandwidth)
+        self.memory = Memory(room, self.shim, writer)
+        self.recorder = self._restored()
+        self.analyst = Analyst(self.shim, self.sessions, estimates=self._keeping_pays)
+        self.observer = Observer(self.recorder, self.shim, self.analyst)
+        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.observer, self.memory, writer)
+        means = opening.means(session, self.shim, room, settings)
+        schedule, planned = opening.scheduled(means)
+        application = session.sparkContext.applicationId
+        self.loop = Loop(
+            self.recorder,
+            self.warehouse,
+            f"{socket.gethostname()}:{os.getpid()}:{application}",
+            tracks=settings.tracks,
+            schedule=schedule,
+            acts=settings.role == "auto",
+            history=settings.history,
+        )
+        if self.loop.acts:
             self.store.note("means", encode_means(means))
-        arranged, planned = keeping.arranged(means)
-        if arranged is not None:
-            self.runtime.arrange = arranged
-        analyst = Analyst(self.shim, self.sessions, estimates=self._keeping_pays)
-        self.observer = Observer(self.runtime, self.shim, analyst)
-        self.warehouse.reading = self.observer.reading
-        self.warehouse.reshaped = self.observer.reanalyse
-        self.statements = Statements(self.runtime, self.store, self.observer, analyst, self.sessions, self.shim)
-        self.statements.planned = planned
-        self.sweeper = Sweeper(self.runtime, self.store, self.warehouse, self.shim)
-        self.analyst = analyst
+        self.statements = Statements(
+            self.recorder, self.loop, self.store, self.observer, self.analyst, self.sessions, self.shim, planned
+        )
+        self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.warehouse, self.shim)
+        self._end_the_lost(application)
+        known = [view.definition for view in self.recorder.state.views.values()]
+        self.store.raise_version(highest_written(self.shim, known))
         self._asked = ThreadPoolExecutor(STATEMENTS, "headwater-statement")
         self._cancelled: dict[str, int] = {}
         self._ready = threading.Event()
@@ -105,10 +121,9 @@ class Engine:
                     self._asked.submit(self._answer, message)
 
     def leave(self) -> None:
-        """Gives the lease back, as far as that is still possible."""
-        self.store.leave(self.runtime.holder)
-        if self.room is not None:
-            self.room.close()
+        """Lets others take over at once, as far as that is still possible."""
+        self.store.leave(self.loop.engine)
+        self.memory.close()
         if self._temporary:
             place.remove(self._where)
 
@@ -117,21 +132,10 @@ class Engine:
         means = decode_means(self.store.noted("means") or "null")
         return means is not None and means.pays
 
-    def _runtime(self, session: SparkSession, settings: Settings) -> Runtime:
-        """The state as the journal tells it. What an engine of this application, or one on this machine
-        that is gone, left running is stopped, and its lease is not waited for."""
-        application = session.sparkContext.applicationId
-        me = f"{socket.gethostname()}:{os.getpid()}:{application}"
+    def _restored(self) -> Recorder:
+        """The state as the journal tells it."""
         try:
-            runtime = Runtime(
-                self.store,
-                self.warehouse,
-                SystemClock(),
-                me,
-                tracks=settings.tracks,
-                acts=settings.role == "auto",
-                history=settings.history,
-            )
+            return Recorder(self.store, SparkEvaluator(self.sessions, self.shim), SystemClock())
         except JournalError as error:
             raise StoreError(f"the store {self.store.name} is damaged ({error}); {DAMAGED}") from error
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -139,12 +143,17 @@ class Engine:
                 f"the store {self.store.name} is damaged (its journal does not fit together: "
                 f"{type(error).__name__} {error}); {DAMAGED}"
             ) from error
+
+    def _end_the_lost(self, application: str) -> None:
+        """An engine of this application, or one on this machine, that is gone is not waited for; the jobs that lost
+        engines left running are stopped."""
         for each in self.store.engines():
             if each.alive and _is_gone(each.name, application):
                 self.store.expire(each.number)
-        for run in runtime.state.running.values():
-            self.warehouse.cancel(run.view, run.version)
-        return runtime
+        alive = {each.number for each in self.store.engines() if each.alive}
+        for run in self.recorder.state.running.values():
+            if run.engine not in alive:
+                self.warehouse.cancel(run.view, run.version)
 
     def _answer(self, message: Mapping[str, Any]) -> None:
         try:
@@ -166,22 +175,25 @@ class Engine:
             log.warning("this application's catalog is in memory, so its views end with it")
 
     def _watch(self) -> None:
-        """The heartbeat: lease, journal, time, orders from the command line."""
+        """The heartbeat: lease, journal, time, orders from the command line. A record of another thread is followed at
+        once, or a moment later where this one has just looked."""
         while True:
-            wake = self._guarded(self.runtime.step)
+            wake = self._guarded(self.loop.step)
             self._guarded(self._obey)
             self._guarded(self._keep_to_budget)
-            pause = HEARTBEAT if wake is None else (wake - self.runtime.clock.now()) / 1000
-            time.sleep(min(max(pause, 0.02), HEARTBEAT))
+            pause = HEARTBEAT if wake is None else (wake - self.recorder.clock.now()) / 1000
+            time.sleep(DEBOUNCE)
+            with self.recorder.changed:
+                self.recorder.changed.wait_for(lambda: not self.loop.is_up_to_date, min(max(0, pause), HEARTBEAT))
 
     def _obey(self) -> None:
         """Carries out orders. A run between two Spark jobs has none to cancel, so that is tried until the run
         has ended."""
-        if not self.runtime.leads:
+        if not self.loop.leads:
             return
-        with self.runtime.lock:
-            running = {view: run.version for view, run in self.runtime.state.running.items()}
-        for order in self.store.take_orders(self.runtime.number):
+        with self.recorder.lock:
+            running = {view: run.version for view, run in self.recorder.state.running.items()}
+        for order in self.store.take_orders(self.loop.mine.number):
             if order.kind == "backfill":
                 self._backfill(json.loads(order.subject))
             elif order.subject in running:
@@ -198,20 +210,20 @@ class Engine:
         def event(state: State, _version: int) -> Budgeted | None:
             if state.budget == mine:
                 return None
-            now = self.runtime.clock.now()
+            now = self.recorder.clock.now()
             return Budgeted(now, None) if mine is None else Budgeted(now, mine.core_seconds, mine.cores)
 
-        if self.runtime.leads and self.runtime.state.budget != mine:
-            self.runtime.record(event)
+        if self.loop.leads and self.recorder.state.budget != mine:
+            self.recorder.record(event)
 
     def _backfill(self, asked: Mapping[str, Any]) -> None:
         slices = tuple(Slice.of(each) for each in asked["slices"])
 
         def event(_state: State, version: int) -> Requested:
             why = "was to be backfilled, by headwater backfill"
-            return Requested(self.runtime.clock.now(), version, asked["table"], slices, why, asked["downstream"])
+            return Requested(self.recorder.clock.now(), version, asked["table"], slices, why, asked["downstream"])
 
-        self.runtime.change(asked["table"], slices, event)
+        self.recorder.change(asked["table"], slices, event)
 
     def _observe(self) -> None:
         """Looks where hints point, and at everything at the start and every so often."""
@@ -226,7 +238,7 @@ class Engine:
                 # Looking at once would cost a user's series of small writes a third more; one look serves them all.
                 time.sleep(JOIN)
                 self._guarded(self.observer.hinted)
-                self._guarded(self.runtime.step)
+                self._guarded(self.loop.step)
             if time.monotonic() - checked > self._check:
                 adopted = adopted or self._guarded(self._adopt)
                 self._guarded(self.observer.check)
@@ -234,7 +246,7 @@ class Engine:
                 checked = time.monotonic()
 
     def _adopt(self) -> bool:
-        return adopt(self.runtime, self.shim, self.analyst, self.observer)
+        return adopt(self.recorder, self.shim, self.analyst, self.observer)
 
     def _guarded(self, work: Callable[[], Result]) -> Result | None:
         """Background work must go on after a failure; what failed is found again by the next check."""

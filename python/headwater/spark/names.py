@@ -7,7 +7,7 @@ from typing import Any
 
 from headwater.model.error import StatementError
 from headwater.model.name import TableName, spelled
-from headwater.runtime.loop import Runtime
+from headwater.runtime.record import Recorder
 from headwater.spark import syntax
 from headwater.spark.define import canonical
 
@@ -15,8 +15,8 @@ from headwater.spark.define import canonical
 class Names:
     """The names of one engine's views, as a session's statements spell them."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
 
     def known(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
         """The view of this name.
@@ -32,8 +32,8 @@ class Names:
     def find(self, name: syntax.Name, message: Mapping[str, Any]) -> str | None:
         """The view of this name, if there is one."""
         qualified = self.qualified(name, message).lower()
-        with self._runtime.lock:
-            return next((each for each in self._runtime.state.views if each.lower() == qualified), None)
+        with self._recorder.lock:
+            return next((each for each in self._recorder.state.views if each.lower() == qualified), None)
 
     def qualified(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
         """The key of a name, in the session's database where the name gives none."""
@@ -42,7 +42,7 @@ class Names:
 
     def unknown(self, name: syntax.Name) -> str:
         """What to say of a name that no view has."""
-        with self._runtime.lock:
-            known = sorted(self._runtime.state.views)
+        with self._recorder.lock:
+            known = sorted(self._recorder.state.views)
         listed = f"there are {', '.join(known[:10])}" if known else "there is none yet"
         return f"there is no materialized view {spelled(name)}; {listed}"

@@ -17,13 +17,14 @@ from attrs import define, evolve, field
 
 from headwater.algebra.dependency import backward
 from headwater.ledger.compare import differences, revisited, summary
-from headwater.model.error import DefinitionError, RefreshCancelled
+from headwater.model.error import DefinitionError
 from headwater.model.event import Changed, Dropped, Event, Observed, Renamed, Unreadable
 from headwater.model.name import FunctionName, PathName, TableName, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
-from headwater.model.state import Run, State, TableRecord, Version
+from headwater.model.state import Run, State, TableRecord
 from headwater.model.view import Definition
-from headwater.runtime.loop import Change, Runtime
+from headwater.runtime.execute import guarded
+from headwater.runtime.record import Change, Recorder
 from headwater.spark import catalog, found, paths
 from headwater.spark.define import Analyst
 from headwater.spark.reanalysis import Reanalysis
@@ -53,9 +54,9 @@ class Observer:
         noticed: set while hints wait for a look.
     """
 
-    def __init__(self, runtime: Runtime, shim: Shim, analyst: Analyst) -> None:
-        self._runtime, self._shim = runtime, shim
-        self._reanalysis = Reanalysis(runtime, analyst, self.first_look)
+    def __init__(self, recorder: Recorder, shim: Shim, analyst: Analyst) -> None:
+        self._recorder, self._shim = recorder, shim
+        self._reanalysis = Reanalysis(recorder, analyst, self.first_look)
         self._looking = threading.RLock()
         self._hints: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
         self.noticed = threading.Event()
@@ -90,8 +91,8 @@ class Observer:
         self._reanalysis.retry()
 
     def watched(self) -> list[str]:
-        with self._runtime.lock:
-            state = self._runtime.state
+        with self._recorder.lock:
+            state = self._recorder.state
             through = {each for view in state.views.values() for each in view.definition.through}
             return sorted({*state.index.readers, *state.views, *through})
 
@@ -119,7 +120,7 @@ class Observer:
             self._note_spelling(table, fact)
             if self._record(table, fact, hint, changes):
                 shaken.add(table)
-        self._runtime.change_all(changes)
+        self._recorder.change_all(changes)
         for table in shaken:
             self._reanalysis.of_readers(table)
 
@@ -142,22 +143,19 @@ class Observer:
         """Looks at those tables of a definition that nobody could look at before; those that nobody can, with the
         reason."""
         needed = (*definition.sources, *definition.through)
-        with self._runtime.lock:
-            state = self._runtime.state
+        with self._recorder.lock:
+            state = self._recorder.state
             unknown = [each for each in needed if each not in state.tables or each in state.unreadable]
         if unknown:
             self.look(Hint({table: None for table in unknown}))
-        with self._runtime.lock:
-            return {each: why for each, why in self._runtime.state.unreadable.items() if each in needed}
+        with self._recorder.lock:
+            return {each: why for each, why in self._recorder.state.unreadable.items() if each in needed}
 
-    def reading(self, run: Run, definition: Definition, before: bool) -> Mapping[str, Version]:
+    def reading(self, run: Run, definition: Definition, before: bool) -> None:
         """Looks at what a run reads of base tables. Done before it reads and after, so that what it may have
-        seen is on record, and a request remains if that changed meanwhile or goes away again. What is found
-        before, the run reads: that is the version of each of its sources that it is to see."""
-        with self._runtime.lock:
-            bases = [each for each in definition.dependencies if each.source not in self._runtime.state.views]
-        if not bases:
-            return dict(run.inputs)
+        seen is on record, and a request remains if that changed meanwhile or goes away again."""
+        with self._recorder.lock:
+            bases = [each for each in definition.dependencies if each.source not in self._recorder.state.views]
         hint = Hint(before=run.version if before else 0)
         for dependency in bases:
             read = simplified(each for one in run.slices for each in backward(dependency, one))
@@ -165,14 +163,6 @@ class Observer:
         with self._looking:
             self.hinted(hint.before)  # a change that a hint tells of is on record with the command that made it
             self.look(hint)
-        with self._runtime.lock:
-            tables = self._runtime.state.tables
-            if lost := [each.source for each in bases if each.source in self._runtime.state.unreadable]:
-                raise RefreshCancelled(f"{run.view} reads {', '.join(lost)}, which cannot be read now")
-            return {
-                **dict(run.inputs),
-                **{each.source: tables[each.source].highest for each in bases if each.source in tables},
-            }
 
     # --- inside
 
@@ -219,22 +209,22 @@ class Observer:
 
     def _readable(self, table: str, reason: str) -> bool:
         """Whether a table could be looked at. A new ``reason`` why not, or its end, is recorded."""
-        runtime = self._runtime
+        recorder = self._recorder
 
         def build(state: State, _version: int) -> Event | None:
             known = state.unreadable.get(table, "")
-            return None if known == reason else Unreadable(runtime.clock.now(), table, reason)
+            return None if known == reason else Unreadable(recorder.clock.now(), table, reason)
 
-        with runtime.lock:
-            known = runtime.state.unreadable.get(table, "")
-        if known != reason and runtime.record(build) is not None and reason:
+        with recorder.lock:
+            known = recorder.state.unreadable.get(table, "")
+        if known != reason and recorder.record(build) is not None and reason:
             log.warning("%s cannot be read, and its views wait: %s", table, reason)
         return not reason
 
     def _record(self, table: str, fact: Mapping[str, Any], hint: Hint, changes: list[Change]) -> bool:
         """Notes a difference among ``changes``; whether the table's columns, incarnation or existence changed."""
-        runtime, command = self._runtime, hint.command
-        if table in runtime.state.views:
+        recorder, command = self._recorder, hint.command
+        if table in recorder.state.views:
             return self._record_view(table, fact, command)
         if not fact["exists"]:
             return self._record_missing(table, command)
@@ -249,8 +239,8 @@ class Observer:
         def differing(record: TableRecord | None) -> tuple[Observed, ...]:
             return differences(record, states, looked) + revisited(record, states, empty, named)
 
-        with runtime.lock:
-            before = runtime.state.tables.get(table)
+        with recorder.lock:
+            before = recorder.state.tables.get(table)
             shaken = before is not None and (before.schema, before.created) != (schema, fact["created"])
             changed = differing(before)
             if not changed and not shaken and before is not None:
@@ -262,10 +252,10 @@ class Observer:
                 if not changed and not shaken and record is not None:
                     return None  # another engine was faster
                 verb = summary(changed, record, command) if changed else f"has other columns ({command})"
-                first, now = record is None, runtime.clock.now()
+                first, now = record is None, recorder.clock.now()
                 return Changed(now, version, table, changed, schema, fact["created"], verb, first, hint.before)
 
-            changes.append((table, [each.slice for each in changed], build))
+            changes.append(Change(table, tuple(each.slice for each in changed), build))
         return shaken
 
     def _note_spelling(self, table: str, fact: Mapping[str, Any]) -> None:
@@ -282,21 +272,21 @@ class Observer:
             self._scattered.add(table)
 
     def _record_missing(self, table: str, command: str) -> bool:
-        runtime = self._runtime
-        with runtime.lock:
-            record = runtime.state.tables.get(table)
+        recorder = self._recorder
+        with recorder.lock:
+            record = recorder.state.tables.get(table)
             if record is not None and record.created == 0:
                 return False
-            runtime.record(
-                lambda _, version: Changed(runtime.clock.now(), version, table, (), "", 0, f"is gone ({command})")
+            recorder.record(
+                lambda _, version: Changed(recorder.clock.now(), version, table, (), "", 0, f"is gone ({command})")
             )
         return True
 
     def _record_view(self, view: str, fact: Mapping[str, Any], command: str) -> bool:
         """A view found gone was dropped past Headwater; one with other files was written past it."""
-        runtime = self._runtime
-        with runtime.lock:
-            state = runtime.state
+        recorder = self._recorder
+        with recorder.lock:
+            state = recorder.state
             if view not in state.views or view in state.running:
                 return False
             if not fact["exists"]:
@@ -315,14 +305,15 @@ class Observer:
     def _record_dropped(self, view: str, command: str) -> None:
         """The table of a view is gone, or another table has its name. If its own table has another name now, the view
         keeps its files under that name."""
-        runtime = self._runtime
-        readers, definition = runtime.state.index.readers.get(view, ()), runtime.state.views[view].definition
+        recorder = self._recorder
+        readers, definition = recorder.state.index.readers.get(view, ()), recorder.state.views[view].definition
         to = self._table_of(definition.owner)
         if to is None:
-            runtime.record(lambda _s, _v: Dropped(runtime.clock.now(), view))
+            recorder.record(lambda _s, _v: Dropped(recorder.clock.now(), view))
+            guarded(lambda: self._shim.release(definition.root, definition.owner), f"the files of {view} stay")
             log.warning("%s was dropped (%s)", view, command or "by another program")
         else:
-            runtime.record(lambda _s, _v: Renamed(runtime.clock.now(), view, to, evolve(definition, view=to)))
+            recorder.record(lambda _s, _v: Renamed(recorder.clock.now(), view, to, evolve(definition, view=to)))
             log.warning("%s was renamed to %s (%s)", view, to, command or "by another program")
         for reader in readers:
             self._reanalysis.of_view(reader, view)
@@ -330,20 +321,20 @@ class Observer:
     def _table_of(self, owner: str) -> str | None:
         """The table that belongs to an owner, if no view on record has its name."""
         tables = (each["table"] for each in self._shim.views() if each["properties"].get(catalog.OWNER) == owner)
-        return next((each for each in tables if each not in self._runtime.state.views), None)
+        return next((each for each in tables if each not in self._recorder.state.views), None)
 
     def _record_drift(self, view: str, command: str) -> None:
-        runtime = self._runtime
+        recorder = self._recorder
         [fact] = self._shim.observe([{"table": view}])
-        record = runtime.state.tables[view]
+        record = recorder.state.tables[view]
         drifted = _drift(record, fact)
         if drifted:
             verb = f"was written past Headwater ({command or 'by another program'})"
-            runtime.change(
+            recorder.change(
                 view,
                 [each.slice for each in drifted],
                 lambda _, version: Changed(
-                    runtime.clock.now(), version, view, drifted, record.schema, record.created, verb
+                    recorder.clock.now(), version, view, drifted, record.schema, record.created, verb
                 ),
             )
 

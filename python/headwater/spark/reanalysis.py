@@ -10,7 +10,7 @@ from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
 from headwater.model.state import Status
 from headwater.model.view import Definition
-from headwater.runtime.loop import Runtime
+from headwater.runtime.record import Recorder
 from headwater.spark.define import Analyst
 
 log = logging.getLogger("headwater")
@@ -23,30 +23,30 @@ class Reanalysis:
         first_look: looks at the tables of a definition that nobody looked at before.
     """
 
-    def __init__(self, runtime: Runtime, analyst: Analyst, first_look: Callable[[Definition], object]) -> None:
-        self._runtime, self._analyst, self._first_look = runtime, analyst, first_look
+    def __init__(self, recorder: Recorder, analyst: Analyst, first_look: Callable[[Definition], object]) -> None:
+        self._recorder, self._analyst, self._first_look = recorder, analyst, first_look
         self._undecided: dict[str, str] = {}  # views that Spark could not analyse, each because of a table
 
     def of_readers(self, table: str) -> None:
         """Analyses the views that read a table, or use it as an ordinary view or a function."""
-        with self._runtime.lock:
-            views = self._runtime.state.views.items()
+        with self._recorder.lock:
+            views = self._recorder.state.views.items()
             reading = [name for name, view in views if table in (*view.definition.sources, *view.definition.through)]
         for view in reading:
             self.of_view(view, table)
 
     def retry(self) -> None:
         """Analyses broken views, and those that Spark could not analyse the last time."""
-        with self._runtime.lock:
-            broken = [name for name, view in self._runtime.state.views.items() if view.status is Status.BROKEN]
+        with self._recorder.lock:
+            broken = [name for name, view in self._recorder.state.views.items() if view.status is Status.BROKEN]
         for view in dict.fromkeys((*broken, *self._undecided)):
             self.of_view(view, self._undecided.pop(view, ""))
 
     def of_view(self, name: str, because: str) -> None:
         """Analyses one view, because a table changed. Another meaning is a redefinition."""
-        runtime = self._runtime
-        with runtime.lock:
-            view = runtime.state.views.get(name)
+        recorder = self._recorder
+        with recorder.lock:
+            view = recorder.state.views.get(name)
         if view is None:
             return
         try:
@@ -62,11 +62,11 @@ class Reanalysis:
         if recovered or fresh.fingerprint != view.definition.fingerprint:
             why = "can be computed again" if recovered else f"means something else since {because} changed"
             self._first_look(fresh)
-            runtime.change(name, [WHOLE], lambda _, version: Declared(runtime.clock.now(), version, fresh, why))
+            recorder.change(name, [WHOLE], lambda _, version: Declared(recorder.clock.now(), version, fresh, why))
 
     def _broken(self, name: str, reason: str) -> None:
-        with self._runtime.lock:
-            view = self._runtime.state.views[name]
+        with self._recorder.lock:
+            view = self._recorder.state.views[name]
         if view.status is not Status.BROKEN or view.reason != reason:
-            self._runtime.record(lambda _s, _v: Broken(self._runtime.clock.now(), name, reason))
+            self._recorder.record(lambda _s, _v: Broken(self._recorder.clock.now(), name, reason))
             log.warning("%s is broken: %s", name, reason)

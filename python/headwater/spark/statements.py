@@ -20,7 +20,9 @@ from headwater.model.name import SESSION_CATALOG, split
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State, Status
 from headwater.model.view import Definition, pairs
-from headwater.runtime.loop import Runtime
+from headwater.runtime.execute import guarded
+from headwater.runtime.loop import Loop
+from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark import catalog, jobs, sql, syntax
 from headwater.spark.declare import Answer, Declarations
@@ -37,14 +39,21 @@ class Statements:
     """What a user can say to one engine."""
 
     def __init__(
-        self, runtime: Runtime, store: SqlStore, observer: Observer, analyst: Analyst, sessions: Sessions, shim: Shim
+        self,
+        recorder: Recorder,
+        loop: Loop,
+        store: SqlStore,
+        observer: Observer,
+        analyst: Analyst,
+        sessions: Sessions,
+        shim: Shim,
+        planned: Callable[[State, str], list[str]] = lambda state, view: [],
     ) -> None:
-        self._runtime, self._store, self._observer = runtime, store, observer
+        self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
-        self.waiting = Waiting(runtime, store)
-        self.planned: Callable[[State, str], list[str]] = lambda state, view: []
-        self._names = Names(runtime)
-        self._declarations = Declarations(runtime, observer, analyst, sessions, shim, self.waiting)
+        self.waiting, self._planned = Waiting(recorder, loop, store), planned
+        self._names = Names(recorder)
+        self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 
     def answer(self, message: Mapping[str, Any]) -> Answer:
         """The rows that a ``create``, ``statement`` or ``wait`` message asks for.
@@ -92,31 +101,31 @@ class Statements:
                 return [each.row for each in refreshes((entry.event for entry in entries), limit)]
             case syntax.Describe(name, extended):
                 view = self._names.known(name, message)
-                with self._runtime.lock:
-                    return report.describe(self._runtime.state, view, extended, self._now())
+                with self._recorder.lock:
+                    return report.describe(self._recorder.state, view, extended, self._now())
             case syntax.Explain(name):
                 view = self._names.known(name, message)
                 self._observer.check()
-                with self._runtime.lock:
-                    state = self._runtime.state
-                    return [[line] for line in (*report.explain(state, view, self._now()), *self.planned(state, view))]
+                with self._recorder.lock:
+                    state = self._recorder.state
+                    return [[line] for line in (*report.explain(state, view, self._now()), *self._planned(state, view))]
             case syntax.Drop():
                 return self._drop(statement, message)
             case _:
                 return self._alter(statement, message)
 
     def _drain(self, message: Mapping[str, Any]) -> Answer:
-        since = self._runtime.seq
+        since = self._recorder.seq
         self._observer.check()
         everything = self.waiting.hurry()
         ran = self.waiting.until_fresh(lambda state: set(state.views), everything, since=since, token=message["id"])
         return [each.row for each in ran]
 
     def _refresh(self, statement: syntax.Refresh, message: Mapping[str, Any]) -> Answer:
-        view, since = self._names.known(statement.name, message), self._runtime.seq
+        view, since = self._names.known(statement.name, message), self._recorder.seq
         self._observer.check()
-        with self._runtime.lock:
-            known = self._runtime.state.views[view]
+        with self._recorder.lock:
+            known = self._recorder.state.views[view]
             if known.status is Status.SUSPENDED:
                 raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
             if known.status is Status.BROKEN:
@@ -127,7 +136,7 @@ class Statements:
         full = statement.full or known.status is Status.FAILED or known.failures > 0
         if full:
             slices = [asked] if statement.full else list(known.pending) or [asked]
-            self._runtime.change(
+            self._recorder.change(
                 view,
                 slices,
                 lambda _, version: Requested(
@@ -151,7 +160,7 @@ class Statements:
         for name, value in partition:
             own = by_name[name.lower()]
             expression = f"CAST(TRY_CAST({sql.identifier(own)} AS {types[own]}) AS STRING)"
-            [canonical] = self._runtime.warehouse.evaluate(definition, expression, [(value,)], [own])
+            [canonical] = self._recorder.evaluator.evaluate(definition, expression, [(value,)], [own])
             if canonical is None and not sql.is_null_partition(value, types[own]):
                 raise StatementError(
                     f"'{value}' is not a value of {definition.view}'s partition column {own} ({types[own]})"
@@ -161,8 +170,8 @@ class Statements:
 
     def _show_views(self, database: str | None, pattern: str | None) -> Answer:
         now = self._now()
-        with self._runtime.lock:
-            known = report.statuses(self._runtime.state, now)
+        with self._recorder.lock:
+            known = report.statuses(self._recorder.state, now)
         wanted = re.compile("|".join(fnmatch.translate(each.strip().lower()) for each in (pattern or "*").split("|")))
         return [
             each.row(now)
@@ -176,32 +185,34 @@ class Statements:
             if statement.if_exists:
                 return [["there is no such materialized view; nothing was done"]]
             raise StatementError(self._names.unknown(statement.name))
-        with self._runtime.lock:
-            state = self._runtime.state
+        with self._recorder.lock:
+            state = self._recorder.state
             readers = report.reading(state, view)
             if readers:
                 raise StatementError(
                     f"{view} is read by {', '.join(readers)}; drop {'it' if len(readers) == 1 else 'them'} first"
                 )
             definition = state.views[view].definition
-            self._runtime.record(lambda _s, _v: Dropped(self._now(), view))
+            self._recorder.record(lambda _s, _v: Dropped(self._now(), view))
+        self._loop.step()  # which stops a run of it
         if self._shim.owner(view) == definition.owner:
             catalog.drop(self._sessions.of_table(), definition)
+        guarded(lambda: self._shim.release(definition.root, definition.owner), f"the files of {view} stay")
         return [[f"{view} dropped"]]
 
     def _alter(self, statement: syntax.Statement, message: Mapping[str, Any]) -> Answer:
         view = self._names.known(statement.name, message)
         self._observer.look(Hint({view: None}))  # its table may have been dropped
         view = self._names.known(statement.name, message)
-        with self._runtime.lock:
-            definition = self._runtime.state.views[view].definition
+        with self._recorder.lock:
+            definition = self._recorder.state.views[view].definition
         match statement:
             case syntax.Suspend():
-                self._runtime.record(lambda _s, _v: Suspended(self._now(), view))
+                self._recorder.record(lambda _s, _v: Suspended(self._now(), view))
                 return [[f"{view} is suspended; what changes meanwhile stays pending"]]
             case syntax.Resume():
-                self._runtime.record(lambda _s, _v: Resumed(self._now(), view))
-                self._runtime.step()
+                self._recorder.record(lambda _s, _v: Resumed(self._now(), view))
+                self._loop.step()
                 return [[f"{view} is resumed"]]
             case syntax.SetProperties(_, changed):
                 return self._set_properties(definition, dict(changed))
@@ -217,34 +228,34 @@ class Statements:
         follows_again = follows(altered) and not follows(definition)
         if follows_again or altered.dependencies != definition.dependencies:
             why = "follows its sources again" if follows_again else "depends on its sources in another way"
-            self._runtime.change(
+            self._recorder.change(
                 definition.view, [WHOLE], lambda _, version: Declared(self._now(), version, altered, why)
             )
         else:
-            self._runtime.record(lambda _s, _v: Altered(self._now(), definition.view, pairs(properties)))
+            self._recorder.record(lambda _s, _v: Altered(self._now(), definition.view, pairs(properties)))
         return [[f"{definition.view}: {', '.join(f'{key} = {value}' for key, value in changed.items())}"]]
 
     def _rename(self, definition: Definition, to: syntax.Name, message: Mapping[str, Any]) -> Answer:
         target = self._names.qualified(to, message)
         if split(target)[:-1] != split(definition.view)[:-1]:
             raise StatementError(f"{definition.view} cannot become {target}: a view stays in its database")
-        with self._runtime.lock:
-            readers = report.reading(self._runtime.state, definition.view)
+        with self._recorder.lock:
+            readers = report.reading(self._recorder.state, definition.view)
             if readers:
                 raise StatementError(
                     f"{definition.view} is read by {', '.join(readers)} under this name; drop or redefine them first"
                 )
-            if definition.view in self._runtime.state.running:
+            if definition.view in self._recorder.state.running:
                 raise StatementError(f"{definition.view} is being refreshed; rename it when the refresh has ended")
             session = self._sessions.of_table()
             if self._shim.owner(target) is not None:
                 raise StatementError(f"{target} exists already; choose another name")
             renamed = catalog.renamed(session, self._shim, definition, target)
-            self._runtime.record(lambda _s, _v: Renamed(self._now(), definition.view, target, renamed))
+            self._recorder.record(lambda _s, _v: Renamed(self._now(), definition.view, target, renamed))
         return [[f"{definition.view} is now {target}"]]
 
     def _wait_for_hints(self, message: Mapping[str, Any]) -> Answer:
-        since, written = self._runtime.seq, self._observer.pointed_at(message["hints"])
+        since, written = self._recorder.seq, self._observer.pointed_at(message["hints"])
         for hint in message["hints"]:
             self._observer.notice(hint)
         self._observer.hinted()
@@ -260,4 +271,4 @@ class Statements:
         return []
 
     def _now(self) -> int:
-        return self._runtime.clock.now()
+        return self._recorder.clock.now()

@@ -10,7 +10,8 @@ from pyspark.errors import PySparkException
 from headwater.engine.policy import duration
 from headwater.model.error import HeadwaterError
 from headwater.model.view import Definition
-from headwater.runtime.loop import Runtime
+from headwater.runtime.loop import Loop
+from headwater.runtime.record import Recorder
 from headwater.spark import paths
 from headwater.spark.define import first_line
 from headwater.spark.shim import Shim
@@ -25,16 +26,17 @@ RETAIN = "1 hour"
 class Sweeper:
     """Old versions stay readable for ``headwater.retain`` (an hour by default) after they were replaced."""
 
-    def __init__(self, runtime: Runtime, store: SqlStore, warehouse: SparkWarehouse, shim: Shim) -> None:
-        self._runtime, self._store, self._warehouse, self._shim = runtime, store, warehouse, shim
+    def __init__(self, recorder: Recorder, loop: Loop, store: SqlStore, warehouse: SparkWarehouse, shim: Shim) -> None:
+        self._recorder, self._loop, self._store = recorder, loop, store
+        self._warehouse, self._shim = warehouse, shim
 
     def sweep(self) -> None:
         """Removes superseded locations whose retention is over, and notes orphans for later."""
-        if not self._runtime.leads:
+        if not self._loop.leads:
             return
-        now = self._runtime.clock.now()
-        with self._runtime.lock:
-            definitions = [view.definition for view in self._runtime.state.views.values()]
+        now = self._recorder.clock.now()
+        with self._recorder.lock:
+            definitions = [view.definition for view in self._recorder.state.views.values()]
         for definition in definitions:
             try:
                 self._sweep(definition, now)
@@ -71,8 +73,8 @@ class Sweeper:
     def _orphans(self, definition: Definition, now: int) -> list[str]:
         """Version directories that are neither published nor being written nor noted: a crash left them."""
         noted = {path.rstrip("/").removesuffix("/data") for path in self._store.discarded(definition.view, now + 1)}
-        with self._runtime.lock:
-            state = self._runtime.state
+        with self._recorder.lock:
+            state = self._recorder.state
             record, run = state.tables.get(definition.view), state.running.get(definition.view)
             live = {known.version for known in record.partitions.values()} if record else set()
             if run is not None:

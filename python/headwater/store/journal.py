@@ -13,14 +13,14 @@ from uuid import uuid4
 import sqlalchemy as sa
 from attrs import frozen
 
-from headwater.model.error import JournalError, LeaseLost, StillAlive
+from headwater.model.error import JournalError, LeaseLost, StillAlive, StoreError
 from headwater.model.event import Event
 from headwater.store import codec
 from headwater.store.database import Broken, Database
 from headwater.store.schema import engine, journal, meta
 
 ENDED = ("Published", "Failed", "Skipped")
-RESTARTED = "Restarted"
+LOST = "EngineLost"
 Build = Callable[[int], "Event | None"]
 
 TRIES = 3
@@ -106,13 +106,19 @@ class Journal(Database):
 
         Raises:
             Compacted: entries above ``after`` are removed.
+            StoreError: there is no entry ``after``.
             JournalError: an entry is malformed, or of a version that this store never gave; it says which.
         """
         with self._read() as connection:
             known = connection.execute(sa.select(meta.c.highest, meta.c.last, meta.c.compacted)).one()
             if after < known.compacted:
                 raise Compacted
-            if after >= known.last:
+            if after > known.last:
+                raise StoreError(
+                    f"the journal of the store {self.name} ends at entry {known.last}, but entry {after} was read "
+                    "before: an older copy took its place; start the application again"
+                )
+            if after == known.last:
                 return
             rows = connection.execute(
                 sa.select(journal.c.seq, journal.c.version, journal.c.body)
@@ -132,12 +138,12 @@ class Journal(Database):
         With ``ended_after``, only those of runs that ended after that entry. Entries that are removed are left
         out; ``gone`` tells of them.
         """
-        query = sa.select(journal.c.seq, journal.c.body).where(journal.c.kind.in_(("Started", RESTARTED, *ENDED)))
+        query = sa.select(journal.c.seq, journal.c.body).where(journal.c.kind.in_(("Started", LOST, *ENDED)))
         if ended_after is not None:
             ended = sa.select(journal.c.version).where(journal.c.kind.in_(ENDED), journal.c.seq > ended_after)
             query = query.where(journal.c.version.in_(ended))
         if view is not None:
-            query = query.where((journal.c.subject == view) | (journal.c.kind == RESTARTED))
+            query = query.where((journal.c.subject == view) | (journal.c.kind == LOST))
         with self._read() as connection:
             rows = connection.execute(query.order_by(journal.c.seq.desc()).limit(limit)).all()
         return [_entry(seq, body) for seq, body in rows]

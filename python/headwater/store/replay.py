@@ -52,9 +52,17 @@ def replay(store: Store, state: State, after: int = 0) -> tuple[State, int]:
     """
     with uncollected():
         for entry in store.read(after):
-            state, _ = transition(state, entry.event)
+            state = transition(state, entry.event)
             after = entry.seq
     return state, after
+
+
+def caught_up(store: Store, state: State, after: int) -> tuple[State, int]:
+    """As ``replay`` does, from a snapshot where entries above ``after`` are removed."""
+    try:
+        return replay(store, state, after)
+    except Compacted:  # before the first entry, so the state is as it was
+        return restored(store)
 
 
 @contextmanager

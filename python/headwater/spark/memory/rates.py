@@ -1,15 +1,15 @@
-"""What a byte costs in the warehouse and in memory, measured when an engine starts.
+"""The cost of a byte in the warehouse and in memory, measured when an engine starts.
 
-That is timed as Spark would do it, through Hadoop's file systems, with a few megabytes: in as many files as there are
-tasks side by side where these run on this machine, in one elsewhere. A local disk is then mostly as fast as memory, for
-the operating system keeps what was written there: nothing is gained, and nothing is kept.
+The engine times a few megabytes, as Spark would write and read them, through Hadoop's file systems. It takes as many
+files as there are tasks side by side where these run on this machine, and one elsewhere. A local disk is mostly as fast
+as memory, for the operating system keeps its files there. So nothing is gained, and nothing is kept.
 """
 
 from __future__ import annotations
 
 from attrs import frozen
 
-from headwater.plan.pending import Costs
+from headwater.plan.means import Costs
 from headwater.spark.shim import Shim
 
 PROBED = 8 << 20
@@ -42,7 +42,7 @@ def measured(shim: Shim, directory: str, streams: int) -> Rates:
 
 
 def costs(warehouse: Rates, memory: Rates, share: float = 1, bandwidth: int = 0) -> Costs:
-    """What keeping a byte in memory saves a run, and what its copy takes.
+    """The saving of a byte that is kept in memory, and the cost of its copy.
 
     The copy waits for the warehouse, which costs the run nothing, and moves the byte, which costs as much as in memory.
 

@@ -1,7 +1,7 @@
 """Scans that several runs share: the first of them makes one, and it goes with the last ([Golab11] §2.1).
 
-A scan is of one version of a table: a run for which the table has changed reads the table. So does one that needs more
-than was scanned, for which runs are asked anew each time, by Spark's plan of their query.
+A scan is of one version of a table. A run for which the table has changed reads the table. So does a run that needs
+more than was scanned: Spark's plan of its query tells its needs anew each time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Lying:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What the shim is told (see ``Overlay.scala``)."""
+        """The text for the shim, as a value (see ``Overlay.scala``)."""
         without = [sql.spec(each) for each in self.part.slices]
         told = {"whole": self.part.whole, "without": without, "with": []}
         if not self.place:
@@ -90,7 +90,7 @@ class Scans:
         needs: Mapping[str, Extract],
         make: Callable[[Shared, Number], Lying | None],
     ) -> None:
-        """Lets a run read those of its shared scans that have all it needs, once they are made.
+        """Lets a run read its shared scans that have all it needs, once they are made.
 
         Args:
             seen: the versions of its sources that it is to see.
@@ -109,8 +109,8 @@ class Scans:
             return dict(self._read.get(run.version, {}))
 
     def refuse(self, run: Run) -> Collection[str]:
-        """Lets all runs read the tables themselves, from now on, of which a run could not read a scan; which these
-        are. A run that is tried again would fail again."""
+        """Lets all runs read tables themselves from now on, if a run could not read its scans of them: the next run
+        would fail, too. The answer is these tables."""
         with self._lock:
             tables = self._read.pop(run.version, {}).keys()
             self._refused |= tables

@@ -1,4 +1,4 @@
-"""The fast volume: where outputs of a run lie for their readers before they are in the warehouse.
+"""The fast volume: a room in files.
 
 A directory of this engine on a memory-backed file system that driver and executors share. An output is written there
 once, in its final format; its bytes are copied to the warehouse later.
@@ -16,11 +16,21 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from attrs import evolve
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.model.command import Launch
 from headwater.model.error import HeadwaterError
+from headwater.model.event import Place
 from headwater.model.state import Version
+from headwater.plan.means import Costs
+from headwater.ports import Written
 from headwater.spark import paths
-from headwater.spark.room import Room
+from headwater.spark.counted import Counted
+from headwater.spark.memory import rates
+from headwater.spark.memory.room import Application, Room
 from headwater.spark.settings import Memory
+from headwater.spark.writer import Writer
 
 log = logging.getLogger("headwater")
 
@@ -83,6 +93,8 @@ class Volume(Room):
         OSError: nothing can be written there, or somebody else owns the directory that is this user's by its name.
     """
 
+    kind = Place.VOLUME
+
     def __init__(self, root: Path, limit: int) -> None:
         super().__init__(limit)
         ours = root / f"headwater-{os.getuid()}"
@@ -100,6 +112,30 @@ class Volume(Room):
 
     def size(self, version: Version) -> int:
         return size(self._folder(version))
+
+    def keep(self, launch: Launch, frame: DataFrame, writer: Writer) -> tuple[Written, Counted]:
+        written, counted = writer.write(launch, frame, self.place(launch.run.version))
+        return evolve(written, handle=evolve(written.handle, place=self.kind)), counted
+
+    def bring(self, session: SparkSession, launch: Launch, kept: Written, writer: Writer) -> Written | None:
+        brought = writer.copy(launch, self.place(launch.run.version), kept.made)
+        return brought if brought.size == kept.size else None
+
+    def leave(self, frame: DataFrame, number: Version, writer: Writer) -> tuple[str, int]:
+        place = self.place(number)
+        frame.write.parquet(place)
+        return place, writer.size(place)
+
+    def costs(self, application: Application) -> Costs:
+        """Where tasks run on this machine they share its way to the warehouse; others have theirs."""
+        shim, tasks = application.shim, application.session.sparkContext.defaultParallelism
+        streams = tasks if application.local else 1
+        try:
+            warehouse = rates.measured(shim, application.warehouse, streams)
+            memory = rates.measured(shim, self.place(0), streams)
+        finally:
+            self.remove(0)
+        return rates.costs(warehouse, memory, streams / tasks, application.settings.bandwidth)
 
     def remove(self, version: Version) -> None:
         shutil.rmtree(self._folder(version), ignore_errors=True)
@@ -143,8 +179,8 @@ def _locked(path: Path) -> int | None:
 
 
 def _remove_left(ours: Path) -> None:
-    """Removes what engines left that are gone: nobody holds the lock on it, or it has none any more, for a task that
-    outlived its engine has made it anew. An engine that begins makes the lock first."""
+    """Removes the directories of engines that are gone. Nobody holds the lock of such a directory. Or it has no lock
+    any more, because a task that outlived its engine has made it anew: an engine makes the lock first."""
     for directory in [each for each in ours.iterdir() if each.is_dir()]:
         if not directory.with_suffix(LOCK).exists():
             shutil.rmtree(directory, ignore_errors=True)

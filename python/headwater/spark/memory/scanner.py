@@ -15,11 +15,10 @@ from pyspark.sql import functions as F
 from headwater.model.event import Effort, Scanned
 from headwater.model.extract import Extract, Shared
 from headwater.spark import sql
-from headwater.spark.blocks import Blocks
-from headwater.spark.room import OutOfRoom
-from headwater.spark.scans import Lying, Number, Part
+from headwater.spark.memory.room import OutOfRoom, Room
+from headwater.spark.memory.scans import Lying, Number, Part
 from headwater.spark.shim import Shim, is_gone
-from headwater.spark.volume import Volume
+from headwater.spark.writer import Writer
 
 log = logging.getLogger("headwater")
 
@@ -29,15 +28,16 @@ class Scanner:
     """Makes scans for one run.
 
     Attributes:
-        part: the part of a table that a scan is of.
+        part: the part of a table that a scan reads.
         stop: called if a scan needs more room than there is.
-        effort: what the run's tasks took so far.
-        made: what the scans took that it made or, where they did not fit, began to make.
+        effort: the work of the run's tasks so far.
+        made: the time and bytes of the scans that it made or, where they did not fit, began to make.
     """
 
     session: SparkSession
     shim: Shim
-    room: Volume | Blocks
+    room: Room
+    writer: Writer
     part: Callable[[Shared], Part]
     stop: Callable[[], object]
     effort: Callable[[], Effort | None]
@@ -52,7 +52,7 @@ class Scanner:
             part = self.part(shared)
             frame = scanned(self.session.table(sql.quoted(shared.table)), part, shared.extract)
             with self.room.watched(number, self.stop):
-                place, size = self._leave(frame, number)
+                place, size = self.room.leave(frame, number, self.writer)
         except OutOfRoom as error:
             self._leave_out(shared, number, str(error))
             self._note(shared, self.room.limit + 1, began, before)
@@ -75,20 +75,9 @@ class Scanner:
             micros = effort.since(before).own(micros)
         self.made.append(Scanned(shared.table, shared.extract, size, round(micros)))
 
-    def _leave(self, frame: DataFrame, number: Number) -> tuple[str, int]:
-        """Where rows are left, if that is in files, and how many bytes they take."""
-        match self.room:
-            case Volume() as volume:
-                place = volume.place(number)
-                frame.write.parquet(place)
-                return place, sum(each["bytes"] for each in self.shim.written(place, 0))
-            case Blocks() as blocks:
-                blocks.hold(frame, number)
-                return "", blocks.size(number)
-
 
 def scanned(table: DataFrame, part: Part, extract: Extract) -> DataFrame:
-    """What is scanned of a table; of partitions, with the columns that tell them apart."""
+    """The rows and columns of a scan; of partitions, with the columns that tell them apart."""
     types = {field.name: field.dataType.simpleString() for field in table.schema.fields}
     wanted = {*extract.columns, *(column for each in part.slices for column in each.columns)}
     rows = table if part.whole else table.where(sql.predicate(tuple(part.slices), types))

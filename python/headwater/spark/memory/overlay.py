@@ -1,4 +1,8 @@
-"""What refreshes read in place of what is published: outputs of other runs that are not, or that lie closer at hand."""
+"""Overlays: the rows that a run reads in place of published ones, because they are newer or lie closer at hand.
+
+Example: a run of ``by_region`` is on run 7 of ``sales_by_day``. The shim reads run 7's directory in place of the
+partitions that run 7 computed.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +19,22 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run, Version
 from headwater.ports import Written
 from headwater.spark import sql
-from headwater.spark.scans import Lying, Part
+from headwater.spark.memory.scans import Lying, Part
 
 PROPERTY = "spark.headwater.overlay"
-"""The local property of a thread that tells the shim, in which ``Overlay.scala`` says what it means."""
+"""The local property of a thread that tells the shim its overlay; ``Overlay.scala`` describes the text."""
 
 
 @frozen
 class Output:
-    """What a run made.
+    """The rows of a run.
 
     Attributes:
-        whole: whether that is all of its view.
-        without: the partitions that it takes the place of.
-        places: where each of those that it made lies.
-        size: how many bytes lie there.
-        place: where that is.
+        whole: whether they are all rows of its view.
+        without: the partitions that they take the place of.
+        places: the location of each partition that it made.
+        size: the bytes there.
+        place: the kind of place.
         held: the version whose rows Spark's memory holds in place of files, if any.
     """
 
@@ -43,7 +47,7 @@ class Output:
 
     @classmethod
     def of(cls, run: Run, existing: Iterable[Slice], written: Written) -> Output:
-        """What a run wrote in place of partitions that exist."""
+        """The rows that a run wrote in place of partitions that exist."""
         files, made = written.handle, (each.slice for each in written.made)
         whole, without = WHOLE in run.slices, frozenset((*existing, *made))
         if files.place is Place.BLOCKS:
@@ -53,7 +57,7 @@ class Output:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What the shim is told."""
+        """The text for the shim, as a value."""
         told = {
             "whole": self.whole,
             "without": [sql.spec(each) for each in self.without],
@@ -76,7 +80,7 @@ class Overlays:
             self._of[run.version] = run.view, output
 
     def publish(self, version: Version) -> None:
-        """What a run made is in the warehouse, too."""
+        """Notes that the rows of a run are in the warehouse, too."""
         with self._lock:
             if version in self._of:
                 self._published.add(version)
@@ -93,19 +97,19 @@ class Overlays:
             self._published.discard(version)
 
     def told(self, run: Run, scans: Mapping[str, Lying]) -> str | None:
-        """What the shim is told of what a run reads, of which some are ``scans``; ``None`` when all is what readers
-        see. So is what is not kept any more, which only an output that was published can be."""
+        """The overlay of a run that also reads these scans, as text for the shim; ``None`` if it reads published rows
+        only. An output that is not kept any more was published, so it is read in the warehouse."""
         found = {view: output.told for view, output in self._read(run).items()}
         found |= {table: lying.told for table, lying in scans.items()}
         return json.dumps(found) if found else None
 
     def part(self, run: Run, shared: Shared) -> Part:
-        """The part of a table that a scan is of: what another run made of it, if this one is on that."""
+        """The part of a table that a scan reads: the rows of another run, if this one is on that."""
         output = self._read(run).get(shared.table)
         return Part.of(shared.slices) if output is None else Part(output.whole, output.without)
 
     def lying(self, run: Run) -> dict[str, Place | None]:
-        """Where lies what a run reads of what other runs made, by their views; ``None``: in several places."""
+        """The place of the rows that a run reads of other runs, by their views; ``None``: several places."""
         return {
             view: output.place if output.whole or output.place is Place.WAREHOUSE else None
             for view, output in self._read(run).items()

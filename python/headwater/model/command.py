@@ -1,0 +1,226 @@
+"""What the kernel wants done, and what it is told of that. All are inert values.
+
+``engine.kernel.decide`` makes commands of what is known; an interpreter carries each out and gives its answer back
+(``engine.flight.answered``). ``Record`` is answered by its own event, in the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import Factory, frozen
+
+from headwater.model.event import Effort, Event, Made, Moved, Scanned
+from headwater.model.partition import Slice, Value
+from headwater.model.state import PartitionRecord, Run, Version
+from headwater.model.view import Definition
+
+Wanted = frozenset[tuple[str, str, tuple[Value, ...]]]
+"""What is to be evaluated: a view, the key of a computed column there, and the values of its inputs."""
+
+
+@frozen
+class Launch:
+    """A run, with what has to be known to compute and publish it.
+
+    Attributes:
+        existing: the view's partitions in the run's slices, with the record of each: those that the run does not make
+            again have become empty, and one that comes out as its record says is unchanged.
+        size: how many bytes it will write, by what was written lately; 0 if nobody knows.
+    """
+
+    run: Run
+    definition: Definition
+    existing: Mapping[Slice, PartitionRecord]
+    size: int = 0
+
+
+@frozen
+class Written:
+    """What a run computed, before anybody can see it.
+
+    Attributes:
+        handle: the warehouse's own.
+        size: bytes; 0 where nobody knows.
+        moved: what reading and writing took, as far as it was measured.
+        held: bytes that it takes in blocks of Spark's memory; 0 if it lies in none.
+        scanned: the scans that were made for this run and others.
+        effort: what its tasks took; ``None`` where nobody knows.
+    """
+
+    made: tuple[Made, ...]
+    removed: tuple[Slice, ...]
+    handle: Any = None
+    size: int = 0
+    moved: tuple[Moved, ...] = ()
+    held: int = 0
+    scanned: tuple[Scanned, ...] = ()
+    effort: Effort | None = None
+
+
+@frozen
+class Replaced:
+    """What a publication took the place of.
+
+    Attributes:
+        locations: where it lay, for readers that have it open; to be removed after the retention time.
+        unchanged: the published partitions that hold the same rows as what they replaced, as far as that
+            is known for certain: content sums agree, and what was replaced was as the record says.
+    """
+
+    locations: Sequence[str] = ()
+    unchanged: frozenset[Slice] = frozenset()
+
+
+# --- commands
+
+
+@frozen
+class Record:
+    """Journal an event, if nothing else is journaled before it.
+
+    Attributes:
+        numbered: the event is given a fresh version.
+        evicting: the engine that the event ends, if that engine's time is still up then.
+    """
+
+    event: Event
+    numbered: bool = False
+    evicting: int | None = None
+
+
+@frozen
+class Plan:
+    """Plan what is pending; the question is the schedule's own."""
+
+    question: Any
+
+
+@frozen
+class Evaluate:
+    """Evaluate computed columns; answered by ``Evaluated`` in the journal, and ``Answered``.
+
+    ``version``: the run that waits for it, if one does.
+    """
+
+    wanted: Wanted
+    version: Version = 0
+
+
+@frozen
+class Look:
+    """Look at the base tables that a run is about to read (``before``), or has read."""
+
+    launch: Launch
+    before: bool
+
+
+@frozen
+class Compute:
+    """Compute a run, where no reader sees it. ``sees`` are the versions of its sources that it is to see."""
+
+    launch: Launch
+    sees: Mapping[str, Version]
+
+
+@frozen
+class Bring:
+    """Copy what was kept close at hand to where it will be published from."""
+
+    launch: Launch
+    written: Written
+
+
+@frozen
+class Publish:
+    """Make readers see what was written, whole or not at all."""
+
+    launch: Launch
+    written: Written
+
+
+@frozen
+class Cancel:
+    """Stop what computes a run, if anything does."""
+
+    view: str
+    version: Version
+
+
+@frozen
+class Release:
+    """Forget what was kept of a run that is over, and that no other run reads or will read."""
+
+    version: Version
+
+
+Command = Record | Plan | Evaluate | Look | Compute | Bring | Publish | Cancel | Release
+
+
+# --- answers
+
+
+@frozen
+class Planned:
+    """``plan`` is a plan of ``engine.schedule``."""
+
+    plan: Any
+
+
+@frozen
+class Answered:
+    """An evaluation is over; ``refused`` could not be evaluated."""
+
+    refused: Wanted
+    version: Version = 0
+
+
+@frozen
+class Looked:
+    version: Version
+    seconds: float = 0.0
+
+
+@frozen
+class Computed:
+    version: Version
+    written: Written
+    seconds: float = 0.0
+
+
+@frozen
+class Brought:
+    version: Version
+    written: Written
+    seconds: float = 0.0
+
+
+@frozen
+class Shown:
+    """Readers see a run's output since ``at`` (ms)."""
+
+    version: Version
+    replaced: Replaced = Factory(Replaced)
+    at: int = 0
+    seconds: float = 0.0
+
+
+@frozen
+class Stopped:
+    """A step of a run failed, or was ``cancelled``."""
+
+    version: Version
+    error: str
+    cancelled: bool = False
+    seconds: float = 0.0
+
+
+@frozen
+class Gone:
+    """The warehouse went away under a step of a run; this engine ends."""
+
+    version: Version
+
+
+Answer = Planned | Answered | Looked | Computed | Brought | Shown | Stopped | Gone

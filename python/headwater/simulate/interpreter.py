@@ -1,0 +1,121 @@
+"""The interpreter of the kernel on a virtual clock: computing takes time, and everything else takes none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import Factory, define, evolve
+
+from headwater.engine.choose import wake_at
+from headwater.engine.flight import Flights, answered, claim, issued, recorded
+from headwater.engine.kernel import Capacity, decide
+from headwater.engine.schedule import InOrder
+from headwater.engine.transition import transition
+from headwater.model.command import (
+    Answer,
+    Answered,
+    Bring,
+    Brought,
+    Cancel,
+    Command,
+    Compute,
+    Computed,
+    Evaluate,
+    Launch,
+    Look,
+    Looked,
+    Plan,
+    Planned,
+    Publish,
+    Record,
+    Release,
+    Replaced,
+    Shown,
+    Stopped,
+    Written,
+)
+from headwater.model.event import Event
+from headwater.model.state import State, Version
+from headwater.simulate.clock import Agenda
+
+ME = 1
+
+
+@define
+class Interpreter:
+    """One simulated engine.
+
+    Attributes:
+        tracks: how many runs go side by side.
+        compute: what a run makes, and how long (ms) that takes.
+        publish: called when readers see a run's output.
+        heard: called with each event that was recorded.
+    """
+
+    tracks: int
+    compute: Callable[[Launch], tuple[Written, int]]
+    publish: Callable[[Launch], object] = lambda launch: None
+    heard: Callable[[Event], object] = lambda event: None
+    state: State = Factory(State)
+    agenda: Agenda = Factory(Agenda)
+    mine: Flights = Factory(lambda: Flights(number=ME))
+    _began: dict[Version, int] = Factory(dict)
+
+    def record(self, build: Callable[[Version], Event]) -> Event:
+        """Applies the event that ``build`` makes of a fresh version."""
+        event = build(max(self.state.highest + 1, self.agenda.now))
+        self.state = transition(self.state, event)
+        self.heard(event)
+        return event
+
+    def go_on(self) -> None:
+        """Does what follows now, and notes when to go on."""
+        self.mine.stopped.clear()
+        capacity = Capacity(self.tracks, InOrder())
+        while commands := decide(self.state, self.mine, capacity, self.agenda.now):
+            for command in commands:
+                self._issue(command)
+            claim(self.mine, self.state)
+        wake = wake_at(self.state, self.agenda.now)
+        if wake is not None:
+            self.agenda.at(wake, lambda: None)
+
+    def _issue(self, command: Command) -> None:
+        match command:
+            case Record(event=event, numbered=numbered):
+                done = self.record(lambda version: evolve(event, version=version) if numbered else event)
+                recorded(self.mine, done)
+            case Cancel(version=version):
+                self.mine.stopped.add(version)
+                if version in self._began:
+                    took = (self.agenda.now - self._began.pop(version)) / 1000
+                    answered(self.mine, Stopped(version, "it is not wanted any more", True, took))
+            case Compute(launch=launch):
+                issued(self.mine, command)
+                written, takes = self.compute(launch)
+                self._began[launch.run.version] = self.agenda.now
+                self.agenda.at(self.agenda.now + takes, lambda: self._computed(launch.run.version, written, takes))
+            case _:
+                issued(self.mine, command)
+                if (answer := self._at_once(command)) is not None:
+                    answered(self.mine, answer)
+
+    def _at_once(self, command: Command) -> Answer | None:
+        match command:
+            case Plan():
+                return Planned(None)
+            case Evaluate(wanted=wanted, version=version):
+                return Answered(wanted, version)  # a simulation knows the values that are on record, and no others
+            case Look(launch=launch):
+                return Looked(launch.run.version)
+            case Bring(launch=launch, written=written):
+                return Brought(launch.run.version, written)
+            case Publish(launch=launch):
+                self.publish(launch)
+                return Shown(launch.run.version, Replaced(), self.agenda.now)
+            case Release():
+                return None
+
+    def _computed(self, version: Version, written: Written, takes: int) -> None:
+        if self._began.pop(version, None) is not None:
+            answered(self.mine, Computed(version, written, takes / 1000))

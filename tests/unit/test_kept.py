@@ -1,0 +1,160 @@
+"""What the warehouse may rely on of an engine's memory, whatever its room is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from attrs import evolve
+from pyspark.errors import PySparkException
+from test_blocks import Shim as Blocked
+
+from headwater.model.command import Launch
+from headwater.model.error import RefreshFailed
+from headwater.model.event import Effort, Made, Place
+from headwater.model.partition import WHOLE
+from headwater.model.state import Run
+from headwater.model.view import Definition
+from headwater.ports import Written
+from headwater.spark.counted import Counted
+from headwater.spark.memory.blocks import Blocks
+from headwater.spark.memory.memory import Memory
+from headwater.spark.memory.room import HEADROOM, NoRoom, Room
+from headwater.spark.memory.volume import Volume
+from headwater.spark.shim import Failure, FailureKind
+from headwater.spark.writer import Files
+
+LIMIT = 1_000_000
+SUMS = [{"values": {}, "rows": 3, "content": "c" * 32}]
+
+
+class Shim(Blocked):
+    """Spark, of which a failure is of some kind."""
+
+    kind = FailureKind.OTHER
+
+    def failure(self, error: Exception) -> Failure:
+        return Failure(self.kind, str(error))
+
+    def counted(self, frame: object, columns: object, hashed: bool) -> Counted:
+        return Counted(frame, lambda: SUMS, dict)
+
+    def held(self, session: object, version: int) -> str | None:
+        return self.known.get(version)
+
+    def effort(self, session: object, group: str) -> Effort:
+        return Effort(1, 2, 0.5)
+
+
+class Writer:
+    """Files in which a row takes 10 bytes; all rows are there but for those ``lost``."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+
+    def _found(self, places: dict[str, object] = {}) -> Written:  # noqa: B006 - nobody changes it
+        left = 3 - self.lost
+        return Written((Made(WHOLE, left, "f"),), (), Files({"table": "v"}, places), 10 * left)
+
+    def write(self, launch: Launch, frame: object, place: str = "") -> tuple[Written, Counted]:
+        if place:
+            Path(place.removeprefix("file:")).mkdir(parents=True)
+            (Path(place.removeprefix("file:")) / "part").write_bytes(b"x" * frame)
+        return self._found(), Counted(frame, lambda: SUMS, dict)
+
+    def save(self, launch: Launch, frame: object, place: str, hashed: bool) -> Counted:
+        return Counted(frame, lambda: [{**SUMS[0], "rows": 3 - self.lost}], dict)
+
+    def copy(self, launch: Launch, source: str, made: object) -> Written:
+        return self._found()
+
+    def written(self, launch: Launch, place: str, known: object) -> Written:
+        return self._found()
+
+
+def launch(kept: bool = True) -> Launch:
+    run = Run(1, "v", (WHOLE,), (), (), 0, "full", "", kept=kept)
+    return Launch(run, Definition("v", "query", ()), {}, size=300)
+
+
+@pytest.fixture
+def shim() -> Shim:
+    return Shim(there=LIMIT, each=300)
+
+
+@pytest.fixture(params=["volume", "blocks"])
+def room(request, shim, tmp_path) -> Room:
+    return Volume(tmp_path, LIMIT) if request.param == "volume" else Blocks(shim, LIMIT)
+
+
+@pytest.fixture
+def writer() -> Writer:
+    return Writer()
+
+
+@pytest.fixture
+def memory(room, shim, writer) -> Memory:
+    return Memory(room, shim, writer)
+
+
+def keep(memory: Memory, asked: Launch | None = None, frame=lambda: 300):
+    return memory.keep(asked or launch(), frame, lambda: None)
+
+
+def test_kept_rows_lie_in_the_room_until_they_are_released(memory, room):
+    written, _ = keep(memory)
+    assert memory.holds(written) and written.handle.place is room.kind
+    assert room.size(1) == 300 and room.free == int(LIMIT * (1 - HEADROOM)) - 300
+    memory.release(1)
+    memory.release(1)
+    assert room.size(1) == 0 and room.free == int(LIMIT * (1 - HEADROOM))
+
+
+def test_rows_are_brought_to_the_warehouse_with_all_that_was_measured(memory):
+    written, _ = keep(memory)
+    brought = memory.bring(None, launch(), evolve(written, effort=Effort(1, 2, 0.5)))
+    assert not memory.holds(brought) and brought.handle.place is Place.WAREHOUSE
+    assert (brought.size, brought.effort, brought.held) == (30, Effort(1, 2, 0.5), written.held)
+
+
+def test_rows_that_are_gone_are_not_published(memory, writer):
+    written, _ = keep(memory)
+    writer.lost = 1
+    with pytest.raises(RefreshFailed, match="the rows of v that were kept in memory are not all there any more"):
+        memory.bring(None, launch(), written)
+
+
+def test_only_rows_that_are_to_be_kept_are(memory, room):
+    assert keep(memory, launch(kept=False)) is None and room.size(1) == 0
+
+
+def test_rows_that_are_foreseen_not_to_fit_are_not_computed(memory):
+    assert keep(memory, evolve(launch(), size=LIMIT), lambda: pytest.fail("computed")) is None
+
+
+def test_a_room_that_cannot_be_written_to_leaves_rows_to_the_warehouse(memory, shim, room, caplog):
+    def full() -> None:
+        raise PySparkException("no space left on device")
+
+    shim.kind = FailureKind.UNWRITABLE
+    assert keep(memory, frame=full) is None
+    assert "v cannot be kept in memory (no space left on device); it is written to the warehouse" in caplog.text
+    assert room.free == int(LIMIT * (1 - HEADROOM))
+
+
+def test_a_query_that_fails_is_not_computed_again(memory):
+    def wrong() -> None:
+        raise PySparkException("division by zero")
+
+    with pytest.raises(PySparkException, match="division by zero"):
+        keep(memory, frame=wrong)
+
+
+def test_an_engine_without_room_keeps_and_measures_nothing(shim, writer):
+    memory = Memory(NoRoom(), shim, writer)
+    assert keep(memory, frame=lambda: pytest.fail("computed")) is None
+    assert memory.effort(launch().run, SimpleNamespace()) is None
+    assert NoRoom().means(None) is None
+    memory.release(1)
+    memory.close()
