@@ -7,20 +7,17 @@ millisecond): the table shows where the time of a refresh goes. The settling sec
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
 from rich.table import Table
 
+from benchmarks.calls import Call, recorded, traced
 from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
 
-TRACED = Path(__file__).parent / "traced"
 SETTINGS = {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}
 LINES = """CREATE TABLE lines USING parquet PARTITIONED BY (month) AS
 SELECT id, id % 100 AS part, CAST(id % 50 AS DECIMAL(12, 2)) AS quantity, '2024-01' AS month FROM range({rows})"""
@@ -37,16 +34,6 @@ HOLD = "ALTER MATERIALIZED VIEW parts SET TBLPROPERTIES ('headwater.settle' = '1
 GOAL = 1.3
 
 PARSER = parser(__doc__)
-
-
-@frozen
-class Call:
-    """A call of the engine: its seconds from start to end."""
-
-    thread: str
-    name: str
-    began: float
-    ended: float
 
 
 def run(size: Size) -> dict[str, Any]:
@@ -77,9 +64,9 @@ def show(calls: list[dict[str, Any]]) -> None:
 
 
 def _measured(home: Path, rows: int, warm: int, rounds: int) -> dict[str, Any]:
-    file, path = home / "calls", [str(TRACED), *filter(None, [os.environ.get("PYTHONPATH")])]
+    file = home / "calls"
     home.mkdir()
-    with _environment(BENCHMARK_TRACE=str(file), PYTHONPATH=os.pathsep.join(path)):
+    with traced(file):
         worker = Worker(home, extension() | SETTINGS)
         worker.run(LINES.format(rows=rows), VIEW, BARE, HOLD)
     bare, refresh, statement = [], [], []
@@ -92,15 +79,15 @@ def _measured(home: Path, rows: int, warm: int, rounds: int) -> dict[str, Any]:
                 statement += worker.run("REFRESH MATERIALIZED VIEW parts")
                 refresh.append(worker.rows("SHOW REFRESHES FOR parts LIMIT 1")[0][8])
     worker.close()
-    calls = [_call(line) for line in file.read_text().splitlines()]
-    runs = [each for each in calls if each.name == "Runner._compute"][-rounds:]
+    made = recorded(file)
+    runs = [each for each in made if each.name == "Runner._compute"][-rounds:]
     bare, refresh, statement = bare[warm:], refresh[warm:], statement[warm:]
     return {
         "bare": spread(bare),
         "refresh": spread(refresh),
         "statement": spread(statement),
         "ratio": ratio(refresh, bare),
-        "calls": _summed([_below(each, calls) for each in runs]),
+        "calls": _summed([_below(each, made) for each in runs]),
     }
 
 
@@ -117,8 +104,8 @@ def _summed(runs: list[list[Call]]) -> list[dict[str, Any]]:
         for name in {each.name for each in calls}:
             mine = [each for each in calls if each.name == name]
             times[name].append(len(mine))
-            millis[name].append(1000 * sum(each.ended - each.began for each in mine))
-            below[name].append(1000 * sum(each.ended - each.began for one in mine for each in _children(one, calls)))
+            millis[name].append(1000 * sum(each.seconds for each in mine))
+            below[name].append(1000 * sum(each.seconds for one in mine for each in _children(one, calls)))
     found = [
         {
             "name": name,
@@ -141,25 +128,8 @@ def _holds(outer: Call, inner: Call) -> bool:
     return outer.began <= inner.began and inner.ended <= outer.ended
 
 
-def _call(line: str) -> Call:
-    thread, name, began, ended = line.split("\t")
-    return Call(thread, name, float(began), float(ended))
-
-
 def _millis(measured: dict[str, float]) -> str:
     return f"{1000 * measured['median']:.0f} ms ({1000 * measured['min']:.0f} to {1000 * measured['max']:.0f})"
-
-
-@contextmanager
-def _environment(**added: str):
-    """Variables that programs started inside inherit."""
-    before = dict(os.environ)
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 if __name__ == "__main__":

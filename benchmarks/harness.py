@@ -158,6 +158,10 @@ class Worker:
         )
         self.started = self._answer()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def run(self, *statements: str) -> list[float]:
         """Seconds of each statement, executed one after the other."""
         return self._ask({"run": statements})["seconds"]

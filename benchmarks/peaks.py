@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from benchmarks.processes import resident, used
 from headwater.spark.memory.volume import size
 
 LOOK = 0.05
@@ -24,11 +24,11 @@ def watched(spark: SparkSession, volume: Path) -> Iterator[dict[str, Any]]:
     peak: dict[str, Any] = {"resident": 0, "volume": 0, "stored": 0}
     ended = threading.Event()
     jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
-    used, compiled = _used(jvm), _compiled(spark)
+    before, compiled = used(jvm), _compiled(spark)
 
     def look() -> None:
         while not ended.wait(LOOK):
-            peak["resident"] = max(peak["resident"], _resident(jvm))
+            peak["resident"] = max(peak["resident"], resident(jvm))
             peak["volume"] = max(peak["volume"], size(volume))
             peak["stored"] = max(peak["stored"], stored(spark))
 
@@ -39,22 +39,13 @@ def watched(spark: SparkSession, volume: Path) -> Iterator[dict[str, Any]]:
     finally:
         ended.set()
         watching.join()
-        peak["processor"] = _used(jvm) - used
+        peak["processor"] = used(jvm) - before
         peak["compiling"] = _compiled(spark) - compiled
-
-
-def _used(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _compiled(spark: SparkSession) -> float:
     """Seconds."""
     return spark._jvm.java.lang.management.ManagementFactory.getCompilationMXBean().getTotalCompilationTime() / 1000
-
-
-def _resident(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def stored(spark: SparkSession) -> int:

@@ -1,7 +1,7 @@
 """Times the calls of an engine process; Python imports this at its start where this directory is on its path.
 
 Only an engine is traced, and only where ``BENCHMARK_TRACE`` names a file. Each line of that file is one call: its
-thread, its name, and its start and end in seconds.
+thread, its name, and its start and end in seconds. ``BENCHMARK_TRACE_DRIVER`` names one for calls of the driver alone.
 """
 
 from __future__ import annotations
@@ -13,17 +13,8 @@ import threading
 import time
 
 
-def _install(path: str) -> None:
+def _install(path: str, driver_alone: bool) -> None:
     from py4j.java_gateway import GatewayClient
-
-    from headwater.runtime.loop import Loop
-    from headwater.runtime.record import Recorder
-    from headwater.spark.memory.memory import Memory
-    from headwater.spark.observer import Observer
-    from headwater.spark.sessions import Sessions
-    from headwater.spark.warehouse import SparkWarehouse
-    from headwater.spark.writer import Writer
-    from headwater.store.sql import SqlStore
 
     out = open(path, "a", buffering=1)  # noqa: SIM115 - open as long as the process lives
 
@@ -51,6 +42,17 @@ def _install(path: str) -> None:
         return "JVM look-up"
 
     GatewayClient.send_command = traced(GatewayClient.send_command, command)
+    if driver_alone:
+        return
+    from headwater.runtime.loop import Loop
+    from headwater.runtime.record import Recorder
+    from headwater.spark.memory.memory import Memory
+    from headwater.spark.observer import Observer
+    from headwater.spark.sessions import Sessions
+    from headwater.spark.warehouse import SparkWarehouse
+    from headwater.spark.writer import Writer
+    from headwater.store.sql import SqlStore
+
     for owner, names in (
         (Loop, ("step", "_carry_out", "_follow", "_record")),
         (Recorder, ("record", "attempt", "change_all", "evaluate")),
@@ -66,5 +68,8 @@ def _install(path: str) -> None:
             setattr(owner, each, traced(getattr(owner, each), lambda _, label=label: label))
 
 
-if os.environ.get("BENCHMARK_TRACE") and "headwater.spark.engine" in sys.orig_argv:
-    _install(os.environ["BENCHMARK_TRACE"])
+if "headwater.spark.engine" in sys.orig_argv:
+    if path := os.environ.get("BENCHMARK_TRACE"):
+        _install(path, driver_alone=False)
+    elif path := os.environ.get("BENCHMARK_TRACE_DRIVER"):
+        _install(path, driver_alone=True)

@@ -1,0 +1,311 @@
+"""Many views in one warehouse: 500 small ones in ten levels, of which half are partitioned.
+
+A view reads one or two views of the level above it, and the first level reads a table. So one write reaches all
+views. Measured are the declarations, the start of an engine, and the refreshes after that write.
+
+Headwater's own share of a refresh is everything but Spark's work on the view's query: its analysis (``sql``) and its
+execution (``save``). Two figures tell it:
+
+- ``work``: the processor time of the engine process, and the time that its other calls of the driver take, such as
+  looks at sources, publications, and the making of a frame. It grows a little where other work holds the processors.
+- ``wall``: the time of all tracks without these two calls of Spark. It also holds the time in which tracks wait for
+  processors, which Spark's own threads hold, and the time in which no view can run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from attrs import frozen
+from rich.progress import Progress
+
+from benchmarks.calls import Call, recorded, traced
+from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, scratch
+from benchmarks.processes import driver_of, engine_of, resident, used
+from headwater.engine.policy import TRACKS
+from headwater.model.event import Event, Failed, Published, Started
+from headwater.store.place import default_store
+from headwater.store.sql import SqlStore
+
+SETTINGS = {"spark.sql.codegen.cache.maxEntries": "2000"}
+"""Spark keeps the generated code of 100 stages; with more views it would compile their code at each refresh."""
+TABLES = (
+    "CREATE TABLE events (shop INT, amount BIGINT, month STRING) USING parquet PARTITIONED BY (month)",
+    "CREATE TABLE shops (shop INT, factor BIGINT) USING parquet",
+    "INSERT INTO events VALUES (1, 10, '2024-01'), (2, 20, '2024-02'), (3, 30, '2024-03')",
+    "INSERT INTO shops VALUES (1, 1), (2, 2), (3, 3)",
+)
+WRITE = "INSERT INTO events VALUES (2, 5, '2024-02')"
+LOOK = 0.2
+"""Seconds between two looks at the journal."""
+PATIENCE = 120
+"""Seconds without the end of a refresh that are an error."""
+SPARK = ("JVM object.sql", "JVM object.save")
+IDLE = "JVM Bridge.poll"
+GOAL = 20
+"""ms of Headwater's own in a refresh."""
+
+PARSER = parser(__doc__)
+PARSER.add_argument("--views", type=int, help="in all levels together; 500 unless quick")
+
+
+@frozen
+class View:
+    """A view of the generated warehouse, with the ones that it reads; the first level reads tables."""
+
+    name: str
+    partitioned: bool
+    reads: tuple[str, ...]
+
+    @property
+    def statement(self) -> str:
+        by, month = (" PARTITIONED BY (month)", ", month") if self.partitioned else ("", "")
+        rows = " UNION ALL ".join(f"SELECT shop, amount{month} FROM {each}" for each in self.reads)
+        if self.reads == ("events", "shops"):
+            rows = f"SELECT shop, amount * factor AS amount{month} FROM events JOIN shops USING (shop)"
+        query = f"SELECT shop, sum(amount) AS amount{month} FROM ({rows}) GROUP BY shop{month}"
+        return f"CREATE MATERIALIZED VIEW {self.name}{by} TBLPROPERTIES ('headwater.fill' = 'later') AS {query}"
+
+
+def warehouse(levels: int, width: int) -> list[View]:
+    """Views in topological order. Partitioned ones read such ones only, others read both kinds."""
+    views = []
+    for level in range(levels):
+        for column in range(width):
+            partitioned, two = column % 2 == 0, (column // 2 + level) % 2 == 1
+            if level == 0:
+                reads = ("events", "shops")[: 1 + two]
+            else:
+                beside = (column + 2) % width if partitioned else column - 1
+                reads = tuple(_name(level - 1, each) for each in (column, beside)[: 1 + two])
+            views.append(View(_name(level, column), partitioned, reads))
+    return views
+
+
+def _name(level: int, column: int) -> str:
+    return f"v{level}_{column}"
+
+
+def run(size: Size) -> dict[str, Any]:
+    asked = PARSER.parse_args().views
+    levels = size.of(10, 10, 2)
+    width = asked // levels if asked else size.of(50, 6, 2)
+    views = warehouse(levels, width)
+    with scratch() as place:
+        figures = measured(place, views)
+    return {"views": len(views), "levels": levels, **figures, "goals": _goals(figures, len(views))}
+
+
+def _goals(figures: dict[str, Any], views: int) -> list[Goal]:
+    wave, start = figures["wave"], figures["start"]
+    own = wave["own"]
+    return [
+        Goal(
+            f"to declare {views} views, to be filled later",
+            "reported",
+            f"{figures['declare']['seconds']:.1f} s; the first tenth {figures['declare']['first']:.3f} s a view, "
+            f"the last tenth {figures['declare']['last']:.3f} s",
+            True,
+        ),
+        Goal(
+            f"to start an engine with {views} views",
+            "reported",
+            f"{start['filled']:.1f} s; with all to be filled {start['pending']:.1f} s; without views "
+            f"{start['empty']:.1f} s",
+            True,
+        ),
+        Goal(
+            "from a write that reaches all to the end of the first and of the last refresh",
+            "reported",
+            f"{wave['first']:.1f} s; {wave['last']:.1f} s",
+            True,
+        ),
+        Goal("refreshes of each view after that write", "1", ", ".join(map(str, wave["often"])), wave["often"] == [1]),
+        Goal("resident memory of the engine", "reported", f"{figures['resident'] / 1e6:.0f} MB", True),
+        Goal(
+            "Headwater's own share of a refresh",
+            f"<= {GOAL} ms",
+            f"{own['work']:.0f} ms: {own['processor']:.0f} ms of the engine's processor, {own['calls']:.0f} ms in "
+            f"{own['times']:.0f} calls of the driver",
+            own["work"] <= GOAL,
+        ),
+        Goal("time of the tracks outside of Spark's work, a refresh", "reported", f"{own['wall']:.0f} ms", True),
+    ]
+
+
+def measured(place: Path, views: Sequence[View]) -> dict[str, Any]:
+    home, calls = place / "many", place / "calls"
+    declared = _declared(home, views)
+    with traced(calls, driver_alone=True):
+        worker = Worker(home, extension() | SETTINGS)
+        journal = Journal(_store(worker))
+        pending = worker.run("SHOW MATERIALIZED VIEWS")[0]
+        fill = _refreshed(worker, journal, calls, "REFRESH MATERIALIZED VIEWS", len(views), "filled")
+        worker.run("REFRESH MATERIALIZED VIEWS")
+        [check] = worker.run("REFRESH MATERIALIZED VIEWS")
+        wave = _refreshed(worker, journal, calls, WRITE, len(views), "refreshed")
+        memory = resident(engine_of(worker.pid))
+        journal.close()
+        worker.close()
+    worker = Worker(home, extension() | SETTINGS)
+    [filled] = worker.run("SHOW MATERIALIZED VIEWS")
+    worker.close()
+    worker = Worker(place / "empty", extension() | SETTINGS)
+    [empty] = worker.run("SHOW MATERIALIZED VIEWS")
+    worker.close()
+    return {
+        "declare": declared,
+        "start": {"pending": pending, "filled": filled, "empty": empty},
+        "fill": fill,
+        "check": check,
+        "wave": wave,
+        "resident": memory,
+    }
+
+
+def _declared(home: Path, views: Sequence[View]) -> dict[str, Any]:
+    """Seconds of the declarations, in an application that refreshes nothing meanwhile."""
+    worker = Worker(home, extension() | SETTINGS | {"spark.headwater.role": "report"})
+    worker.run(*TABLES)
+    worker.run("SHOW MATERIALIZED VIEWS")
+    engine, driver = engine_of(worker.pid), driver_of(worker.pid)
+    before = used(engine), used(driver)
+    with _bar("declared", len(views)) as step:
+        seconds = [worker.run(view.statement)[0] for view in views if step(1) is None]
+    after = used(engine), used(driver)
+    worker.close()
+    tenth = max(1, len(seconds) // 10)
+    return {
+        "seconds": sum(seconds),
+        "first": sum(seconds[:tenth]) / tenth,
+        "last": sum(seconds[-tenth:]) / tenth,
+        "processor": {"engine": after[0] - before[0], "driver": after[1] - before[1]},
+    }
+
+
+class Journal:
+    """The journal of a store, read as it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._store, self._seq = SqlStore(path), 0
+
+    def news(self) -> Iterator[Event]:
+        for entry in self._store.read(self._seq):
+            self._seq = entry.seq
+            yield entry.event
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def _store(worker: Worker) -> Path:
+    [[_, warehouse]] = worker.rows("SET spark.sql.warehouse.dir")
+    return default_store(Path(warehouse.removeprefix("file:")))
+
+
+def _refreshed(worker: Worker, journal: Journal, calls: Path, statement: str, views: int, verb: str) -> dict[str, Any]:
+    """Seconds from the end of a statement, or from its start if it waits, to the ends of the refreshes that follow."""
+    engine, driver = engine_of(worker.pid), driver_of(worker.pid)
+    list(journal.news())
+    before = used(engine), used(driver)
+    ended: list[float] = []
+
+    def work() -> None:
+        worker.run(statement)
+        ended.append(time.time())
+
+    began = time.time()
+    asking = Thread(target=work)
+    asking.start()
+    started, published = _followed(journal, views, verb)
+    after = used(engine), used(driver)
+    asking.join()
+    since = min(ended[0], min(each.at for each in started) / 1000) if "REFRESH" not in statement else began
+    times = [each.at / 1000 - since for each in published]
+    often = Counter(each.view for each in published)
+    first = min(each.at for each in started) / 1000
+    last = max(each.at for each in published) / 1000
+    made = [each for each in recorded(calls) if first <= each.began and each.ended <= last + 1]
+    return {
+        "first": min(times),
+        "last": max(times),
+        "started": first - since,
+        "often": sorted(set(often.values())),
+        "processor": {"engine": after[0] - before[0], "driver": after[1] - before[1]},
+        "own": _own(made, len(published), last - first, after[0] - before[0]),
+        "calls": _by_name(made, len(published)),
+    }
+
+
+def _followed(journal: Journal, views: int, verb: str) -> tuple[list[Started], list[Published]]:
+    """The starts and ends of refreshes, until each view was refreshed.
+
+    Raises:
+        RuntimeError: a refresh failed, or none ended for a long time.
+    """
+    started: list[Started] = []
+    published: list[Published] = []
+    deadline = time.monotonic() + PATIENCE
+    with _bar(verb, views) as step:
+        while len({each.view for each in published}) < views:
+            for event in journal.news():
+                match event:
+                    case Started():
+                        started.append(event)
+                    case Published():
+                        published.append(event)
+                        step(1)
+                        deadline = time.monotonic() + PATIENCE
+                    case Failed():
+                        raise RuntimeError(f"the refresh of {event.view} failed: {event.error}")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{len(published)} of {views} views were {verb} within {PATIENCE} s")
+            time.sleep(LOOK)
+    return started, published
+
+
+def _own(made: Sequence[Call], refreshes: int, elapsed: float, processor: float) -> dict[str, float]:
+    """ms of Headwater's own in a refresh."""
+    spark = sum(each.seconds for each in made if each.name in SPARK)
+    others = [each for each in made if each.name not in (*SPARK, IDLE)]
+    calls = sum(each.seconds for each in others)
+    each = 1000 / refreshes
+    return {
+        "work": each * (processor + calls),
+        "processor": each * processor,
+        "calls": each * calls,
+        "times": len(others) / refreshes,
+        "wall": each * (TRACKS * elapsed - spark),
+        "spark": each * spark,
+    }
+
+
+def _by_name(made: Iterable[Call], refreshes: int) -> list[dict[str, Any]]:
+    """For each kind of call of the driver, how often a refresh makes it, and the ms that takes."""
+    times: Counter[str] = Counter()
+    seconds: dict[str, float] = defaultdict(float)
+    for each in made:
+        times[each.name] += 1
+        seconds[each.name] += each.seconds
+    found = [
+        {"name": name, "times": times[name] / refreshes, "millis": 1000 * seconds[name] / refreshes} for name in times
+    ]
+    return sorted(found, key=lambda each: each["millis"], reverse=True)
+
+
+@contextmanager
+def _bar(verb: str, total: int):
+    """A progress bar, if a terminal is attached; what it gives is called with the steps that were made."""
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(f"{total} views are {verb}", total=total)
+        yield lambda steps: progress.advance(task, steps)
+
+
+if __name__ == "__main__":
+    main(run, PARSER)
