@@ -164,7 +164,7 @@ class Targets(Observer):
         self._watched, self.looked = list(watched), []
         self._locations.update(locations)
 
-    def watched(self):
+    def watched(self, view=None):
         return self._watched
 
     def look(self, hint):

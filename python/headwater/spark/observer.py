@@ -16,6 +16,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from headwater.algebra.dependency import backward
+from headwater.engine.coverage import upstream
 from headwater.ledger.compare import differences, revisited, summary
 from headwater.model.error import DefinitionError
 from headwater.model.event import Changed, Dropped, Event, Observed, Renamed, Unreadable
@@ -80,21 +81,24 @@ class Observer:
                 hint.before = before
                 self.look(hint)
 
-    def check(self) -> None:
-        """Looks at everything that a view reads, and at the views themselves.
+    def check(self, view: str | None = None) -> None:
+        """Looks at everything that a view reads, and at the views themselves; with ``view``, at that one and at all
+        that it is made from.
 
         Hints come first: a change found by one is on record with the command that made it.
         """
         with self._looking:
             self.hinted()
-            self.look(Hint({table: None for table in self.watched()}))
+            self.look(Hint({table: None for table in self.watched(view)}))
         self._reanalysis.retry()
 
-    def watched(self) -> list[str]:
+    def watched(self, view: str | None = None) -> list[str]:
+        """The tables, paths and functions that matter to any view; or to one, and to those that it is made from."""
         with self._recorder.lock:
             state = self._recorder.state
-            through = {each for view in state.views.values() for each in view.definition.through}
-            return sorted({*state.index.readers, *state.views, *through})
+            tables = {*state.index.readers, *state.views} if view is None else upstream(state, view)
+            through = {each for name in tables & state.views.keys() for each in state.views[name].definition.through}
+            return sorted(tables | through)
 
     def look(self, hint: Hint) -> None:
         """Observes tables and records how they differ.

@@ -105,7 +105,7 @@ class Statements:
                     return report.describe(self._recorder.state, view, extended, self._now())
             case syntax.Explain(name):
                 view = self._names.known(name, message)
-                self._observer.check()
+                self._observer.check(view)
                 with self._recorder.lock:
                     state = self._recorder.state
                     return [[line] for line in (*report.explain(state, view, self._now()), *self._planned(state, view))]
@@ -123,7 +123,7 @@ class Statements:
 
     def _refresh(self, statement: syntax.Refresh, message: Mapping[str, Any]) -> Answer:
         view, since = self._names.known(statement.name, message), self._recorder.seq
-        self._observer.check()
+        self._observer.check(view)
         with self._recorder.lock:
             known = self._recorder.state.views[view]
             if known.status is Status.SUSPENDED:
