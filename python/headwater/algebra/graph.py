@@ -31,18 +31,25 @@ def readers(sources: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
 
 
 def refuse_cycle(sources: Mapping[str, Iterable[str]], view: str, reads: Iterable[str]) -> None:
-    """Raises:
-    DefinitionError: with these reads the view would read itself; it names the views in between.
+    """Looks at the tables upstream alone: a warehouse of many views is declared one view at a time.
+
+    Raises:
+        DefinitionError: with these reads the view would read itself; it names the views in between.
     """
-    found = cycle({**sources, view: reads})
-    if found:
-        raise DefinitionError("CYCLE", f"{view} would read itself: {' reads '.join(reversed(found))}")
+    readers = dict.fromkeys(reads, view)
+    frontier = list(readers)
+    while frontier and view not in readers:
+        table = frontier.pop()
+        new = [each for each in sources.get(table, ()) if each not in readers]
+        readers.update(dict.fromkeys(new, table))
+        frontier += new
+    if view in readers:
+        raise DefinitionError("CYCLE", f"{view} would read itself: {' reads '.join(_cycle(readers, view))}")
 
 
-def cycle(sources: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """The tables of one cycle, first repeated at the end; empty when there is none."""
-    try:
-        edges = nx.find_cycle(build(sources))
-    except nx.NetworkXNoCycle:
-        return ()
-    return (*(source for source, _ in edges), edges[0][0])
+def _cycle(readers: Mapping[str, str], view: str) -> list[str]:
+    """The tables from a view to itself, by one reader of each."""
+    found = [view]
+    while len(found) == 1 or found[-1] != view:
+        found.append(readers[found[-1]])
+    return found[::-1]
