@@ -57,7 +57,9 @@ class Memory:
     @contextlib.contextmanager
     def overlaid(self, context: SparkContext, run: Run) -> Iterator[None]:
         """Lets queries of this thread read the rows of other runs, where they lie, and the scans that the run took."""
-        context.setLocalProperty(PROPERTY, self._overlays.told(run, self._scans.read(run)) or "")
+        told = self._overlays.told(run, self._scans.read(run))
+        if told is not None:
+            context.setLocalProperty(PROPERTY, told)
         try:
             yield
         except (PySparkException, Py4JError) as error:
@@ -67,7 +69,8 @@ class Memory:
                 log.warning("views read %s themselves from now on: %s failed on a scan of it", table, run.view)
             raise
         finally:
-            context.setLocalProperty(PROPERTY, "")
+            if told is not None:
+                context.setLocalProperty(PROPERTY, "")
 
     def share(
         self, run: Run, frame: Callable[[], DataFrame], seen: Mapping[str, Version], stop: Stop
