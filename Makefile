@@ -8,7 +8,7 @@ BENCHMARKS ?= fixed overhead partitions cutoff engine
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-planner bench-start docs clean
+.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-planner bench-start docs clean bench-many bench-engines
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -38,6 +38,11 @@ bench: .venv/ready
 # The experiments of [Xu23], on a virtual clock; two minutes. With ARGS: the options of each.
 bench-papers: .venv/ready
 	for each in $(EXPERIMENTS); do $(BIN)/python -m benchmarks.papers $$each $(ARGS) || exit 1; done
+bench-many: .venv/ready
+	$(BIN)/python -m benchmarks.many --json benchmarks/results/many.json $(ARGS)
+
+bench-engines: .venv/ready
+	$(BIN)/python -m benchmarks.engines --json benchmarks/results/engines.json $(ARGS)
 
 # These take hours; what was measured before is not measured again. With ARGS: what they select.
 bench-refresh: .venv/ready

@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from attrs import asdict, frozen
 from rich.console import Console
+from rich.progress import Progress
 
 console = Console(stderr=True)
 Row = dict[str, Any]
@@ -189,6 +190,14 @@ class Worker:
                 f"the worker ended; its log is {self.home / 'log'}:\n{(self.home / 'log').read_text()[-2000:]}"
             )
         return json.loads(line)
+
+
+@contextmanager
+def bar(console: Console, said: str, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar, if a terminal is attached; what it gives is called after each step."""
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(said, total=total)
+        yield lambda: progress.advance(task)
 
 
 @contextmanager

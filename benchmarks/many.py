@@ -17,16 +17,14 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from attrs import frozen
-from rich.progress import Progress
 
 from benchmarks.calls import Call, recorded, traced
-from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, scratch
+from benchmarks.harness import Goal, Size, Worker, bar, console, extension, main, parser, scratch
 from benchmarks.processes import driver_of, engine_of, resident, used
 from headwater.engine.policy import TRACKS
 from headwater.model.event import Event, Failed, Published, Started
@@ -176,8 +174,11 @@ def _declared(home: Path, views: Sequence[View]) -> dict[str, Any]:
     worker.run("SHOW MATERIALIZED VIEWS")
     engine, driver = engine_of(worker.pid), driver_of(worker.pid)
     before = used(engine), used(driver)
-    with _bar("declared", len(views)) as step:
-        seconds = [worker.run(view.statement)[0] for view in views if step(1) is None]
+    with bar(console, f"{len(views)} views are declared", len(views)) as step:
+        seconds = []
+        for view in views:
+            seconds += worker.run(view.statement)
+            step()
     after = used(engine), used(driver)
     worker.close()
     tenth = max(1, len(seconds) // 10)
@@ -252,7 +253,7 @@ def _followed(journal: Journal, views: int, verb: str) -> tuple[list[Started], l
     started: list[Started] = []
     published: list[Published] = []
     deadline = time.monotonic() + PATIENCE
-    with _bar(verb, views) as step:
+    with bar(console, f"{views} views are {verb}", views) as step:
         while len({each.view for each in published}) < views:
             for event in journal.news():
                 match event:
@@ -260,7 +261,7 @@ def _followed(journal: Journal, views: int, verb: str) -> tuple[list[Started], l
                         started.append(event)
                     case Published():
                         published.append(event)
-                        step(1)
+                        step()
                         deadline = time.monotonic() + PATIENCE
                     case Failed():
                         raise RuntimeError(f"the refresh of {event.view} failed: {event.error}")
@@ -297,14 +298,6 @@ def _by_name(made: Iterable[Call], refreshes: int) -> list[dict[str, Any]]:
         {"name": name, "times": times[name] / refreshes, "millis": 1000 * seconds[name] / refreshes} for name in times
     ]
     return sorted(found, key=lambda each: each["millis"], reverse=True)
-
-
-@contextmanager
-def _bar(verb: str, total: int):
-    """A progress bar, if a terminal is attached; what it gives is called with the steps that were made."""
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(f"{total} views are {verb}", total=total)
-        yield lambda steps: progress.advance(task, steps)
 
 
 if __name__ == "__main__":

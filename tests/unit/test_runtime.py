@@ -178,7 +178,7 @@ def bench(tmp_path) -> Iterator[Bench]:
 def test_refreshes_go_on_where_no_plan_can_be_made(bench):
     class Fails(InOrder):
         def question(self, state, plan):
-            return Question(pending_of(state, pending_views(state))) if plan is None else None
+            return Question(pending_of(state)) if plan is None else None
 
         def solve(self, question):
             raise PlanError("the run of v is -1; it cannot be negative")
