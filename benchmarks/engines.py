@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ class Side:
 
 
 def _started(row: Sequence[Any]) -> float:
-    return row[7] / 1000
+    """When a refresh started, by its row of ``SHOW REFRESHES``."""
+    return datetime.fromisoformat(row[7]).timestamp()
 
 
 def run(size: Size) -> dict[str, Any]:
