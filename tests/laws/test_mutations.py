@@ -20,8 +20,30 @@ SOURCE = Path(headwater.__file__).parent
 LAWS = Path(__file__).parent
 PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is of
 
-BY_EXAMPLE = {"a new partition inherits nothing of what is pending before it": "test_succession.py"}
+BY_EXAMPLE = {"a new partition inherits nothing of what is pending before it": ("test_succession.py",)}
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
+
+RUNTIME, STORE = ("test_runtime.py", "test_runner.py", "test_nothing_waits.py"), ("test_store_contract.py",)
+BY_CONTRACT = {
+    "an engine runs on what another one prepared": RUNTIME,
+    "a paused engine publishes without asking the store": RUNTIME,
+    "an engine that was given up goes on with its runs": RUNTIME,
+    "a run whose record was answered with a broken connection is forgotten": RUNTIME,
+    "a run that was cancelled counts as failed": RUNTIME,
+    "nothing that a run left is removed": RUNTIME,
+    "two copies go on at the same time": RUNTIME,
+    "a computed column is evaluated under the lock": RUNTIME,
+    "an engine that was evicted appends": STORE,
+    "an engine that is alive is evicted": STORE,
+    "an append goes over another one": STORE,
+    "versions go back with the clock": STORE,
+    "an entry is appended twice when the connection breaks": STORE,
+    "what is compacted is skipped silently": STORE,
+    "an engine whose time is up counts as alive": STORE,
+    "all engines lead": STORE,
+}
+"""The laws run one engine on a store of their own. For these, the tests of the runtime with threads and several engines
+are asked, or the contract of all stores."""
 
 MUTATIONS = {
     "a request does not wait for its inputs": (
@@ -157,6 +179,126 @@ MUTATIONS = {
         "(names, *(readers[name] for name in names if name in readers))",
         "(names)",
     ),
+    # --- the interpreter
+    "a run goes on although it is not wanted any more": (
+        "engine/kernel.py",
+        "    if known is None or known.version != run.version:\n        return f",
+        "    if False:\n        return f",
+    ),
+    "a run is published before the one that it is on": (
+        "engine/kernel.py",
+        "    return any(other.version in run.on for other in state.running.values())\n",
+        "    return False\n",
+    ),
+    "what a lost engine was running is nobody's": (
+        "engine/queue.py",
+        "    while lost := next((run for run in state.running.values() if run.engine == engine), None):\n",
+        "    while lost := None:\n",
+    ),
+    "a run does not look before it reads": (
+        "engine/kernel.py",
+        "        case Stage.LOOK if bases(state, flight):\n",
+        "        case Stage.LOOK if False:\n",
+    ),
+    "whatever was published counts as unchanged": (
+        "engine/flight.py",
+        "unchanged=each.slice in flight.replaced.unchanged",
+        "unchanged=True",
+    ),
+    "readers are told before their computed columns are known": (
+        "engine/kernel.py",
+        "    return Evaluate(frozenset(wanted), flight.version) if wanted else None\n",
+        "    return None\n",
+    ),
+    "an engine runs on what another one prepared": (
+        "engine/kernel.py",
+        "run is None or not run.prepared or run.engine == mine.number",
+        "True",
+    ),
+    "a paused engine publishes without asking the store": (
+        "runtime/loop.py",
+        "            case Publish() if not self._is_confirmed():\n",
+        "            case Publish() if False:\n",
+    ),
+    "an engine that was given up goes on with its runs": (
+        "engine/flight.py",
+        "        mine.flights = {version: flight for version, flight in mine.flights.items() if flight.busy}\n",
+        "        pass\n",
+    ),
+    "a run whose record was answered with a broken connection is forgotten": (
+        "engine/flight.py",
+        "        if run.engine == mine.number and run.version not in mine.flights:\n",
+        "        if run.engine == mine.number and run.version == state.highest and run.version not in mine.flights:\n",
+    ),
+    "a run that was cancelled counts as failed": (
+        "runtime/execute.py",
+        "        return Stopped(version, str(error), True, seconds())\n",
+        "        return Stopped(version, str(error), False, seconds())\n",
+    ),
+    "nothing that a run left is removed": ("engine/kernel.py", "    if mine.readable:\n", "    if False:\n"),
+    "two copies go on at the same time": (
+        "engine/kernel.py",
+        "            return Bring(launch, flight.written) if copies > 0 else None\n",
+        "            return Bring(launch, flight.written)\n",
+    ),
+    "a computed column is evaluated under the lock": (
+        "runtime/record.py",
+        "            refused |= self.evaluate(frozenset(wanted - refused))\n",
+        "            with self.lock:\n                refused |= self.evaluate(frozenset(wanted - refused))\n",
+    ),
+    # --- the store
+    "an engine that was evicted appends": (
+        "store/journal.py",
+        "        if attempt.by is not None and _until(connection, attempt.by) is None:\n",
+        "        if False:\n",
+    ),
+    "an engine that is alive is evicted": (
+        "store/journal.py",
+        "            if until is not None and until > now:\n",
+        "            if False:\n",
+    ),
+    "an append goes over another one": (
+        "store/journal.py",
+        "        if known.last != attempt.after:\n",
+        "        if False:\n",
+    ),
+    "versions go back with the clock": (
+        "store/journal.py",
+        "        return max(given or now - 1, known.highest), now\n",
+        "        return given or now - 1, now\n",
+    ),
+    "an entry is appended twice when the connection breaks": (
+        "store/journal.py",
+        "                    if made and self._is_applied(connection, attempt):\n",
+        "                    if False:\n",
+    ),
+    "what is compacted is skipped silently": (
+        "store/journal.py",
+        "            if after < known.compacted:\n",
+        "            if False:\n",
+    ),
+    "an engine whose time is up counts as alive": ("store/members.py", "if row.until <= now)", "if row.until <= 0)"),
+    "all engines lead": (
+        "store/members.py",
+        "        leads = all(row.number > number for row in others if row.until > now)\n",
+        "        leads = True\n",
+    ),
+    # --- the observer
+    "a partition that is gone is not noticed": (
+        "ledger/compare.py",
+        "    return tuple(changed + gone)\n",
+        "    return tuple(changed)\n",
+    ),
+    "a partition with other files is not noticed": (
+        "ledger/compare.py",
+        "        if each not in known or known[each].fingerprint != fingerprint\n",
+        "        if each not in known\n",
+    ),
+    "what came and went between two looks is no change": (
+        "ledger/compare.py",
+        "        if (each not in found or each in empty)\n",
+        "        if False\n",
+    ),
 }
 
 
@@ -164,6 +306,13 @@ MUTATIONS = {
 def test_a_mutation_is_of_the_source_as_it_is(mutation: str) -> None:
     name, right, _ = MUTATIONS[mutation]
     assert (SOURCE / name).read_text().count(right) == 1, f"{name} has changed; state the mutation anew"
+
+
+def _asked(mutation: str) -> list[str]:
+    unit = LAWS.parent / "unit"
+    if mutation in BY_CONTRACT:
+        return [str(unit / each) for each in BY_CONTRACT[mutation]]
+    return [*(str(unit / each) for each in BY_EXAMPLE.get(mutation, ())), str(LAWS)]
 
 
 @pytest.mark.long
@@ -178,8 +327,7 @@ def test_the_laws_notice(mutation: str, tmp_path: Path) -> None:
             sys.executable,
             "-m",
             "pytest",
-            *([str(LAWS.parent / "unit" / BY_EXAMPLE[mutation])] if mutation in BY_EXAMPLE else []),
-            str(LAWS),
+            *_asked(mutation),
             f"--ignore={PLANS}",
             f"--ignore={__file__}",  # whose look at the source would notice them all
             "-x",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Event
+from time import sleep
 
 import pytest
 from attrs import evolve
@@ -226,3 +227,26 @@ def test_what_a_run_took_has_whole_milliseconds(bench, engine):
     found = bench.of(Published)[3:]
     assert {event.view for event in found} == {"v", "w", "x"}
     assert all(event.seconds == round(event.seconds, 3) > 0 for event in found)
+
+
+def test_one_copy_to_the_warehouse_goes_on_at_a_time(bench):
+    """It takes the way to the warehouse from what runs beside."""
+    engine = bench.engine("one", tracks=4)
+    bench.declare(
+        engine, V, view("y", "a", "t"), view("z", "a", "t"), *(view(f"r{n}", "", each) for n, each in enumerate("vyz"))
+    )
+    bench.drain(engine)
+    engine.choose(lambda state, found: [Choice(each, each.view in ("v", "y", "z")) for each in found])
+    under_way, most = [], []
+
+    def pause(step, launch):
+        if step == "bring":
+            under_way.append(launch.run.view)
+            most.append(len(under_way))
+            sleep(0.05)
+            under_way.remove(launch.run.view)
+
+    bench.world.pause = pause
+    bench.write(engine, A1, 5)
+    bench.drain(engine)
+    assert len(most) == 3 and max(most) == 1

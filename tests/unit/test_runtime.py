@@ -13,7 +13,7 @@ from cases import A1, A2, view
 from reference import World, recomputed, replayed
 
 from headwater.engine.choose import Choice, Ready
-from headwater.engine.schedule import InOrder, Question, pending_of, pending_views
+from headwater.engine.schedule import InOrder, Question, pending_of
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
 from headwater.model.command import Launch
@@ -417,6 +417,26 @@ def test_a_takeover_that_was_not_recorded_is_recorded_later(bench):
     bench.world.pause = lambda step, launch: None
     bench.drain(two)
     going.set()
+
+
+def test_a_run_whose_start_was_recorded_while_the_answer_was_lost_is_taken_up(bench):
+    class Breaks(SqlStore):
+        broken = False
+
+        def append(self, build, after, by=None, evicting=None):
+            entry = super().append(build, after, by, evicting)
+            if isinstance(entry.event, Started) and not self.broken:
+                self.broken = True
+                raise StoreError("the connection broke")
+            return entry
+
+    one = bench.engine("one", Breaks)
+    bench.declare(one, V)
+    with pytest.raises(StoreError):
+        one.step()
+    assert not one.loop.mine.flights
+    bench.drain(one)
+    assert len(bench.of(Started)) == len(bench.of(Published)) == 1
 
 
 def test_the_end_of_a_run_that_the_store_did_not_take_is_recorded_later(bench):

@@ -1,0 +1,180 @@
+"""No slow work under the lock: with a warehouse, a metastore and a planner that take ten seconds for each call, events
+are recorded, the engine says that it is alive, and who only reads the state is answered at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from cases import A1, A2, view
+from reference import computed
+from test_runtime import Bench, until
+
+from headwater.engine import report
+from headwater.engine.choose import Choice
+from headwater.engine.schedule import InOrder, Planned, Question, pending_of
+from headwater.model.dependency import Dependency, Occurrence
+from headwater.model.event import Hurried, Suspended
+from headwater.model.partition import Slice
+from headwater.model.view import Definition
+from headwater.runtime.loop import LEASE
+
+SLOW = 10.0
+"""Seconds that a call takes, unless the test ends before."""
+
+AT_ONCE = 0.05
+"""Seconds in which everything else is answered."""
+
+
+class Gate:
+    """Whoever passes waits ``SLOW`` seconds, or until the test opens it."""
+
+    def __init__(self) -> None:
+        self._open, self.waiting = threading.Event(), threading.Event()
+
+    def wait(self, *_: object) -> None:
+        if not self._open.is_set():
+            self.waiting.set()
+            self._open.wait(SLOW)
+
+    def open(self) -> None:
+        self._open.set()
+
+
+class SlowPlans(InOrder):
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    def question(self, state, last):
+        return None if last is not None and last.covers(state) else Question(pending_of(state))
+
+    def solve(self, question):
+        self._gate.wait()
+        return Planned(question.pending)
+
+
+V = view("v", "a", "t")
+HALF = Definition(
+    "w", "query", (), ("a",), dependencies=(Dependency("t", (Occurrence((("a", computed("half", "a")),)),)),)
+)
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    made = Gate()
+    yield made
+    made.open()
+
+
+@pytest.fixture
+def bench(tmp_path, gate) -> Iterator[Bench]:
+    made = Bench(tmp_path / "store.db")
+    yield made
+    gate.open()
+    for each in made.engines:
+        each.close()
+        each.store.close()
+
+
+def at_once(work: Callable[[], object]) -> object:
+    began = time.monotonic()
+    found = work()
+    assert time.monotonic() - began < AT_ONCE
+    return found
+
+
+def goes_on(bench: Bench, engine) -> None:
+    """Events are recorded, the engine renews its time, and readers of the state are answered, all at once."""
+    for _ in range(3):
+        at_once(lambda: engine.record(lambda _, version: Hurried(bench.clock.now(), version)))
+    for _ in range(4):
+        bench.clock.at += LEASE // 2 + 1
+        at_once(engine.step)
+        assert [each.alive for each in engine.store.engines()] == [True]
+
+    def told() -> list[str]:
+        with engine.recorder.lock:
+            return report.explain(engine.state, "v", bench.clock.now())
+
+    assert at_once(told)
+
+
+def test_while_a_plan_is_made(bench, gate):
+    one = bench.engine("one", schedule=SlowPlans(gate))
+    bench.declare(one, V)
+    at_once(one.step)
+    assert gate.waiting.wait(5)
+    goes_on(bench, one)
+    assert not one.state.running
+    gate.open()
+    bench.drain(one)
+
+
+@pytest.mark.parametrize("step", ["look", "compute", "read", "bring", "publish", "published"])
+def test_while_a_run_is_in_the_warehouse(bench, gate, step):
+    one = bench.engine("one")
+    bench.declare(one, V, view("x", "a", "v"))
+    one.choose(lambda state, found: [])
+    one.step()
+    one.choose(lambda state, found: [Choice(each, each.view == "v") for each in found])
+    bench.world.pause = lambda at, launch: gate.wait() if at == step else None
+    at_once(one.step)
+    assert gate.waiting.wait(5)
+    goes_on(bench, one)
+    gate.open()
+    bench.clock.at += 1_000_000
+    bench.drain(one)
+
+
+def test_while_a_run_is_cancelled_and_what_it_left_is_removed(bench, gate):
+    one = bench.engine("one")
+    bench.declare(one, view("v", "a", "t", overrun="preempt"))
+    bench.drain(one)
+    arrived, going = bench.hold("read")
+    bench.write(one, A1, 3)
+    one.step()
+    assert arrived.wait(5)
+    bench.world.cancel = gate.wait
+    bench.write(one, A1, 5)
+    at_once(one.step)
+    assert gate.waiting.wait(5)
+    goes_on(bench, one)
+    going.set()
+    gate.open()
+    bench.drain(one)
+
+
+def test_while_a_partition_column_is_evaluated(bench, gate):
+    one = bench.engine("one")
+    bench.declare(one, V, HALF)
+    bench.drain(one)
+    evaluate = bench.world.evaluate
+    bench.world.evaluate = lambda *asked: (gate.wait(), evaluate(*asked))[1]
+    bench.world.write("t", A2, 8)
+    changing = threading.Thread(target=lambda: bench.look(one, "t"))
+    changing.start()
+    assert gate.waiting.wait(5)
+    goes_on(bench, one)
+    assert Slice.of(a="2") not in one.state.tables["t"].partitions, "the change is recorded with its images"
+    gate.open()
+    changing.join(10)
+    bench.clock.at += 60_000
+    bench.drain(one)
+
+
+def test_while_another_statement_waits_for_its_warehouse(bench, gate):
+    """Two threads: one records what the other must not wait for."""
+    one = bench.engine("one")
+    bench.declare(one, V)
+    bench.world.pause = lambda at, launch: gate.wait() if at == "compute" else None
+    one.step()
+    assert gate.waiting.wait(5)
+    done = []
+    other = threading.Thread(target=lambda: done.append(one.record(lambda _s, _v: Suspended(bench.clock.now(), "v"))))
+    other.start()
+    other.join(AT_ONCE * 10)
+    assert done
+    gate.open()
+    until(lambda: not one.mine)
