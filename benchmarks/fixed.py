@@ -79,22 +79,26 @@ def _measured(home: Path, rows: int, warm: int, rounds: int) -> dict[str, Any]:
                 statement += worker.run("REFRESH MATERIALIZED VIEW parts")
                 refresh.append(worker.rows("SHOW REFRESHES FOR parts LIMIT 1")[0][8])
     worker.close()
-    made = recorded(file)
-    runs = [each for each in made if each.name == "Runner._compute"][-rounds:]
+    runs = _runs(recorded(file))[-rounds:]
     bare, refresh, statement = bare[warm:], refresh[warm:], statement[warm:]
     return {
         "bare": spread(bare),
         "refresh": spread(refresh),
         "statement": spread(statement),
         "ratio": ratio(refresh, bare),
-        "calls": _summed([_below(each, made) for each in runs]),
+        "calls": _summed(runs),
     }
 
 
-def _below(compute: Call, calls: Iterable[Call]) -> list[Call]:
-    """The calls of one run: of its thread, from the start of its computing to the end of its publishing."""
-    mine = [each for each in calls if each.thread == compute.thread and each.began >= compute.began]
-    return [each for each in mine if each.ended <= compute.ended]
+def _runs(calls: list[Call]) -> list[list[Call]]:
+    """The calls of each run: those in its steps, of which the last one publishes. Steps are in several threads."""
+    runs: list[list[Call]] = [[]]
+    steps = [each for each in calls if each.name == "Loop._carry_out"]
+    for step in sorted(steps, key=lambda each: each.ended):
+        runs[-1] += [each for each in calls if _holds(step, each)]
+        if any(each.name == "SparkWarehouse.publish" for each in runs[-1]):
+            runs.append([])
+    return runs[:-1]
 
 
 def _summed(runs: list[list[Call]]) -> list[dict[str, Any]]:
@@ -125,7 +129,7 @@ def _children(parent: Call, calls: Iterable[Call]) -> list[Call]:
 
 
 def _holds(outer: Call, inner: Call) -> bool:
-    return outer.began <= inner.began and inner.ended <= outer.ended
+    return outer.thread == inner.thread and outer.began <= inner.began and inner.ended <= outer.ended
 
 
 def _millis(measured: dict[str, float]) -> str:
