@@ -99,7 +99,7 @@ def run(size: Size) -> dict[str, Any]:
 
 
 def _goals(figures: dict[str, Any], views: int) -> list[Goal]:
-    wave, start, own = figures["wave"], figures["start"], figures["alone"]["own"]
+    wave, start, own = figures["wave"], figures["start"], figures["own"]
     return [
         Goal(
             f"to declare {views} views, to be filled later",
@@ -163,6 +163,7 @@ def measured(place: Path, views: Sequence[View]) -> dict[str, Any]:
         "check": check,
         "wave": wave,
         "alone": alone,
+        "own": _own(alone),
         "resident": memory,
     }
 
@@ -228,7 +229,8 @@ def _refreshed(
         "last": last - since,
         "often": sorted(set(Counter(each.view for each in published).values())),
         "processor": {"engine": after[0] - before[0], "driver": after[1] - before[1]},
-        "own": _own(made, len(published), last - first, after[0] - before[0]),
+        "elapsed": last - first,
+        "refreshes": len(published),
         "calls": _by_name(made, len(published)),
     }
 
@@ -260,21 +262,21 @@ def _followed(journal: Journal, views: int, verb: str) -> tuple[list[Started], l
     return started, published
 
 
-def _own(made: Sequence[Call], refreshes: int, elapsed: float, processor: float) -> dict[str, float]:
-    """ms of Headwater's own in a refresh, with their parts."""
-    others = [each for each in made if each.name not in (*SPARK, IDLE)]
-    each = 1000 / refreshes
+def _own(alone: dict[str, Any]) -> dict[str, float]:
+    """ms of Headwater's own in a refresh, of refreshes one after the other, with their parts."""
+    each = 1000 / alone["refreshes"]
+    own = [call for call in alone["calls"] if call["name"] not in (*SPARK, IDLE)]
     return {
-        "own": each * (elapsed - _seconds(made, SPARK)),
-        "processor": each * processor,
-        "calls": each * sum(call.seconds for call in others),
-        "metastore": each * _seconds(made, METASTORE),
-        "times": len(others) / refreshes,
+        "own": each * alone["elapsed"] - _millis(alone["calls"], SPARK),
+        "processor": each * alone["processor"]["engine"],
+        "calls": sum(call["millis"] for call in own),
+        "metastore": _millis(own, METASTORE),
+        "times": sum(call["times"] for call in own),
     }
 
 
-def _seconds(made: Iterable[Call], names: Sequence[str]) -> float:
-    return sum(each.seconds for each in made if each.name in names)
+def _millis(calls: Iterable[dict[str, Any]], names: Sequence[str]) -> float:
+    return sum(call["millis"] for call in calls if call["name"] in names)
 
 
 def _by_name(made: Iterable[Call], refreshes: int) -> list[dict[str, Any]]:
