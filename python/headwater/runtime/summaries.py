@@ -39,7 +39,8 @@ class Summaries:
         if seq == self._seq or began < self._next:
             return
         try:
-            said = json.dumps(detail(state)) if _is_brief(state) else None
+            # While runs are under way it would be out of date at once, and it takes more than all else together.
+            said = json.dumps(detail(state)) if not state.running and _is_brief(state) else None
             self._store.summarise(seq, summary(state), said)
             self._seq = seq
         except HeadwaterError as error:
