@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from benchmarks.harness import Goal, Size, console, main, parser, scratch, spread
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
-from headwater.model.event import Changed, Declared, Event, Made, Observed, Published, Started
+from headwater.model.event import Changed, Declared, Event, Made, Mode, Observed, Published, Started
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
@@ -101,7 +101,7 @@ def _opening(each: int) -> State:
         for event in (
             Changed(0, 4 * table + 1, base, seen, "day STRING", 1, "was first seen", baseline=True),
             Declared(0, 4 * table + 2, definition, "was created", fill=False),
-            Started(0, 4 * table + 3, view, ((Slice(), ()),), ((base, 4 * table + 1),), "full", "was created"),
+            Started(0, 4 * table + 3, view, ((Slice(), ()),), ((base, 4 * table + 1),), Mode.FULL, "was created"),
             Published(0, 4 * table + 3, view, tuple(Made(day, 1, f"{n:032x}") for n, day in enumerate(days)), (), 1.0),
         ):
             state = transition(state, event)
@@ -119,7 +119,9 @@ def _past(each: int, before: int, count: int) -> Iterator[Entry]:
             seen = (Observed(day, f"{n:032x}"),)
             event = Changed(n, version, base, seen, "day STRING", 1, "was overwritten")
         elif kind == 1:
-            event = Started(n, version, view, ((day, (version - 1,)),), ((base, version - 1),), "partition", "changed")
+            event = Started(
+                n, version, view, ((day, (version - 1,)),), ((base, version - 1),), Mode.PARTITION, "changed"
+            )
         else:
             event = Published(n, version - 1, view, (Made(day, 1, f"{n:032x}"),), (), 1.0)
         yield Entry(before + n + 1, event)

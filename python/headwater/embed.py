@@ -16,7 +16,7 @@ from attrs import frozen
 from headwater.algebra import graph
 from headwater.engine import report
 from headwater.engine.consistency import Verdict, horizontal, vertical
-from headwater.engine.history import REFRESHES
+from headwater.engine.refreshes import REFRESHES
 from headwater.model.calendar import Window
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
@@ -24,7 +24,7 @@ from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import Changed, Declared, Dropped, Observed
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import State, Version
-from headwater.model.view import Definition
+from headwater.model.view import Definition, Query
 from headwater.ports import Clock, Evaluator
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder, SystemClock
@@ -155,7 +155,7 @@ class Engine:
                     )
         definition = Definition(
             view=name,
-            query=query,
+            made_by=Query(query),
             columns=(),
             partitioned_by=tuple(partitioned_by),
             properties={f"headwater.{key}": value for key, value in (properties or {}).items()},

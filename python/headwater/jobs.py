@@ -24,13 +24,13 @@ from attrs import field, frozen
 from headwater.model.calendar import Unit, Window
 from headwater.model.dependency import Dependency
 from headwater.model.error import DefinitionError
-from headwater.model.view import JOB, Pairs, pairs
+from headwater.model.view import Pairs, pairs
 
 Function = Callable[..., Any]
 
 
 @frozen
-class Job:
+class JobFunction:
     """A function and its tables.
 
     Attributes:
@@ -55,10 +55,6 @@ class Job:
         return self.function(*arguments, **named)
 
     @property
-    def query(self) -> str:
-        return JOB + self.name
-
-    @property
     def fingerprint(self) -> str:
         """It changes with the source text of the function and with the declaration."""
         said = repr((inspect.getsource(self.function), self.outputs, self.columns, self.partition, self.deps))
@@ -72,7 +68,7 @@ def job(
     deps: Sequence[Dependency],
     partition: Window | Mapping[str, Window | None] | None = None,
     properties: Mapping[str, str] | None = None,
-) -> Callable[[Function], Job]:
+) -> Callable[[Function], JobFunction]:
     """Makes a job of a function; ``headwater.register`` or ``spark.headwater.jobs`` declares it.
 
     ``partition`` is a unit such as ``WEEK``: the only partition column then has the name ``week``. Or it maps
@@ -83,7 +79,7 @@ def job(
         DefinitionError: there is no output, or a partition is not a plain unit.
     """
 
-    def made(function: Function) -> Job:
+    def made(function: Function) -> JobFunction:
         name = f"{function.__module__}:{function.__qualname__}"
         if not outputs:
             raise DefinitionError("JOB", f"{name} has no output; name its tables in outputs")
@@ -95,6 +91,6 @@ def job(
             if window is not None and window.steps:
                 raise DefinitionError("UNITS", f"{name}: partition {column} is {window}; name a unit such as DAY")
         by = tuple((column, None if window is None else window.of) for column, window in units.items())
-        return Job(name, function, tuple(outputs), columns, by, tuple(deps), properties or {})
+        return JobFunction(name, function, tuple(outputs), columns, by, tuple(deps), properties or {})
 
     return made

@@ -338,7 +338,7 @@ def lost(machine: Machine) -> list[str]:
 
 
 def follows(definition: Definition) -> bool:
-    return definition.option("propagate") != "marked"
+    return dict(definition.properties).get("headwater.propagate") != "marked"
 
 
 def wrong(machine: Machine, marked: bool = False) -> list[str]:
@@ -361,7 +361,8 @@ def held(state: State, name: str) -> bool:
         status = state.views[source].status if source in state.views else Status.SUSPENDED
         if status is Status.ACTIVE and held(state, source):
             return True
-        if status in (Status.FAILED, Status.BROKEN, Status.UNREADABLE) and definition.option("upstream") == "hold":
+        holds = dict(definition.properties).get("headwater.upstream") == "hold"
+        if holds and status in (Status.FAILED, Status.BROKEN, Status.UNREADABLE):
             return True
     return False
 

@@ -85,7 +85,7 @@ def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[
     )
     return Definition(
         view=name,
-        query=f"the query of {name}",
+        made_by=f"the query of {name}",
         columns=(),
         partitioned_by=tuple(columns),
         fingerprint=str(draw(st.integers(0, 99))),
@@ -158,7 +158,7 @@ def chains(draw: st.DrawFn, past: bool = True) -> Graph:
         views.append(
             Definition(
                 view=name,
-                query=f"the query of {name}",
+                made_by=f"the query of {name}",
                 columns=(),
                 partitioned_by=("a",),
                 properties=draw(policies),

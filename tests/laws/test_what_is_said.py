@@ -11,8 +11,7 @@ from strategies import machine as machine_of
 from headwater.engine.choose import blockers, ready
 from headwater.engine.consistency import lacking, vertical
 from headwater.engine.delay.freshness import hold
-from headwater.engine.policy import settle
-from headwater.engine.status import behind, existing, summary, waits
+from headwater.engine.status import Condition, behind, existing, summary, waits
 from headwater.model.state import State, Status, ViewState
 from headwater.store.codec import decode_summary, encode_summary
 
@@ -33,7 +32,7 @@ def waits_now(state: State, name: str, now: int) -> str:
     holding = [each for each in known.definition.sources if each in state.views and behind(state, each)]
     stuck = (
         {Status.FAILED: "failed", Status.BROKEN: "is broken", Status.UNREADABLE: "cannot run"}
-        if known.definition.option("upstream") == "hold"
+        if dict(known.definition.properties).get("headwater.upstream") == "hold"
         else {}
     )
     holding = [each for each in holding if state.views[each].status in (Status.ACTIVE, *stuck)]
@@ -50,19 +49,19 @@ def waits_now(state: State, name: str, now: int) -> str:
 
 
 def _skipped(state: State, known: ViewState, oldest: int, now: int) -> str:
-    option, origin = known.definition.option, state.origins[oldest]
-    if option("overrun") != "skip" or option("freshness") or known.overran is None:
+    asked, origin = dict(known.definition.properties), state.origins[oldest]
+    if asked.get("headwater.overrun") != "skip" or "headwater.freshness" in asked or known.overran is None:
         return ""
     began, ended = known.overran
     if not began < oldest <= ended or oldest <= state.hurried or origin.definition:
         return ""
-    until = origin.at + 10 * settle(known.definition)
+    until = origin.at + 10 * known.definition.policy.settle
     later = sorted({each for origins in known.pending.values() for each in origins if each > ended})
     if later:
         following = state.origins[later[0]]
         at_once = later[0] <= state.hurried or following.definition
-        until = min(until, following.at + (0 if at_once else settle(known.definition)))
-    left = max(until, origin.at + settle(known.definition)) - now
+        until = min(until, following.at + (0 if at_once else known.definition.policy.settle))
+    left = max(until, origin.at + known.definition.policy.settle) - now
     said = f"waits for the next change, or starts in {left / 1000:.1f} s (headwater.overrun = skip)"
     return said if left > 0 else "ready"
 
@@ -73,7 +72,7 @@ def _settles(state: State, known: ViewState, oldest: int, now: int) -> str:
     if oldest <= state.hurried or origin.definition:
         left = origin.at - now
     elif held is None:
-        left = origin.at + settle(known.definition) - now
+        left = origin.at + known.definition.policy.settle - now
     else:
         left = (origin.at if origin.wave is None else origin.wave) + held.millis - now
     if left <= 0:
@@ -131,7 +130,7 @@ def test_a_kept_summary_counts_down():
     change(made, "t", A1)
     change(made, "t", A2)
     kept, now = summary(made.state), made.now
-    assert [(each.state, each.partitions, each.behind) for each in kept.views] == [("behind", 2, 2)]
+    assert [(each.state, each.partitions, each.behind) for each in kept.views] == [(Condition.BEHIND, 2, 2)]
     told = [kept.rows(now + pause)[0][-1] for pause in (0, 400, 999, 1_000, 60_000)]
     assert told == [
         "starts in 1.0 s; further changes may join until then",

@@ -8,63 +8,63 @@ from random import Random
 
 import pytest
 
-from headwater.engine.delay.budget import DAY, Allocation, Wave, allocate
+from headwater.engine.delay.budget import DAY, Allocation, Feed, allocate
 
 
-def staleness(waves: dict[str, Wave], found: Allocation) -> float:
+def staleness(feeds: dict[str, Feed], found: Allocation) -> float:
     """The weighted mean (s)."""
-    total = sum(wave.weight for wave in waves.values())
-    return sum(wave.weight * wave.staleness(found.holds[name]) for name, wave in waves.items()) / total
+    total = sum(feed.weight for feed in feeds.values())
+    return sum(feed.weight * feed.staleness(found.holds[name]) for name, feed in feeds.items()) / total
 
 
 def test_one_wave_is_held_until_it_costs_what_may_be_spent():
-    """A change every minute, 30 core-seconds a wave: 100 waves a day are one every 864 s, 804 s after a change."""
-    found = allocate({"v": Wave(60, 30)}, budget=3_000)
+    """A change every minute, 30 core-seconds a round: 100 rounds a day are one every 864 s, 804 s after a change."""
+    found = allocate({"v": Feed(60, 30)}, budget=3_000)
     assert found.holds["v"] == pytest.approx(804)
     assert found.spends == pytest.approx(3_000)
 
 
 def test_nothing_waits_while_the_budget_does_not_bind():
-    found = allocate({"v": Wave(60, 30), "w": Wave(3_600, 600)}, budget=DAY)
+    found = allocate({"v": Feed(60, 30), "w": Feed(3_600, 600)}, budget=DAY)
     assert found.holds == {"v": 0, "w": 0}
     assert found.spends == pytest.approx(DAY * (30 / 60 + 600 / 3_600)) and not found.over
 
 
 def test_what_costs_nothing_does_not_wait():
-    assert allocate({"v": Wave(60, 30), "free": Wave(60, 0)}, budget=3_000).holds["free"] == 0
+    assert allocate({"v": Feed(60, 30), "free": Feed(60, 0)}, budget=3_000).holds["free"] == 0
 
 
 def test_what_matters_more_waits_less():
-    waves = {"v": Wave(60, 30), "w": Wave(60, 30, weight=4)}
-    found = allocate(waves, budget=6_000)
+    feeds = {"v": Feed(60, 30), "w": Feed(60, 30, weight=4)}
+    found = allocate(feeds, budget=6_000)
     assert found.holds["w"] < 804 < found.holds["v"]
 
 
 def test_the_expensive_waits_longer():
-    found = allocate({"cheap": Wave(60, 10), "dear": Wave(60, 90)}, budget=6_000)
+    found = allocate({"cheap": Feed(60, 10), "dear": Feed(60, 90)}, budget=6_000)
     assert found.holds["cheap"] < found.holds["dear"]
 
 
 def test_a_smaller_budget_makes_changes_wait_longer_without_limit():
-    holds = [allocate({"v": Wave(60, 30)}, budget).holds["v"] for budget in (3_000, 300, 3, 0.003)]
+    holds = [allocate({"v": Feed(60, 30)}, budget).holds["v"] for budget in (3_000, 300, 3, 0.003)]
     assert holds == pytest.approx([804, 8_580, 863_940, 863_999_940])
 
 
 def test_a_promise_is_kept_and_others_pay_for_it():
-    """Held for at most 540 s, v costs 4,320 a day of 5,000; what w may spend on its waves is the rest."""
-    found = allocate({"v": Wave(60, 30, longest=540), "w": Wave(60, 30)}, budget=5_000)
+    """Held for at most 540 s, v costs 4,320 a day of 5,000; what w may spend is the rest."""
+    found = allocate({"v": Feed(60, 30, longest=540), "w": Feed(60, 30)}, budget=5_000)
     assert found.holds["v"] == 540
     assert found.spends == pytest.approx(5_000)
     assert found.holds["w"] == pytest.approx(DAY * 30 / 680 - 60)
 
 
 def test_promises_that_cost_more_than_the_budget_win_and_are_reported():
-    found = allocate({"v": Wave(60, 30, longest=540), "w": Wave(60, 30)}, budget=4_000)
+    found = allocate({"v": Feed(60, 30, longest=540), "w": Feed(60, 30)}, budget=4_000)
     assert found == Allocation({"v": 540, "w": inf}, DAY * 30 / 600, over=True)
 
 
 def test_promises_that_cost_nearly_the_budget_leave_others_nearly_nothing():
-    found = allocate({"v": Wave(60, 30, longest=540), "w": Wave(60, 30)}, budget=4_321)
+    found = allocate({"v": Feed(60, 30, longest=540), "w": Feed(60, 30)}, budget=4_321)
     assert not found.over and found.holds["w"] == pytest.approx(DAY * 30 / 1 - 60, rel=1e-3)
 
 
@@ -77,7 +77,7 @@ def test_a_budget_is_a_positive_number(budget: float):
 @pytest.mark.parametrize("wrong", [{"gap": 0}, {"gap": -1}, {"cost": -1}, {"weight": 0}, {"longest": -1}])
 def test_a_wave_is_made_of_sensible_numbers(wrong: dict[str, float]):
     with pytest.raises(ValueError):
-        Wave(**{"gap": 1, "cost": 1, **wrong})
+        Feed(**{"gap": 1, "cost": 1, **wrong})
 
 
 def test_nothing_to_allocate():
@@ -87,8 +87,8 @@ def test_nothing_to_allocate():
 @pytest.mark.parametrize("seed", range(20))
 def test_no_other_holding_times_on_a_grid_are_better(seed: int):
     random = Random(seed)
-    waves = {
-        name: Wave(
+    feeds = {
+        name: Feed(
             random.uniform(10, 2_000),
             random.uniform(1, 500),
             random.choice((1, 1, 5)),
@@ -96,32 +96,32 @@ def test_no_other_holding_times_on_a_grid_are_better(seed: int):
         )
         for name in "abc"[: random.randint(1, 3)]
     }
-    budget = random.uniform(0.1, 1.2) * sum(wave.spends(0) for wave in waves.values())
-    found = allocate(waves, budget)
-    grid = [[min(wave.longest, 20 * 1.17**step - 20) for step in range(40)] for wave in waves.values()]
-    others = (Allocation(dict(zip(waves, holds, strict=True)), 0) for holds in product(*grid))
+    budget = random.uniform(0.1, 1.2) * sum(feed.spends(0) for feed in feeds.values())
+    found = allocate(feeds, budget)
+    grid = [[min(feed.longest, 20 * 1.17**step - 20) for step in range(40)] for feed in feeds.values()]
+    others = (Allocation(dict(zip(feeds, holds, strict=True)), 0) for holds in product(*grid))
     affordable = [
-        staleness(waves, each)
+        staleness(feeds, each)
         for each in others
-        if sum(wave.spends(each.holds[name]) for name, wave in waves.items()) <= budget
+        if sum(feed.spends(each.holds[name]) for name, feed in feeds.items()) <= budget
     ]
     if found.over:
         assert affordable == []
     else:
         assert found.spends <= budget
-        assert all(staleness(waves, found) <= other * (1 + 1e-9) + 1e-9 for other in affordable)
+        assert all(staleness(feeds, found) <= other * (1 + 1e-9) + 1e-9 for other in affordable)
 
 
 @pytest.mark.parametrize(("gap", "hold"), [(60, 0), (60, 30), (60, 600), (600, 60)])
 def test_cost_and_staleness_are_those_of_random_changes(gap: float, hold: float):
-    """Changes one by one: those within the hold of a wave's first are taken along."""
-    random, now, waves, stale, first = Random(gap + hold), 0.0, 0, 0.0, None
+    """Changes one by one: those within the hold of a round's first are taken along."""
+    random, now, rounds, stale, first = Random(gap + hold), 0.0, 0, 0.0, None
     for _ in range(150_000):
         now += random.expovariate(1 / gap)
         if first is not None and now > first + hold:
-            waves, stale, first = waves + 1, stale + hold**2 / 2, None
+            rounds, stale, first = rounds + 1, stale + hold**2 / 2, None
         if first is None:
             first = now
-    wave = Wave(gap, 5)
-    assert DAY * 5 * waves / now == pytest.approx(wave.spends(hold), rel=0.03)
-    assert stale / now == pytest.approx(wave.staleness(hold), rel=0.03)
+    feed = Feed(gap, 5)
+    assert DAY * 5 * rounds / now == pytest.approx(feed.spends(hold), rel=0.03)
+    assert stale / now == pytest.approx(feed.staleness(hold), rel=0.03)

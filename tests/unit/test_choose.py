@@ -12,8 +12,9 @@ from strategies import examples, slices
 from headwater.engine.choose import Choice, ready, started, wake_at
 from headwater.engine.policy import PATIENCE, SETTLE
 from headwater.engine.reached import Reached
-from headwater.model.event import Broken, Declared, Hurried, Requested, Resumed, Suspended
+from headwater.model.event import Broken, Declared, Hurried, Mode, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE
+from headwater.model.view import Job, Query
 
 CHAIN = (view("v", "a", "u"), view("w", "a", "v", "t"))
 BASES = {"t": "a", "u": "a"}
@@ -156,14 +157,14 @@ def test_a_run_records_the_versions_it_may_count_on():
     made.now += SETTLE
     event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
     assert event.inputs == (("v", made.state.tables["v"].highest), ("t", made.state.tables["t"].highest))
-    assert (event.mode, event.slices, event.reason) == ("partition", (A1,), "t[a=1] was written")
+    assert (event.mode, event.slices, event.reason) == (Mode.PARTITION, (A1,), "t[a=1] was written")
 
 
-@pytest.mark.parametrize("query, ahead", [("query", True), ("python m.f", False)])
-def test_who_cannot_read_ahead_is_on_record_with_what_is_published(query, ahead):
+@pytest.mark.parametrize("made_by, ahead", [(Query("query"), True), (Job("m:f"), False)])
+def test_who_cannot_read_ahead_is_on_record_with_what_is_published(made_by, ahead):
     made = machine(BASES, *CHAIN)
     known = made.state.views["w"]
-    known.definition = evolve(known.definition, query=query)
+    known.definition = evolve(known.definition, made_by=made_by)
     change(made, "u", A2)
     change(made, "t", A1)
     made.now += SETTLE
@@ -182,7 +183,7 @@ def test_a_run_of_everything_is_full_and_computes_each_partition_once():
     change(made, "t", A1)
     made.declare(view("v", "a", "t", fingerprint="2"))
     event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
-    assert event.mode == "full" and event.slices == (WHOLE,)
+    assert event.mode is Mode.FULL and event.slices == (WHOLE,)
 
 
 def test_a_view_that_does_not_follow_stays_as_it_is_and_its_readers_with_it():

@@ -16,6 +16,7 @@ from attrs import evolve
 from click.testing import CliRunner, Result
 
 from headwater.cli.main import main
+from headwater.engine.status import Condition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import (
     Changed,
@@ -24,6 +25,7 @@ from headwater.model.event import (
     Event,
     Failed,
     Made,
+    Mode,
     Observed,
     Published,
     Started,
@@ -84,7 +86,7 @@ def here(tmp_path, monkeypatch) -> Here:
     declared = here.record(lambda at, v: Declared(at, v, MONTHLY, "was created"))
     inputs = (("default.sales", source),)
     run = here.record(
-        lambda at, v: Started(at, v, "default.monthly", ((WHOLE, (declared,)),), inputs, "full", "it was created")
+        lambda at, v: Started(at, v, "default.monthly", ((WHOLE, (declared,)),), inputs, Mode.FULL, "it was created")
     )
     made = (Made(JANUARY, 31, "x"),)
     here.record(lambda at, _: Published(at, run, "default.monthly", made, (), 1.5))
@@ -151,7 +153,7 @@ def test_status_waits_for_the_engine_to_say_what_it_knows(here: Here, monkeypatc
     known = here.store.summary(here.store.last(), detailed=False).summary
     here.store.beat("host:1:app", 60_000)
     here.record(lambda at, _: Suspended(at, "default.monthly"))
-    later = evolve(known, views=tuple(evolve(each, state="suspended") for each in known.views))
+    later = evolve(known, views=tuple(evolve(each, state=Condition.SUSPENDED) for each in known.views))
     monkeypatch.setattr("headwater.store.sql.SqlStore.read", None)  # it is not replayed meanwhile
     writing = threading.Timer(0.2, lambda: here.store.summarise(here.store.last(), later))
     writing.start()
@@ -183,7 +185,7 @@ def test_explain(here: Here) -> None:
 def test_history(here: Here) -> None:
     assert "it was created" in here.run("history").output
     why = "default.sales[month=2024-02] was appended to"
-    here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), "partition", why))
+    here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, why))
     assert why in here.run("history").output, "brackets are no markup"
     [_, row] = json.loads(here.run("history", "monthly", "--json").output)
     assert (row["partition"], row["mode"], row["rows"], row["status"]) == ("month=2024-01", "full", 31, "published")
@@ -201,7 +203,7 @@ def test_history_says_that_older_refreshes_are_removed(here: Here) -> None:
 
 
 def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:
-    run = here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), "partition", "why"))
+    run = here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, "why"))
     here.record(lambda at, _: Failed(at, run, "default.monthly", "the disk is full", 0.1))
     [newest, _] = json.loads(here.run("history", "--json").output)
     assert (newest["status"], newest["error"]) == ("failed", "the disk is full")
@@ -211,7 +213,7 @@ def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:
 def test_cancel(here: Here) -> None:
     assert "nothing to cancel" in here.run("cancel", "monthly").output
     assert here.store.orders() == []
-    here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), "partition", "why"))
+    here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, "why"))
     assert json.loads(here.run("status", "--json").output)["views"][0]["state"] == "running"
     assert "no engine" in here.run("cancel", "monthly").output
     assert here.store.beat("host:1:app", 60_000).leads

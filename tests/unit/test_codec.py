@@ -6,6 +6,7 @@ import json
 from typing import get_args
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, graphs, machine, play, scripts, slices, values
@@ -25,6 +26,7 @@ from headwater.model.event import (
     Failed,
     Hurried,
     Made,
+    Mode,
     Observed,
     Prepared,
     Published,
@@ -36,7 +38,8 @@ from headwater.model.event import (
     Suspended,
     Unreadable,
 )
-from headwater.model.view import Column, Definition
+from headwater.model.view import Column, Definition, Job, Query
+from headwater.spark import catalog
 from headwater.store import codec
 from headwater.store.journal import _entry
 
@@ -45,7 +48,7 @@ numbers = st.integers(0, 2**53)
 views = st.builds(
     Definition,
     view=texts,
-    query=texts,
+    made_by=st.builds(Query, texts) | st.builds(Job, texts),
     columns=st.tuples(st.builds(Column, texts, texts, texts)),
     partitioned_by=st.tuples(texts),
     settings=st.dictionaries(texts, texts, max_size=2),
@@ -89,7 +92,7 @@ KINDS = {
         texts,
         needs,
         st.lists(st.tuples(texts, numbers), max_size=2).map(tuple),
-        texts,
+        st.sampled_from(Mode),
         texts,
     ),
     Prepared: st.builds(Prepared, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some),
@@ -119,6 +122,25 @@ def test_an_event_comes_back_as_it_was(kind):
         assert codec.decode(text) == event and json.loads(text)["kind"] == kind.__name__ == codec.kind(event)
 
     comes_back()
+
+
+@pytest.mark.parametrize(
+    ("made_by", "spelled"),
+    [
+        (Query("SELECT 1"), {"kind": "Query", "text": "SELECT 1"}),
+        (Job("sales.jobs:weekly"), {"kind": "Job", "function": "sales.jobs:weekly"}),
+    ],
+)
+def test_the_journal_says_what_makes_a_view(made_by, spelled):
+    text = codec.encode(Declared(1, 2, Definition("v", made_by, ()), "was created"))
+    assert json.loads(text)["definition"] == {"view": "v", "made_by": spelled, "columns": []}
+
+
+@given(definition=views)
+def test_the_catalog_keeps_a_definition_without_what_analysis_adds(definition):
+    before = evolve(definition, dependencies=(), through=(), root="/w/v", owner="0cc1")
+    properties = {key: value for key, value in catalog.properties(before).items() if len(value) <= catalog.CHUNK}
+    assert catalog.read(definition.view, properties) == before
 
 
 @examples(20)

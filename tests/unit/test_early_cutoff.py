@@ -7,8 +7,8 @@ from cases import A1, A2, change, end, machine, sound, start, view
 from reference import replayed
 
 from headwater.engine.choose import ready, unneeded
-from headwater.engine.history import REFRESHES, refreshes
 from headwater.engine.policy import SETTLE
+from headwater.engine.refreshes import REFRESHES, refreshes
 from headwater.engine.transition import transition
 from headwater.model.event import Renamed, Requested, Skipped
 from headwater.model.partition import WHOLE, Slice

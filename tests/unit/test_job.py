@@ -18,7 +18,7 @@ def weekly(spark, partitions, inputs):
 
 
 def test_a_job_knows_where_it_is_imported_from_and_is_still_a_function():
-    assert weekly.name == f"{__name__}:weekly" and weekly.query == f"python {__name__}:weekly"
+    assert weekly.name == f"{__name__}:weekly"
     assert weekly(None, [{"week": "2024-01-01"}], {"daily": 7}) == [[{"week": "2024-01-01"}], {"daily": 7}]
 
 
@@ -63,7 +63,7 @@ def test_each_output_is_declared_like_a_view():
         ["spark_catalog", "mart", "weekly"],
         ["spark_catalog", "other", "weekly"],
     ]
-    assert {(each["query"], *each["partitioning"], each["or_replace"]) for each in said} == {(both.query, "week", True)}
+    assert {(each["job"], *each["partitioning"], each["or_replace"]) for each in said} == {(both.name, "week", True)}
 
 
 def test_the_setting_names_modules():

@@ -12,7 +12,7 @@ from test_blocks import Shim as Blocked
 
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
-from headwater.model.event import Effort, Made, Place
+from headwater.model.event import Effort, Made, Mode, Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run
 from headwater.model.view import Definition
@@ -74,7 +74,7 @@ class Writer:
 
 
 def launch(kept: bool = True) -> Launch:
-    run = Run(1, "v", (WHOLE,), (), (), 0, "full", "", kept=kept)
+    run = Run(1, "v", (WHOLE,), (), (), 0, Mode.FULL, "", kept=kept)
     return Launch(run, Definition("v", "query", ()), {}, size=300)
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from headwater.model.event import Made, Place
+from headwater.model.event import Made, Mode, Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.ports import Written
@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parents[1] / "golden/protocol/overlay.json"
 
 
 def run(version: int, *slices: Slice, on: tuple[int, ...] = ()) -> Run:
-    return Run(version, "shop.monthly_revenue", slices, (), (), 0, "partition", "", on=frozenset(on))
+    return Run(version, "shop.monthly_revenue", slices, (), (), 0, Mode.PARTITION, "", on=frozenset(on))
 
 
 def wrote(places: dict[Slice, str], size: int, place: Place = Place.VOLUME) -> Written:

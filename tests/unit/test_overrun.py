@@ -6,10 +6,9 @@ import pytest
 from cases import A1, A2, change, end, machine, sound, start, view
 
 from headwater.engine.choose import ready, wake_at
-from headwater.engine.policy import PREEMPTED, SETTLE, SKIPPED, Overrun, overrun
+from headwater.engine.policy import PREEMPTED, SETTLE, SKIPPED
 from headwater.engine.status import waits
 from headwater.model.event import Hurried
-from headwater.model.view import Definition
 
 
 def running(**properties):
@@ -27,11 +26,6 @@ def can_run(made) -> bool:
 
 def published(made) -> int:
     return sum(each.view == "v" and each.partition == A1 for each in made.record_book)
-
-
-def test_a_word_that_is_none_counts_as_not_stated():
-    stated = Definition("v", "q", (), properties={"headwater.overrun": "panic"})
-    assert overrun(stated) is Overrun.QUEUE
 
 
 @pytest.mark.parametrize("properties", [{}, {"overrun": "queue"}])

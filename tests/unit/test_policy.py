@@ -1,12 +1,18 @@
-"""How long things wait."""
+"""The wishes of a view, and the engine's own times."""
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from headwater.engine.policy import ATTEMPTS, SETTLE, back_off, duration, freshness, gives_up, settle
-from headwater.model.error import StatementError
+import pytest
+from attrs import evolve
+
+from headwater.engine.policy import ATTEMPTS, back_off, gives_up
+from headwater.model.duration import duration
+from headwater.model.error import DefinitionError, StatementError
+from headwater.model.policy import PROPERTIES, Fill, Learned, Overrun, Policy, Propagate, Upstream
 from headwater.model.view import Definition
+from headwater.spark.options import check_properties
 
 
 def having(**properties: str) -> Definition:
@@ -44,16 +50,67 @@ def test_a_view_holds_its_readers_until_its_fifth_failure():
     assert [gives_up(n) for n in range(ATTEMPTS + 1)] == [False] * ATTEMPTS + [True]
 
 
-def test_freshness_is_promised_or_not():
-    assert freshness(having()) is None
-    assert freshness(having(freshness="10 minutes")) == 600_000
+def test_a_view_without_properties_has_the_defaults():
+    assert (
+        having().policy
+        == Policy()
+        == Policy(
+            freshness=None,
+            settle=1_000,
+            cadence=None,
+            propagate=Propagate.ALL,
+            cutoff=True,
+            upstream=Upstream.RELEASE,
+            overrun=Overrun.QUEUE,
+            fill=Fill.NOW,
+            retain=3_600_000,
+        )
+    )
 
 
-def test_a_view_may_settle_for_a_time_of_its_own():
-    assert settle(having()) == SETTLE
-    assert settle(having(settle="5 seconds")) == 5_000
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("freshness", "10 minutes", 600_000),
+        ("settle", "5 seconds", 5_000),
+        ("cadence", "45 minutes", 2_700_000),
+        ("cadence", "Learned", Learned()),
+        ("propagate", "MARKED", Propagate.MARKED),
+        ("cutoff", "Off", False),
+        ("upstream", "hold", Upstream.HOLD),
+        ("overrun", "skip", Overrun.SKIP),
+        ("fill", "Later", Fill.LATER),
+        ("retain", "1 day", 86_400_000),
+    ],
+)
+def test_a_property_becomes_a_typed_value(name, text, value):
+    assert getattr(having(**{name: text}).policy, name) == value
 
 
-def test_a_malformed_duration_in_the_catalog_counts_as_not_stated():
-    """It was refused where it is stated; the engine's loop must not stop for all views because of one."""
-    assert freshness(having(freshness="soon")) is None and settle(having(settle="-1")) == SETTLE
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_a_malformed_text_in_the_catalog_counts_as_not_stated(name):
+    """Headwater refused it where it was stated; the engine's loop must not stop for all views because of one."""
+    assert having(**{name: "soon"}).policy == having(**{name: ""}).policy == Policy()
+
+
+def test_one_malformed_text_takes_no_other_property_along():
+    assert having(freshness="soon", settle="5 seconds", fill="later").policy == Policy(settle=5_000, fill=Fill.LATER)
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_the_check_of_a_statement_reads_what_the_policy_reads(name):
+    with pytest.raises(DefinitionError, match=f"v: property 'headwater.{name}': 'soon' is not"):
+        check_properties("v", {f"headwater.{name}": "soon"})
+
+
+def test_a_new_definition_has_a_policy_of_its_own():
+    before = having(freshness="1 minute")
+    assert before.policy.freshness == 60_000
+    assert evolve(before, properties={}).policy.freshness is None and before == having(freshness="1 minute")
+
+
+def test_the_documentation_lists_each_property_with_its_question_and_default():
+    page = (Path(__file__).parents[2] / "docs/properties.md").read_text()
+    for name, each in PROPERTIES.items():
+        default = each.default if f"| {each.default} |" in page else f"`{each.default}`"
+        assert f"| [`headwater.{name}`](#headwater{name}) | {each.question} | {default} |" in page

@@ -12,10 +12,10 @@ from attrs import evolve, fields
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
-from headwater.engine.history import refreshes
+from headwater.engine.refreshes import refreshes
 from headwater.model.command import Launch
 from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled, RefreshFailed
-from headwater.model.event import Effort, Made, Place, Published, Started
+from headwater.model.event import Effort, Made, Mode, Place, Published, Started
 from headwater.model.extract import Extract
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, Run, State
@@ -249,7 +249,7 @@ def test_create_becomes_a_definition():
     definition = Undescribed(None, None).declared(golden("create"))
     assert definition == Definition(
         view="shop.monthly_revenue",
-        query="SELECT l_month AS month, sum(l_price) AS revenue FROM lineitem GROUP BY l_month",
+        made_by="SELECT l_month AS month, sum(l_price) AS revenue FROM lineitem GROUP BY l_month",
         columns=(),
         partitioned_by=("month",),
         comment="what was sold",
@@ -442,13 +442,13 @@ def launch(partitioned: bool, existing=()) -> Launch:
     view = "shop.monthly_revenue" if partitioned else "shop.revenue"
     definition = Definition(
         view=view,
-        query="SELECT 1",
+        made_by="SELECT 1",
         columns=(Column("revenue", "BIGINT"), Column("month", "DATE")),
         partitioned_by=("month",) if partitioned else (),
         root=f"{ROOT}/{view.split('.')[1]}",
         owner="0cc175b9c0f1b6a831c399e269772661",
     )
-    run = Run(1762000000123, view, (WHOLE,), (), (), 0, "full", "because")
+    run = Run(1762000000123, view, (WHOLE,), (), (), 0, Mode.FULL, "because")
     return Launch(run, definition, {each: RECORD for each in existing})
 
 

@@ -16,7 +16,7 @@ from headwater.spark.define import Analyst
 from headwater.spark.observer import Observer
 from headwater.spark.shim import Failure, FailureKind
 
-DEFINITION = evolve(view("v", "a", "t"), query="SELECT 1", fingerprint="before")
+DEFINITION = evolve(view("v", "a", "t"), made_by="SELECT 1", fingerprint="before")
 
 
 class Analysis:

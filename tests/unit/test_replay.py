@@ -18,6 +18,7 @@ from headwater.model.event import (
     Dropped,
     Event,
     Made,
+    Mode,
     Observed,
     Published,
     Renamed,
@@ -91,7 +92,7 @@ def test_a_view_that_stays_suspended_is_still_behind_at_the_end():
 def test_a_renamed_view_keeps_its_account_and_its_run_times():
     journal = [
         declared(0, V),
-        Started(10, 11, "v", ((A1, (1,)),), (("t", 1),), "partition", "x"),
+        Started(10, 11, "v", ((A1, (1,)),), (("t", 1),), Mode.PARTITION, "x"),
         Published(20, 11, "v", (Made(A1, 1, "x"),), (), 7.0),
         Renamed(100, "v", "x", evolve(V, view="x")),
         changed(5_000),

@@ -6,21 +6,21 @@ from cases import A1, A2, change, end, machine, start, view
 
 from headwater.engine import report
 from headwater.engine.choose import Choice, ready, started
-from headwater.engine.history import REFRESHES, refreshes
 from headwater.engine.policy import SETTLE
+from headwater.engine.refreshes import REFRESHES, refreshes
 from headwater.model.dependency import Dependency, Occurrence
-from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Started, Suspended
+from headwater.model.event import Broken, EngineLost, Failed, Made, Mode, Published, Requested, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Column, Definition
 
 HISTORY = [
-    Started(1_000, 10, "mart.m", ((A1, (5,)), (A2, (5, 6))), (("base.t", 6),), "partition", "base.t was written"),
+    Started(1_000, 10, "mart.m", ((A1, (5,)), (A2, (5, 6))), (("base.t", 6),), Mode.PARTITION, "base.t was written"),
     Published(3_000, 10, "mart.m", (Made(A1, 1_204, "f"),), (A2,), 2.0),
-    Started(4_000, 11, "mart.m", ((WHOLE, (7,)),), (("base.t", 7),), "full", "mart.m was redefined"),
+    Started(4_000, 11, "mart.m", ((WHOLE, (7,)),), (("base.t", 7),), Mode.FULL, "mart.m was redefined"),
     Failed(5_000, 11, "mart.m", "no space left", 1.0),
-    Started(6_000, 12, "mart.n", ((WHOLE, (7,)),), (), "full", "mart.m was redefined"),
+    Started(6_000, 12, "mart.n", ((WHOLE, (7,)),), (), Mode.FULL, "mart.m was redefined"),
     Failed(7_000, 12, "mart.n", "cancelled by somebody", 1.0, cancelled=True),
-    Started(8_000, 13, "mart.n", ((A1, (8,)),), (), "partition", "base.t[a=1] was written"),
+    Started(8_000, 13, "mart.n", ((A1, (8,)),), (), Mode.PARTITION, "base.t[a=1] was written"),
 ]
 
 
@@ -122,6 +122,7 @@ def test_explain_refresh():
         "  waits for mart.v, so that one refresh takes all changes",
         "  depends on mart.v by a = a",
         "  depends on base.t by a = a",
+        "  method: by partition, 1 of 2 partitions, about 0.1 s; in full would take about 0.1 s",
     ]
 
 

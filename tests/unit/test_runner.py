@@ -16,6 +16,7 @@ from headwater.model.error import RefreshFailed
 from headwater.model.event import Dropped, Failed, Prepared, Published, Resumed, Started, Suspended
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE
+from headwater.model.view import Job
 from headwater.store.sql import SqlStore
 
 V, W, X = view("v", "a", "t"), view("w", "a", "v"), view("x", "", "w")
@@ -174,7 +175,7 @@ def test_what_is_kept_is_kept_for_readers_that_can_run(bench, engine):
 
 def test_a_job_waits_for_what_it_reads_to_be_published(bench):
     engine = bench.engine("one", tracks=2)
-    bench.declare(engine, V, evolve(W, query="python module.w"))
+    bench.declare(engine, V, evolve(W, made_by=Job("module:w")))
     bench.drain(engine)
     engine.choose(lambda state, found: [Choice(each, each.view == "v") for each in found])
     arrived, going = bench.hold("bring")

@@ -7,6 +7,7 @@ from threading import Event, Thread
 import pytest
 from attrs import evolve
 
+from headwater.model.event import Mode
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
@@ -18,7 +19,7 @@ NEEDS = {"t": Extract(("k",), (("k > 1", "m = 2"),))}
 
 
 def run(version: int, *shared: Shared) -> Run:
-    return Run(version, "v", (WHOLE,), (), (), 0, "full", "", shared=shared or (SHARED,))
+    return Run(version, "v", (WHOLE,), (), (), 0, Mode.FULL, "", shared=shared or (SHARED,))
 
 
 class Makes:

@@ -17,7 +17,7 @@ from headwater.engine.schedule import InOrder, Planned
 from headwater.model.event import Place
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE
-from headwater.model.state import Scan, State, Took
+from headwater.model.state import Reading, State, Took
 from headwater.plan.arrange import ByPlan
 from headwater.plan.means import Costs, Means
 
@@ -44,7 +44,7 @@ def pending(draw) -> tuple[State, int]:
     for each in made.state.views.values():
         each.took, each.size, each.unaided = Took(draw(figures) / 1e6, 0.0), draw(figures), draw(figures)
         extract, size, micros = draw(st.sampled_from(EXTRACTS)), draw(figures), draw(figures)
-        each.scans = {source: Scan(extract, size, 0.1, micros) for source in each.definition.sources}
+        each.readings = {source: Reading(extract, size, 0.1, micros) for source in each.definition.sources}
     return made.state, made.now
 
 
@@ -98,7 +98,7 @@ def test_a_solution_does_not_depend_on_events_after_the_question(schedule, given
     for each in state.views.values():
         each.pending.clear()
         each.pace[("t", Place.WAREHOUSE)] = 7.0
-        each.scans.clear()
+        each.readings.clear()
         each.size = 8_000_000
     for record in state.tables.values():
         record.partitions.clear()

@@ -9,13 +9,13 @@ import stat
 import pytest
 import sqlalchemy as sa
 
-from headwater.engine.status import Summary, ViewStatus
+from headwater.engine.status import Condition, Summary, ViewStatus
 from headwater.model.error import StoreError
 from headwater.model.event import Dropped, EngineLost
 from headwater.store.board import Kept
 from headwater.store.sql import SqlStore
 
-SAID = Summary((ViewStatus("a.v", "behind", 3, 1, None, ()),), {})
+SAID = Summary((ViewStatus("a.v", Condition.BEHIND, 3, 1, None, ()),), {})
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from headwater.engine.history import Outcome, refreshes
-from headwater.engine.status import Phase, Summary, ViewStatus
+from headwater.engine.refreshes import Outcome, refreshes
+from headwater.engine.status import Condition, Phase, Summary, ViewStatus
 from headwater.model.error import JournalError, LeaseLost, StillAlive, StoreError
-from headwater.model.event import Dropped, EngineLost, Failed, Hurried, Published, Started
+from headwater.model.event import Dropped, EngineLost, Failed, Hurried, Mode, Published, Started
 from headwater.model.partition import WHOLE
 from headwater.store.board import Kept
 from headwater.store.journal import Stale
@@ -149,9 +149,9 @@ def test_the_last_entry(store):
 
 def test_history_is_of_runs_and_newest_first(store):
     events = [
-        Started(1, 5, "v", ((WHOLE, (1,)),), (), "full", "x"),
+        Started(1, 5, "v", ((WHOLE, (1,)),), (), Mode.FULL, "x"),
         Dropped(2, "x"),
-        Started(3, 6, "w", ((WHOLE, (1,)),), (), "full", "x"),
+        Started(3, 6, "w", ((WHOLE, (1,)),), (), Mode.FULL, "x"),
         Failed(4, 6, "w", "no", 0.1),
         Published(5, 5, "v", (), (), 0.1),
     ]
@@ -164,7 +164,7 @@ def test_history_is_of_runs_and_newest_first(store):
 
 def test_history_has_what_ended_over_a_run(store):
     """Of one view, too: an engine that ended over its run ended over all of them."""
-    store.append(lambda version: Started(1, version, "v", ((WHOLE, (1,)),), (), "full", ""), 0)
+    store.append(lambda version: Started(1, version, "v", ((WHOLE, (1,)),), (), Mode.FULL, ""), 0)
     store.append(restarted(2), 1)
     assert [type(entry.event) for entry in store.history("v")] == [EngineLost, Started]
     assert [each.status for each in refreshes(entry.event for entry in store.history("v"))] == [Outcome.CANCELLED]
@@ -344,7 +344,7 @@ def test_a_note_is_replaced_and_a_first_one_is_not(store):
 
 def said(behind: int) -> Summary:
     reason = (Phase(5, "starts in", 5, ", when …"), Phase(None, "ready"))
-    return Summary((ViewStatus("a.v", "behind", 3, behind, None, reason),), {"same origin": 2})
+    return Summary((ViewStatus("a.v", Condition.BEHIND, 3, behind, None, reason),), {"same origin": 2})
 
 
 def test_a_summary_is_kept_until_there_is_a_newer_or_a_fuller_one(store):

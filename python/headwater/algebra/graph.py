@@ -19,9 +19,9 @@ def build(sources: Mapping[str, Iterable[str]]) -> nx.DiGraph:
 
 
 def order(sources: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """Each view's place in a topological order that depends on nothing but the graph."""
+    """Each view's position in a topological order that depends on nothing but the graph."""
     ordered = nx.lexicographical_topological_sort(build(sources))
-    return {view: place for place, view in enumerate(each for each in ordered if each in sources)}
+    return {view: position for position, view in enumerate(each for each in ordered if each in sources)}
 
 
 def readers(sources: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:

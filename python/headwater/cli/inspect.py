@@ -9,7 +9,7 @@ import click
 
 from headwater.cli.journal import state_of
 from headwater.cli.shared import json_option, known_view, open_store, store_option, table
-from headwater.engine.history import REFRESHES, refreshes
+from headwater.engine.refreshes import REFRESHES, refreshes
 from headwater.store.dialect import Where
 
 

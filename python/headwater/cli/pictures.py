@@ -13,7 +13,7 @@ from matplotlib import pyplot  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter  # noqa: E402
 
-from headwater.engine.policy import duration  # noqa: E402
+from headwater.model.duration import duration  # noqa: E402
 from headwater.plan.plan import Plan  # noqa: E402
 from headwater.simulate.whatif import SECOND, Row  # noqa: E402
 

@@ -14,6 +14,7 @@ from attrs import frozen
 from headwater.demo.life import Step
 from headwater.demo.views import View
 from headwater.engine.naive import immediate
+from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.store.place import default_store
 from headwater.store.replay import restored
@@ -39,13 +40,13 @@ class Refresh:
     run: str
     view: str
     partition: str
-    mode: str
+    mode: Mode
     version: str
 
     @property
     def ran(self) -> bool:
         """Whether the query was computed; a skipped refresh had nothing to do."""
-        return self.mode != "skipped"
+        return self.mode is not Mode.SKIPPED
 
 
 @frozen
@@ -117,7 +118,7 @@ def counted_from(warehouse: Path) -> Naive:
 
 def _refresh(row: Sequence[str]) -> Refresh:
     cell = dict(zip(COLUMNS, row, strict=True))
-    return Refresh(cell["run_id"], cell["view"], cell["partition"], cell["mode"], cell["version"])
+    return Refresh(cell["run_id"], cell["view"], cell["partition"], Mode(cell["mode"]), cell["version"])
 
 
 def _partitions(session: Session, view: View) -> int:

@@ -24,13 +24,14 @@ from headwater.engine.coverage import prepared_by, unresolved
 from headwater.engine.delay.deadline import Due
 from headwater.engine.delay.freshness import waits_for
 from headwater.engine.delay.ration import renew
+from headwater.engine.method import choose_method
 from headwater.engine.policy import HALTED, awaits
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
 from headwater.engine.succession import awaited, is_dated, spread, unspread
 from headwater.model.event import Skipped, Started
 from headwater.model.extract import Shared
-from headwater.model.partition import WHOLE, Slice, Value, overlapping, sort_key
+from headwater.model.partition import Slice, Value, overlapping, sort_key
 from headwater.model.state import Needs, State, Version, ViewState
 
 MOST_PARTS = 1_000
@@ -74,7 +75,7 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
     chosen = choice.ready
     definition = state.views[chosen.view].definition
     inputs = tuple((source, _highest(state, source, definition.reads_ahead)) for source in definition.sources)
-    mode, why = "full" if WHOLE in chosen.slices else "partition", reason(state, chosen.origins)
+    mode, why = choose_method(state, chosen.view, chosen.slices).method.mode, reason(state, chosen.origins)
     return Started(now, version, chosen.view, chosen.needs, inputs, mode, why, choice.kept, choice.shared)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from headwater.algebra import graph
-from headwater.engine.policy import freshness
 from headwater.model.state import Index, State
 
 
@@ -16,7 +15,7 @@ def rebuilt(state: State) -> Index:
         order=graph.order(sources),
         readers=graph.readers(sources),
         carried=_carried(state),
-        promising={name for name, view in state.views.items() if freshness(view.definition) is not None},
+        promising={name for name, view in state.views.items() if view.definition.policy.freshness is not None},
         learned=True,
         stale=set(state.views),
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from headwater.model.event import Moved, Place, Published, Scanned
-from headwater.model.state import Scan, TableRecord, ViewState
+from headwater.model.state import Reading, TableRecord, ViewState
 
 FORGETTING = 0.25
 """The weight of the newest run in a mean, so that a warehouse that changed is noticed."""
@@ -53,8 +53,8 @@ def learn_scanned(record: TableRecord, scanned: Scanned) -> None:
 def _learn_scan(view: ViewState, moved: Moved) -> None:
     if moved.extract is None or moved.place is not Place.WAREHOUSE:
         return
-    known = view.scans.get(moved.table)
-    view.scans[moved.table] = Scan(
+    known = view.readings.get(moved.table)
+    view.readings[moved.table] = Reading(
         moved.extract,
         _mean(known and known.size, moved.size),
         _mean(known and known.share, moved.share),
@@ -64,9 +64,9 @@ def _learn_scan(view: ViewState, moved: Moved) -> None:
 
 
 def _learn_shared(view: ViewState, moved: Moved) -> None:
-    known = view.scans.get(moved.table)
+    known = view.readings.get(moved.table)
     if known is not None:
-        view.scans[moved.table] = evolve(known, near=_mean(known.near, moved.micros))
+        view.readings[moved.table] = evolve(known, near=_mean(known.near, moved.micros))
 
 
 def saving(view: ViewState, table: str, place: Place, foreseen: float) -> float:
@@ -84,7 +84,7 @@ def saving(view: ViewState, table: str, place: Place, foreseen: float) -> float:
 
 def _saved(view: ViewState, moved: Moved) -> float:
     if moved.place is Place.SCAN:
-        known = view.scans.get(moved.table)
+        known = view.readings.get(moved.table)
         return max(0.0, known.micros - moved.micros) if known else 0.0
     return max(0.0, saving(view, moved.table, moved.place, 0.0)) * moved.size
 

@@ -14,10 +14,11 @@ from attrs import evolve
 
 from headwater.engine.coverage import prepared_by, upstream, wanted_of
 from headwater.engine.delay.freshness import wave
-from headwater.engine.policy import PREEMPTED, Overrun, overrun
+from headwater.engine.policy import PREEMPTED
 from headwater.engine.reached import Changes, Reached
 from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.policy import Overrun
 from headwater.model.state import Origin, Run, State, Version, ViewState
 
 NONE: frozenset[Version] = frozenset()
@@ -120,7 +121,8 @@ def _record(state: State, reached: Slices, version: Version, origins: frozenset[
 def _preempt(state: State, name: str, slices: Iterable[Slice]) -> None:
     """Notes that a view's run is to be cancelled, if a change of these slices concerns it and the view asks for it."""
     run, view = state.running[name], state.views[name]
-    if overrun(view.definition) is not Overrun.PREEMPT or run.preempted or run.prepared or view.preempted >= PREEMPTED:
+    preempts = view.definition.policy.overrun is Overrun.PREEMPT
+    if not preempts or run.preempted or run.prepared or view.preempted >= PREEMPTED:
         return
     computed = Reached(run.needs)
     if any(True for each in slices for _ in computed.at(each)):

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from headwater.algebra.notation import spell_window
 from headwater.engine.consistency import Verdict, vertical
+from headwater.engine.method import Chosen, choose_method
 from headwater.engine.reasons import of_origin, where
 from headwater.engine.status import VIEWS, Row, behind, condition, existing, statuses, views, waits
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.name import FunctionName, named
 from headwater.model.partition import WHOLE, sort_key
 from headwater.model.state import State, ViewState
+from headwater.model.view import Definition, Job, Query
 
 
 def explain(state: State, name: str, now: int) -> list[str]:
@@ -19,18 +21,19 @@ def explain(state: State, name: str, now: int) -> list[str]:
     view = state.views[name]
     late = behind(state, name)
     count = len(existing(state, name))
+    chosen = choose_method(state, name, late) if late else None
     lines = []
-    if not late:
+    if chosen is None:
         lines.append(f"{name}: nothing to do, {count} of {count} partitions are fresh")
     else:
-        how = "in full" if WHOLE in late else "by partition"
         of = "everything" if WHOLE in late else f"{len(late)} of {max(count, len(late))} partitions"
-        lines.append(f"{name}: {of} behind, refresh {how}{_estimate(state, name)}")
+        lines.append(f"{name}: {of} behind, refresh {chosen.method.said}{_estimate(state, name)}")
         lines += _behind_lines(state, view, name)
         if view.pending:
             lines.append(f"  {waits(state, name, now)}")
     lines += [f"  depends on {line}" for each in view.definition.dependencies for line in _map_lines(each, view)]
     lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
+    lines += [f"  method: {_method(chosen, count)}"] if chosen is not None else []
     return lines
 
 
@@ -42,6 +45,14 @@ def _estimate(state: State, name: str) -> str:
     if run is not None:
         return f", running as version {run.version}"
     return f", about {view.took.mean:.1f} s" if view.took is not None else ""
+
+
+def _method(chosen: Chosen, existing: int) -> str:
+    """How the partitions that are behind are renewed, and why not otherwise."""
+    count = chosen.cost.partitions
+    written = "everything" if chosen.frame == (WHOLE,) else f"{count} of {max(existing, count)} partitions"
+    others = [f"{method.said} {why}" for method, why in chosen.rejected]
+    return "; ".join([f"{chosen.method.said}, {written}, {chosen.cost.said}", *others])
 
 
 def _behind_lines(state: State, view: ViewState, name: str) -> list[str]:
@@ -94,8 +105,8 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
     rows: list[Row] = [[c.name, c.type, c.comment or None] for c in definition.columns]
     rows += [
         ["", "", ""],
-        ["# view", name, condition(state, name)],
-        ["query", definition.query, None],
+        ["# view", name, condition(state, name).value],
+        [_kind(definition), definition.query, None],
         ["format", definition.format, None],
         ["partitioned by", ", ".join(definition.partitioned_by) or "()", None],
         ["partitions", str(len(existing(state, name))), f"{len(behind(state, name))} behind"],
@@ -125,6 +136,14 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
         left, _, right = line.strip().partition(": ")
         rows.append([left, right, waits(state, name, now) if view.pending else "running"])
     return rows
+
+
+def _kind(definition: Definition) -> str:
+    match definition.made_by:
+        case Query():
+            return "query"
+        case Job():
+            return "job"
 
 
 def _through(key: str) -> Row:

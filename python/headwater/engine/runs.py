@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from headwater.engine import queue
 from headwater.engine.coverage import Reach, cover_each, cover_with_news, together
-from headwater.engine.delay.freshness import learned
+from headwater.engine.delay.freshness import lately, learned
 from headwater.engine.pace import learn, learn_scanned
 from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
@@ -129,6 +129,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     for each in event.scanned:
         learn_scanned(state.tables.setdefault(each.table, TableRecord()), each)
     view.refreshed_at, view.took, view.estimate = event.at, learned(view.took, event.seconds), None
+    view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
     if event.made and event.size:
         view.size = _newer(view.size, event.size / len(event.made))
     if event.made and event.held:

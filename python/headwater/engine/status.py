@@ -7,6 +7,7 @@ its end. They are found once for an entry, and hold until the next one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 from attrs import frozen
@@ -24,6 +25,19 @@ from headwater.model.state import Expectation, Hold, Ration, State, Status, View
 Row = list[Any]
 
 VIEWS = ("database", "view", "state", "partitions", "behind", "refreshed_at", "reason")
+
+
+class Condition(Enum):
+    """The state of a view in a word."""
+
+    FRESH = "fresh"
+    BEHIND = "behind"
+    RUNNING = "running"
+    FAILING = "failing"
+    FAILED = "failed"
+    BROKEN = "broken"
+    UNREADABLE = "unreadable"
+    SUSPENDED = "suspended"
 
 
 @frozen
@@ -52,7 +66,7 @@ class ViewStatus:
     """One view as of a journal entry. ``partitions`` and ``behind`` are counts; ``reason`` may be empty."""
 
     name: str
-    state: str
+    state: Condition
     partitions: int
     behind: int
     refreshed_at: int | None
@@ -70,7 +84,7 @@ class ViewStatus:
     def row(self, now: int) -> Row:
         """The columns of ``VIEWS`` at a time."""
         reason = _told(self.reason, now)
-        return [self.database, self.short, self.state, self.partitions, self.behind, self.refreshed_at, reason]
+        return [self.database, self.short, self.state.value, self.partitions, self.behind, self.refreshed_at, reason]
 
 
 @frozen
@@ -122,16 +136,15 @@ def detail(state: State) -> dict[str, Any]:
     }
 
 
-def condition(state: State, name: str) -> str:
-    """The view's state in a word: ``fresh``, ``behind``, ``running``, ``failing``, or the reason why it stopped."""
+def condition(state: State, name: str) -> Condition:
     view = state.views[name]
     if view.status is not Status.ACTIVE:
-        return view.status.value
+        return Condition(view.status.value)
     if name in state.running:
-        return "running"
+        return Condition.RUNNING
     if view.failures:
-        return "failing"
-    return "behind" if view.pending else "fresh"
+        return Condition.FAILING
+    return Condition.BEHIND if view.pending else Condition.FRESH
 
 
 def existing(state: State, name: str) -> list[Slice]:

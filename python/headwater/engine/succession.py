@@ -122,8 +122,8 @@ def spread(state: State, name: str, asked: Slice) -> tuple[Slice, ...]:
     definition = state.views[name].definition
     known = _existing(state, name)
     for dependency, source in _made_from(state, definition):
-        for place in dependency.occurrences:
-            known += forward(evolve(dependency, occurrences=(place,)), source, state.images)
+        for occurrence in dependency.occurrences:
+            known += forward(evolve(dependency, occurrences=(occurrence,)), source, state.images)
     return simplified(asked.meet(each) for each in known if is_dated(definition, each) and each.overlaps(asked))
 
 

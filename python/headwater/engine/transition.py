@@ -17,7 +17,7 @@ from headwater.algebra.dependency import forward
 from headwater.engine import queue, runs, satisfied
 from headwater.engine.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.delay.ration import learn_gap
-from headwater.engine.policy import follows, freshness
+from headwater.engine.policy import follows
 from headwater.model.event import (
     Altered,
     Broken,
@@ -255,7 +255,7 @@ def _halt_unreadable(state: State, name: str) -> None:
 
 
 def _reconsider(state: State, name: str) -> None:
-    if freshness(state.views[name].definition) is None:
+    if state.views[name].definition.policy.freshness is None:
         state.index.promising.discard(name)
     else:
         state.index.promising.add(name)

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from headwater.model.estimate import Estimate
 from headwater.model.extract import Extract, Shared
-from headwater.model.partition import Slice, Value, simplified
+from headwater.model.partition import WHOLE, Slice, Value, simplified
 from headwater.model.view import Definition, Pairs
 
 
@@ -117,6 +117,15 @@ class Hurried:
     version: int
 
 
+class Mode(Enum):
+    """How partitions of a view are renewed: by the whole query, by the query of these partitions, or without it, as no
+    source came out different there."""
+
+    FULL = "full"
+    PARTITION = "partition"
+    SKIPPED = "skipped"
+
+
 @frozen
 class Started:
     """A run of one view began. ``inputs`` are the highest versions of each source that it may read.
@@ -132,7 +141,7 @@ class Started:
     view: str
     needs: tuple[tuple[Slice, tuple[int, ...]], ...]
     inputs: tuple[tuple[str, int], ...]
-    mode: str
+    mode: Mode
     reason: str
     kept: bool = False
     shared: tuple[Shared, ...] = ()
@@ -140,8 +149,8 @@ class Started:
 
     @property
     def slices(self) -> tuple[Slice, ...]:
-        """What is computed: the needed slices, without those that others cover."""
-        return simplified(each for each, _ in self.needs)
+        """What is computed: the whole view, or the needed slices without those that others cover."""
+        return (WHOLE,) if self.mode is Mode.FULL else simplified(each for each, _ in self.needs)
 
 
 @frozen

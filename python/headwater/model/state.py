@@ -10,7 +10,7 @@ from attrs import Factory, define, field, frozen
 
 from headwater.model.dependency import Dependency
 from headwater.model.estimate import Estimate
-from headwater.model.event import Place, Scanned
+from headwater.model.event import Mode, Place, Scanned
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import Slice, Value
 from headwater.model.view import Definition
@@ -84,7 +84,7 @@ class TableRecord:
 
 
 @frozen
-class Scan:
+class Reading:
     """What runs of a view read of a table lately.
 
     Attributes:
@@ -121,7 +121,7 @@ class Run:
     needs: tuple[tuple[Slice, frozenset[Version]], ...]
     inputs: tuple[tuple[str, Version], ...]
     started_at: int
-    mode: str
+    mode: Mode
     reason: str
     preempted: bool = False
     kept: bool = False
@@ -154,10 +154,11 @@ class ViewState:
         took: how long its runs take; ``None`` before the first.
         estimate: what is foreseen of its first refresh, as long as it is as it was created; ``None`` where nobody
             knows.
+        partitions: how many partitions one of them makes, in the mean lately; 0 where nobody knows.
         size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
         held: the same in blocks of Spark's memory; 0 if they never lay there.
         pace: µs for each byte that its runs read of a table, or write of itself, by the place where that lies.
-        scans: what they read of each table lately, where it is known what they need of it.
+        readings: what they read of each table lately, where it is known what they need of it.
         copying: µs for each byte that is brought to the warehouse; 0 where nobody knows.
         unaided: µs of a run that has nothing close at hand, and all slots to itself; 0 where nobody knows.
         share: the part of all slots that it would fill in that time; 0 where nobody knows.
@@ -177,10 +178,11 @@ class ViewState:
     refreshed_at: int | None = None
     took: Took | None = None
     estimate: Estimate | None = None
+    partitions: float = 0
     size: float = 0
     held: float = 0
     pace: dict[tuple[str, Place], float] = Factory(dict)
-    scans: dict[str, Scan] = Factory(dict)
+    readings: dict[str, Reading] = Factory(dict)
     copying: float = 0
     unaided: float = 0
     share: float = 0

@@ -1,15 +1,14 @@
-"""What a view is: its query, its shape, and what it takes from its sources."""
+"""What a view is: what makes its rows, its shape, and what it takes from its sources."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from attrs import field, frozen
 
 from headwater.model.dependency import Dependency, Occurrence
-
-JOB = "python "
-"""What the query of a view begins with that is computed by a Python function; its module and name follow."""
+from headwater.model.policy import Policy
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -30,12 +29,33 @@ class Column:
 
 
 @frozen
+class Query:
+    """SQL that makes the rows of a view: the text after ``AS``."""
+
+    text: str
+
+
+@frozen
+class Job:
+    """A Python function that makes the rows of a view: ``module:function``, by which it is imported."""
+
+    function: str
+
+
+MadeBy = Query | Job
+
+
+def _made_by(each: MadeBy | str) -> MadeBy:
+    return Query(each) if isinstance(each, str) else each
+
+
+@frozen
 class Definition:
     """A materialized view as declared, with what analysis found.
 
     Attributes:
         view: its key (see ``model.name``).
-        query: the text after ``AS``.
+        made_by: a query, or a job. A text is a query.
         catalog, database, settings: of the session that declared it; the query means what it meant there.
         properties: all ``TBLPROPERTIES``.
         fingerprint: hash of the analysed query; it changes when the query's meaning does.
@@ -49,7 +69,7 @@ class Definition:
     """
 
     view: str
-    query: str
+    made_by: MadeBy = field(converter=_made_by)
     columns: tuple[Column, ...]
     partitioned_by: tuple[str, ...] = ()
     format: str = "parquet"
@@ -66,21 +86,28 @@ class Definition:
     owner: str = ""
     declared: tuple[Column, ...] = ()
 
-    def option(self, name: str, default: str = "") -> str:
-        """The value of the view property ``headwater.<name>``."""
-        return dict(self.properties).get(f"headwater.{name}", default)
+    @cached_property
+    def policy(self) -> Policy:
+        """What its properties ask for."""
+        return Policy.of(self.properties)
 
     @property
-    def is_job(self) -> bool:
-        """Whether it is computed by a Python function."""
-        return self.query.startswith(JOB)
+    def query(self) -> str:
+        """The text after ``AS``; of a job the name of its function."""
+        match self.made_by:
+            case Query(text):
+                return text
+            case Job(function):
+                return function
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether a refresh can read what other refreshes made where they left it, and not only what is published.
-        Python cannot: it may read in threads of its own, or files. Of what goes on from its own past the partitions
-        are told by what is published."""
-        return not self.earlier and not self.is_job
+        """Whether a refresh can read rows of other refreshes before their publication.
+
+        A job cannot: it may read in threads of its own, or files. A view that reads earlier partitions of itself
+        learns of them by their publication.
+        """
+        return not self.earlier and isinstance(self.made_by, Query)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -90,7 +117,7 @@ class Definition:
     def statement(self) -> tuple:
         """What a user wrote; two declarations with equal statements are the same definition."""
         return (
-            self.query.strip(),
+            self.made_by,
             self.partitioned_by,
             self.format,
             self.comment,

@@ -83,7 +83,7 @@ def _copied(state: State, names: Iterable[str]) -> State:
 
 def _view(view: ViewState) -> ViewState:
     copied = copy(view)
-    copied.pending, copied.pace, copied.scans = dict(view.pending), dict(view.pace), dict(view.scans)
+    copied.pending, copied.pace, copied.readings = dict(view.pending), dict(view.pace), dict(view.readings)
     return copied
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from headwater.engine.coverage import upstream
-from headwater.engine.history import Outcome, Refresh, refreshes
+from headwater.engine.refreshes import Outcome, Refresh, refreshes
 from headwater.engine.settled import settled
 from headwater.engine.status import held_by
 from headwater.model.error import HeadwaterError, StatementError

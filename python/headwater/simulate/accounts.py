@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 
 from attrs import Factory, define
 
-from headwater.engine.policy import freshness
 from headwater.engine.transition import transition
 from headwater.model.event import Event, Failed, Published, Renamed
 from headwater.model.state import State, Version
@@ -56,7 +55,7 @@ class Accounts:
                 self.views[name].meter.stop(now)
         # A change that a released view lacks is not requested of its readers, so nothing touches them.
         for name in state.views if before or self._released else known:
-            bound = freshness(state.views[name].definition)
+            bound = state.views[name].definition.policy.freshness
             since = missing_since(state, name, self._released - {name}, self._older)
             self._of(name).meter.tell(now, since, bound)
 

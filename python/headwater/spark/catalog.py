@@ -12,7 +12,7 @@ from attrs import evolve
 from pyspark.sql import SparkSession
 
 from headwater.model.name import spelled, split
-from headwater.model.view import Column, Definition
+from headwater.model.view import Column, Definition, Job, Query
 from headwater.spark import sql
 from headwater.spark.shim import Shim
 
@@ -115,7 +115,7 @@ def properties(definition: Definition) -> dict[str, str]:
     """The table properties that hold a definition: the user's own, and ours in chunks."""
     body = json.dumps(
         {
-            "query": definition.query,
+            **_made_by(definition),
             "columns": _plain(definition.columns),
             "declared": _plain(definition.declared),
             "partitioned_by": definition.partitioned_by,
@@ -142,7 +142,7 @@ def read(view: str, found: Mapping[str, str]) -> Definition:
     body = json.loads("".join(found[f"{DEFINITION}.{n}"] for n in range(int(found[MARKER]))))
     return Definition(
         view=view,
-        query=body["query"],
+        made_by=Job(body["job"]) if "job" in body else Query(body["query"]),
         columns=tuple(Column(*each) for each in body["columns"]),
         declared=tuple(Column(*each) for each in body["declared"]),
         partitioned_by=tuple(body["partitioned_by"]),
@@ -163,6 +163,14 @@ def renamed(session: SparkSession, shim: Shim, definition: Definition, to: str) 
     moved = evolve(definition, view=to)
     store(session, moved)
     return moved
+
+
+def _made_by(definition: Definition) -> dict[str, str]:
+    match definition.made_by:
+        case Query(text):
+            return {"query": text}
+        case Job(function):
+            return {"job": function}
 
 
 def _plain(columns: Sequence[Column]) -> list[list[str]]:

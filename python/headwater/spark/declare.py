@@ -10,15 +10,16 @@ from attrs import evolve, frozen
 
 from headwater.algebra import graph
 from headwater.engine import report
-from headwater.engine.history import Outcome
+from headwater.engine.refreshes import Outcome
 from headwater.engine.runs import unfilled
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.estimate import Estimate
 from headwater.model.event import Declared
 from headwater.model.name import split
 from headwater.model.partition import WHOLE
+from headwater.model.policy import Fill
 from headwater.model.state import State, ViewState
-from headwater.model.view import Definition
+from headwater.model.view import Definition, Job, Query
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark import catalog, syntax
@@ -115,7 +116,7 @@ class Declarations:
             return Declared(self._now(), version, definition, why, estimate=estimate)
 
         event = self.recorder.change(view, [WHOLE], declared)
-        if message.get("later") or definition.option("fill", "now") == "later":
+        if message.get("later") or definition.policy.fill is Fill.LATER:
             return [[f"{view} is declared; it is filled in the background"]]
         self.waiting.hurry()
         ran = self.waiting.until_view_fresh(view, event.version, since=since, token=message["id"])
@@ -157,7 +158,11 @@ def _same(known: Definition, asked: Definition) -> bool:
     """Whether a declaration says nothing new: it may differ in blanks, comments and the case of words."""
 
     def written(definition: Definition) -> tuple:
-        return evolve(definition, query=syntax.canonical(definition.query)).statement
+        match definition.made_by:
+            case Query(text):
+                return evolve(definition, made_by=Query(syntax.canonical(text))).statement
+            case Job():
+                return definition.statement
 
     return known.fingerprint == asked.fingerprint and written(known) == written(asked)
 

@@ -16,7 +16,7 @@ from headwater.model.dependency import Computed, Dependency
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
 from headwater.model.name import SESSION_CATALOG, TableName
-from headwater.model.view import Column, Definition
+from headwater.model.view import Column, Definition, Job, Query
 from headwater.spark import jobs
 from headwater.spark.fingerprint import digest, fingerprint
 from headwater.spark.options import check_properties, stated
@@ -63,7 +63,7 @@ class Analyst:
         session = message["session"]
         definition = Definition(
             view=view,
-            query=message["query"],
+            made_by=Job(message["job"]) if message.get("job") else Query(message["query"]),
             columns=(),
             declared=tuple(_column(each) for each in message["columns"]),
             partitioned_by=tuple(message["partitioning"]),
@@ -77,7 +77,7 @@ class Analyst:
         try:
             return self.analysed(definition)
         except AnalysisFailed as error:
-            if definition.is_job:
+            if isinstance(definition.made_by, Job):
                 raise
             # The user's own session could analyse it, so it knows something that others do not.
             raise DefinitionError(
@@ -94,11 +94,16 @@ class Analyst:
             AnalysisFailed: Spark cannot analyse the query any more.
             NotNow: Spark could not say.
         """
+        view, session = definition.view, self._fresh(definition)
+        match definition.made_by:
+            case Job() as job:
+                return jobs.analysed(definition, job, lambda query: self._described(view, session, query))
+            case Query(text):
+                return self._of_query(definition, self._described(view, session, text))
+
+    def _of_query(self, definition: Definition, description: Mapping[str, Any]) -> Definition:
+        """The same definition with the facts of its query's analysed plan."""
         view = definition.view
-        if definition.is_job:
-            session = self._fresh(definition)
-            return jobs.analysed(definition, lambda query: self._described(view, session, query))
-        description = self._described(view, self._fresh(definition), definition.query)
         columns = _columns(definition, description["columns"])
         partitioned = _partition_columns(view, definition.partitioned_by, columns)
         derivation = derive(description, partitioned, [(column.name, column.type) for column in columns])
@@ -142,10 +147,10 @@ class Analyst:
         Args:
             unfilled: bytes of those of its sources that are still to be filled; ``None`` where nobody can say.
         """
-        if definition.is_job or None in unfilled.values() or not self._estimates():
+        if isinstance(definition.made_by, Job) or None in unfilled.values() or not self._estimates():
             return None
         try:
-            return self._shim.estimate(self._sessions.fresh(definition), definition.query, unfilled)
+            return self._shim.estimate(self._sessions.fresh(definition), definition.made_by.text, unfilled)
         except (PySparkException, Py4JError) as error:
             log.info("nothing is foreseen of the first refresh of %s: %s", definition.view, first_line(error))
             return None

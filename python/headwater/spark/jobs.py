@@ -14,14 +14,14 @@ from pyspark.sql.types import StructType
 
 from headwater.algebra.derive import derive
 from headwater.algebra.notation import spell_window
-from headwater.jobs import Job
+from headwater.jobs import JobFunction
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
 from headwater.model.name import SESSION_CATALOG, spelled, split
 from headwater.model.partition import Slice
 from headwater.model.state import Run
-from headwater.model.view import JOB, Column, Definition
+from headwater.model.view import Column, Definition, Job
 from headwater.spark import sql
 from headwater.spark.shim import is_gone
 
@@ -29,13 +29,13 @@ PARTITION = "partition"
 """In ``table(name, partition=window)``: the only partition column of the job, and of the source."""
 
 
-def find(query: str) -> Job:
-    """The job that the query of a view names.
+def find(job: Job) -> JobFunction:
+    """The decorated function of a job.
 
     Raises:
         AnalysisFailed: it cannot be imported here.
     """
-    name = query.removeprefix(JOB).strip()
+    name = job.function
     module, _, function = name.partition(":")
     try:
         found = import_module(module)
@@ -46,12 +46,12 @@ def find(query: str) -> Job:
             f"the job {name} cannot be imported ({type(error).__name__}: {error}); put its module on the PYTHONPATH "
             "of the driver"
         ) from error
-    if not isinstance(found, Job):
+    if not isinstance(found, JobFunction):
         raise AnalysisFailed(f"{name} is not a job; decorate it with @headwater.job")
     return found
 
 
-def jobs_in(module: str) -> list[Job]:
+def jobs_in(module: str) -> list[JobFunction]:
     """The jobs that a module defines.
 
     Raises:
@@ -64,13 +64,13 @@ def jobs_in(module: str) -> list[Job]:
             f"spark.headwater.jobs: {module} cannot be imported ({type(error).__name__}: {error}); put it on the "
             "PYTHONPATH of the driver"
         ) from error
-    found = [each for each in members if isinstance(each, Job) and each.name.startswith(f"{module}:")]
+    found = [each for each in members if isinstance(each, JobFunction) and each.name.startswith(f"{module}:")]
     if not found:
         raise AnalysisFailed(f"spark.headwater.jobs: {module} has no function with @headwater.job")
     return found
 
 
-def messages(job: Job, session: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def messages(job: JobFunction, session: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """For each output the message that declares it, as ``CREATE OR REPLACE MATERIALIZED VIEW`` sends one."""
     for output in job.outputs:
         name = split(output)
@@ -82,7 +82,8 @@ def messages(job: Job, session: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "format": None,
             "comment": None,
             "properties": dict(job.properties),
-            "query": job.query,
+            "query": "",
+            "job": job.name,
             "if_not_exists": False,
             "or_replace": True,
             "temporary": [],
@@ -94,7 +95,7 @@ Describe = Callable[[str], Mapping[str, Any]]
 """Describes the analysed plan of a query (``derive.plan``)."""
 
 
-def analysed(definition: Definition, describe: Describe) -> Definition:
+def analysed(definition: Definition, made_by: Job, describe: Describe) -> Definition:
     """The definition of a job's output, with columns, fingerprint and dependencies as declared.
 
     Raises:
@@ -102,7 +103,7 @@ def analysed(definition: Definition, describe: Describe) -> Definition:
         DefinitionError: it names a column that is not there, its units do not fit together, it depends on
             something else than a supported table, or it reads itself and does not go strictly back in time.
     """
-    job, view = find(definition.query), definition.view
+    job, view = find(made_by), definition.view
     columns = _columns(view, job)
     by_name = {column.name.lower(): column for column in columns}
     for name, _ in job.partition:
@@ -132,14 +133,14 @@ def analysed(definition: Definition, describe: Describe) -> Definition:
     )
 
 
-def frame(session: SparkSession, definition: Definition, run: Run) -> DataFrame:
+def frame(session: SparkSession, definition: Definition, made_by: Job, run: Run) -> DataFrame:
     """What the function returns for a run.
 
     Raises:
         RefreshFailed: it raised, with its traceback; or returned something else than a frame of the columns.
         ConnectionError, Py4JError: the driver is gone.
     """
-    job = find(definition.query)
+    job = find(made_by)
     partitions = [dict(each.bound) for each in run.slices if each != Slice()] or [{}]
     told = {"output": definition.view} if len(job.outputs) > 1 else {}
     try:
@@ -162,7 +163,7 @@ def _trace(error: Exception) -> str:
     return "".join([*traceback.format_list(frames), *traceback.format_exception_only(error)]).strip()
 
 
-def _columns(view: str, job: Job) -> tuple[Column, ...]:
+def _columns(view: str, job: JobFunction) -> tuple[Column, ...]:
     try:
         schema = StructType.fromDDL(job.columns)
     except PySparkException as error:
@@ -176,7 +177,7 @@ def _full_name(definition: Definition, source: str) -> str:
 
 
 def _dependency(
-    view: str, job: Job, stated: Dependency, columns: Mapping[str, Column], describe: Describe
+    view: str, job: JobFunction, stated: Dependency, columns: Mapping[str, Column], describe: Describe
 ) -> Dependency:
     source = stated.source
     available = _partition_columns(view, source, describe)
@@ -209,7 +210,7 @@ def _partition_columns(view: str, source: str, describe: Describe) -> list[str]:
 
 
 def _earlier(
-    view: str, job: Job, stated: Occurrence, columns: Mapping[str, Column], others: Sequence[Dependency]
+    view: str, job: JobFunction, stated: Occurrence, columns: Mapping[str, Column], others: Sequence[Dependency]
 ) -> Occurrence:
     """One place where a job reads earlier partitions of its own table."""
     own = [name for name, _ in job.partition]
@@ -243,7 +244,7 @@ def _goes_back(window: Window) -> bool:
 
 def _bound(
     view: str,
-    job: Job,
+    job: JobFunction,
     source: str,
     name: str,
     expression: Any,

@@ -1,56 +1,21 @@
-"""View properties and session settings: their names, and the checks of their values."""
+"""Checks of view properties and session settings, and the dependencies that properties state."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlglot
 from sqlglot.tokens import TokenType
 
 from headwater.algebra.derive import Derivation
 from headwater.algebra.notation import is_window, parse_window
-from headwater.engine.policy import LEARNED, Overrun, duration
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.name import TableName, named, spelled
+from headwater.model.policy import DEPENDENCY, PREFIX, PROPERTIES
 from headwater.model.view import Column, Definition
-
-DEPENDENCY = "dependency."
-
-
-def _one_of(*words: str) -> Callable[[str], object]:
-    def check(value: str) -> None:
-        if value.lower() not in words:
-            raise StatementError(f"'{value}' is not one of {', '.join(words)}")
-
-    return check
-
-
-def _duration_or(word: str) -> Callable[[str], object]:
-    def check(value: str) -> None:
-        if value.lower() != word:
-            try:
-                duration(value)
-            except StatementError as error:
-                raise StatementError(f"{error}, or '{word}'") from error
-
-    return check
-
-
-PROPERTIES: Mapping[str, Callable[[str], object]] = {
-    "freshness": duration,
-    "cadence": _duration_or(LEARNED),
-    "cutoff": _one_of("on", "off"),
-    "propagate": _one_of("all", "none", "marked"),
-    "overrun": _one_of(*(each.value for each in Overrun)),
-    "upstream": _one_of("release", "hold"),
-    "fill": _one_of("now", "later"),
-    "retain": duration,
-    "settle": duration,
-}
-"""The view properties ``headwater.<name>``, each with a check of its value."""
 
 SETTINGS = (
     "store",
@@ -78,17 +43,17 @@ def check_properties(view: str, properties: Mapping[str, str]) -> None:
         DefinitionError: with the nearest known name.
     """
     for key, value in properties.items():
-        if not key.startswith("headwater."):
+        if not key.startswith(PREFIX):
             continue
-        name = key.removeprefix("headwater.")
+        name = key.removeprefix(PREFIX)
         if name.startswith(DEPENDENCY):
             continue
         if name not in PROPERTIES:
             raise DefinitionError(
-                "PROPERTY", f"{view}: there is no property '{key}'{_nearest(name, PROPERTIES, 'headwater.')}"
+                "PROPERTY", f"{view}: there is no property '{key}'{_nearest(name, PROPERTIES, PREFIX)}"
             )
         try:
-            PROPERTIES[name](value)
+            PROPERTIES[name].read(value)
         except StatementError as error:
             raise DefinitionError("PROPERTY", f"{view}: property '{key}': {error}") from error
 
@@ -119,8 +84,8 @@ def stated(definition: Definition, columns: Sequence[Column], derivation: Deriva
     """
     found = {}
     for key, value in definition.properties:
-        if key.startswith(f"headwater.{DEPENDENCY}"):
-            table = key.removeprefix(f"headwater.{DEPENDENCY}")
+        if key.startswith(f"{PREFIX}{DEPENDENCY}"):
+            table = key.removeprefix(f"{PREFIX}{DEPENDENCY}")
             source = _source(definition, table, derivation)
             found[source] = _assignments(definition, key, value, source, columns, derivation)
     return found

@@ -7,13 +7,13 @@ import json
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headwater.jobs import Job
+from headwater.jobs import JobFunction
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.name import SESSION_CATALOG
 from headwater.spark.jobs import messages
 
 
-def register(spark: SparkSession, *jobs: Job) -> list[str]:
+def register(spark: SparkSession, *jobs: JobFunction) -> list[str]:
     """Declares what jobs make, in this session's database, and fills it; a sentence for each table.
 
     A job that is declared already as it is, is left alone.

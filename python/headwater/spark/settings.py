@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from headwater.engine.policy import TRACKS, duration
+from headwater.engine.policy import TRACKS
+from headwater.model.duration import duration
 from headwater.model.error import StatementError
 from headwater.spark.options import check_settings
 from headwater.store.keeper import HISTORY

@@ -12,8 +12,9 @@ from pyspark.errors import PySparkException
 
 from headwater.engine import report
 from headwater.engine.coverage import depending
-from headwater.engine.history import refreshes
-from headwater.engine.policy import duration, follows
+from headwater.engine.policy import follows
+from headwater.engine.refreshes import refreshes
+from headwater.model.duration import duration
 from headwater.model.error import StatementError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
 from headwater.model.name import SESSION_CATALOG, split

@@ -7,7 +7,6 @@ import logging
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from headwater.engine.policy import duration
 from headwater.model.error import HeadwaterError
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
@@ -19,8 +18,6 @@ from headwater.spark.warehouse import SparkWarehouse
 from headwater.store.sql import SqlStore
 
 log = logging.getLogger("headwater")
-
-RETAIN = "1 hour"
 
 
 class Sweeper:
@@ -44,7 +41,7 @@ class Sweeper:
                 log.warning("old versions of %s stay until the next check: %s", definition.view, first_line(error))
 
     def _sweep(self, definition: Definition, now: int) -> None:
-        due = self._store.discarded(definition.view, now - duration(definition.option("retain", RETAIN)))
+        due = self._store.discarded(definition.view, now - definition.policy.retain)
         orphans = self._orphans(definition, now)
         used = self._used(definition) if due or orphans else None
         if used is None:

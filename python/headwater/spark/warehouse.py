@@ -15,7 +15,7 @@ from headwater.model.command import Launch
 from headwater.model.error import LeaseLost, RefreshCancelled
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run, Version
-from headwater.model.view import Definition
+from headwater.model.view import Definition, Job, Query
 from headwater.ports import Replaced, Written
 from headwater.spark import catalog, jobs, paths, sql
 from headwater.spark.failures import translating
@@ -152,7 +152,11 @@ class SparkWarehouse:
     def _frame(self, session: SparkSession, definition: Definition, run: Run) -> DataFrame:
         itself = (definition.view,) if definition.earlier else ()
         self._shim.renew(session, (*definition.sources, *definition.through, *itself))
-        frame = jobs.frame(session, definition, run) if definition.is_job else session.sql(definition.query)
+        match definition.made_by:
+            case Job() as job:
+                frame = jobs.frame(session, definition, job, run)
+            case Query(text):
+                frame = session.sql(text)
         frame = _shaped(frame, definition)
         if WHOLE not in run.slices:
             types = {column.name: column.type for column in definition.columns}
@@ -170,7 +174,7 @@ def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:
     wanted = [(column.name, column.type.lower()) for column in definition.columns]
     if [(field.name, field.dataType.simpleString().lower()) for field in frame.schema.fields] == wanted:
         return frame
-    if not definition.is_job:
+    if isinstance(definition.made_by, Query):
         frame = frame.toDF(*(name for name, _ in wanted))
     return frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))
 

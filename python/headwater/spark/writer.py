@@ -10,7 +10,6 @@ from attrs import evolve, frozen
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from headwater.engine.policy import cuts_off
 from headwater.model.command import Launch
 from headwater.model.event import Made, Place
 from headwater.model.partition import Slice
@@ -44,7 +43,7 @@ class Writer:
     def write(self, launch: Launch, frame: DataFrame, place: str = "") -> tuple[Written, Counted]:
         """A run's rows, in the warehouse or at another place."""
         place = place or home(launch)
-        counted = self.save(launch, frame, place, cuts_off(launch.definition))
+        counted = self.save(launch, frame, place, launch.definition.policy.cutoff)
         return self.written(launch, place, counts(counted.sums(), launch.definition.partitioned_by)), counted
 
     def copy(self, launch: Launch, source: str, made: Iterable[Made]) -> Written:

@@ -13,6 +13,7 @@ from headwater.model.calendar import Step
 from headwater.model.dependency import Expression
 from headwater.model.event import Event, Observed
 from headwater.model.partition import Slice
+from headwater.model.view import MadeBy
 
 
 def converter() -> JsonConverter:
@@ -24,7 +25,7 @@ def converter() -> JsonConverter:
     converter.register_structure_hook(
         Observed, lambda each, _: Observed(Slice(each["slice"].items()), each["fingerprint"])
     )
-    for union in (Step, Expression, Event):
+    for union in (Step, Expression, MadeBy, Event):
         configure_tagged_union(union, converter, tag_name="kind")
     return converter
 

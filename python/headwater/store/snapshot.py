@@ -21,7 +21,7 @@ from headwater.model.partition import Slice
 from headwater.model.state import PartitionRecord, State, TableRecord, ViewState
 from headwater.store import codec
 
-FORMAT = 1
+FORMAT = 2
 """The shape of the pieces. Another one is a number more."""
 
 CHUNK = 20_000

@@ -1,11 +1,12 @@
 """How long changes wait so that refreshing stays within a budget: the least staleness for so much work a day.
 
-A wave is what is refreshed together because of a change. Changes come as a Poisson process, on average
-``g`` seconds apart, and a wave starts ``T`` seconds after the first change that the one before did not take.
+A feed is the changes of one base table, and the refreshes that they cause. Changes come as a Poisson process, on
+average ``g`` seconds apart. A round of refreshes starts ``T`` seconds after the first change that the round before did
+not take.
 
-- *Cost.* After a wave starts, the next change comes after g on average, however long the wave before was
-  held, since a Poisson process has no memory; the next wave starts T later. So waves are g + T apart, and
-  cost c / (g + T) a second where one costs c.
+- *Cost.* After a round starts, the next change comes after g on average, however long the round before was held,
+  since a Poisson process has no memory. The next round starts T later. So rounds are g + T apart, and cost
+  c / (g + T) a second where one costs c.
 - *Staleness*, the age of the oldest change that is not reflected, 0 if all are: in such a cycle it is 0
   for g, then rises to T, so its mean is T² / 2 / (g + T). This is what holding adds; the run time comes on top.
 
@@ -18,7 +19,7 @@ multiplier μ ≥ 0,
 A T above what a promised freshness leaves is that instead. What is spent falls with μ, which bisection finds.
 
 Where the budget does not bind, μ = 0 and nothing waits. Without promises any budget can be kept: T grows
-without limit as it shrinks. The bounds win: where the waves that are bounded cost more even if each is held
+without limit as it shrinks. The bounds win: where the feeds that are bounded cost more even if each is held
 as long as it may be, they are, others wait for ever, and the plan says that it is over budget.
 """
 
@@ -35,12 +36,12 @@ PRECISION = 1e-9
 
 
 @frozen
-class Wave:
-    """What a group of views refreshed together costs, and how often.
+class Feed:
+    """The changes of one base table, and the refreshes that they cause.
 
     Attributes:
-        gap: the mean time between its changes (s).
-        cost: of one refresh (core-seconds).
+        gap: the mean time between changes (s).
+        cost: of one round of refreshes (core-seconds).
         weight: how much its staleness counts.
         longest: how long its changes can wait for its promised freshness (s).
     """
@@ -64,7 +65,7 @@ class Allocation:
     """A plan.
 
     Attributes:
-        holds: how long the changes of each wave wait (s); ``inf``: nothing is left of the budget for it.
+        holds: how long the changes of each feed wait (s); ``inf``: nothing is left of the budget for it.
         spends: what that costs (core-seconds a day).
         over: whether the promises cost more than the budget.
     """
@@ -74,7 +75,7 @@ class Allocation:
     over: bool = False
 
 
-def allocate(waves: Mapping[str, Wave], budget: float) -> Allocation:
+def allocate(feeds: Mapping[str, Feed], budget: float) -> Allocation:
     """The holding times with the least weighted mean staleness that cost at most ``budget`` core-seconds a day.
 
     Raises:
@@ -82,30 +83,30 @@ def allocate(waves: Mapping[str, Wave], budget: float) -> Allocation:
     """
     if not budget > 0:
         raise ValueError(f"a budget of {budget} core-seconds a day refreshes nothing; give a positive number")
-    longest = _held(waves, inf)
-    if _spent(waves, longest) > budget:
-        return Allocation(longest, _spent(waves, longest), over=True)
+    longest = _held(feeds, inf)
+    if _spent(feeds, longest) > budget:
+        return Allocation(longest, _spent(feeds, longest), over=True)
     low, high = 0.0, 1.0
-    if _spent(waves, _held(waves, low)) <= budget:
+    if _spent(feeds, _held(feeds, low)) <= budget:
         high = low
-    while _spent(waves, _held(waves, high)) > budget:
+    while _spent(feeds, _held(feeds, high)) > budget:
         low, high = high, 4 * high
-    while _spent(waves, _held(waves, high)) < budget * (1 - PRECISION) and low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if _spent(waves, _held(waves, middle)) > budget else (low, middle)
-    holds = _held(waves, high)
-    return Allocation(holds, _spent(waves, holds))
+    while _spent(feeds, _held(feeds, high)) < budget * (1 - PRECISION) and low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if _spent(feeds, _held(feeds, middle)) > budget else (low, middle)
+    holds = _held(feeds, high)
+    return Allocation(holds, _spent(feeds, holds))
 
 
-def _held(waves: Mapping[str, Wave], multiplier: float) -> dict[str, float]:
-    return {name: _hold(wave, multiplier) for name, wave in waves.items()}
+def _held(feeds: Mapping[str, Feed], multiplier: float) -> dict[str, float]:
+    return {name: _hold(feed, multiplier) for name, feed in feeds.items()}
 
 
-def _hold(wave: Wave, multiplier: float) -> float:
+def _hold(feed: Feed, multiplier: float) -> float:
     """The holding time at which another second of it costs as much staleness as it saves at this price."""
-    if wave.cost == 0:
+    if feed.cost == 0:
         return 0.0
-    return min(sqrt(wave.gap**2 + 2 * multiplier * wave.cost / wave.weight) - wave.gap, wave.longest)
+    return min(sqrt(feed.gap**2 + 2 * multiplier * feed.cost / feed.weight) - feed.gap, feed.longest)
 
 
-def _spent(waves: Mapping[str, Wave], holds: Mapping[str, float]) -> float:
-    return sum(wave.spends(holds[name]) for name, wave in waves.items())
+def _spent(feeds: Mapping[str, Feed], holds: Mapping[str, float]) -> float:
+    return sum(feed.spends(holds[name]) for name, feed in feeds.items())

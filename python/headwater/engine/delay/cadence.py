@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import inf
 
 from headwater.engine.coverage import upstream
-from headwater.engine.policy import cadence, learns_cadence
+from headwater.model.policy import Learned
 from headwater.model.state import Expectation, Origin, State, TableRecord
 from headwater.model.view import Definition
 
@@ -25,8 +25,9 @@ STOPPED = 3
 def expectation(state: State, definition: Definition, change: Origin) -> Expectation | None:
     """How long a change waits for those that come with it (ms), and for which sources; ``None`` if the view states
     no window, and none is learned. Of none that it still waits for, the time is that of the newest that came."""
-    learns = learns_cadence(definition)
-    window = _learned(state, change) if learns else cadence(definition)
+    asked = definition.policy.cadence
+    learns = isinstance(asked, Learned)
+    window = _learned(state, change) if learns else asked
     if window is None:
         return None
     missing, newest = [], change.at

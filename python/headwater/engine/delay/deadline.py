@@ -10,7 +10,8 @@ from __future__ import annotations
 from headwater.engine.delay.cadence import expectation
 from headwater.engine.delay.freshness import hold
 from headwater.engine.delay.ration import ration
-from headwater.engine.policy import SKIPPED, Overrun, freshness, overrun, settle
+from headwater.engine.policy import SKIPPED
+from headwater.model.policy import Overrun
 from headwater.model.state import Expectation, Hold, Origin, Ration, State, Version, ViewState
 
 
@@ -18,10 +19,10 @@ class Due:
     """When the changes that are pending for a view need not wait for others any more."""
 
     def __init__(self, state: State, view: ViewState) -> None:
-        self._state, self._definition = state, view.definition
+        self._state, self._definition, policy = state, view.definition, view.definition.policy
         self._roots = {view.definition.view, *view.definition.sources}
-        self._settle, self._hold = settle(view.definition), hold(state, view.definition.view)
-        skips = overrun(view.definition) is Overrun.SKIP and freshness(view.definition) is None
+        self._settle, self._hold = policy.settle, hold(state, view.definition.view)
+        skips = policy.overrun is Overrun.SKIP and policy.freshness is None
         self._overran = view.overran if skips else None
         self._next = _first_after(view, self._overran[1]) if self._overran is not None else None
 
@@ -59,7 +60,7 @@ class Due:
         rationed = ration(self._state, change.table)
         if rationed is None:
             return self._hold
-        if rationed.millis <= self._settle or (self._hold is None and freshness(self._definition) is not None):
+        if rationed.millis <= self._settle or (self._hold is None and self._definition.policy.freshness is not None):
             return None
         return rationed if self._hold is None else min(self._hold, rationed, key=lambda each: _until(change, each))
 

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from math import inf
 
 from headwater.engine.coverage import plan
-from headwater.engine.policy import PATIENCE, freshness, settle
+from headwater.engine.policy import PATIENCE
 from headwater.model.partition import Slice
 from headwater.model.state import Hold, Origin, State, Status, Took, Version, ViewState
 
@@ -48,6 +48,11 @@ def learned(before: Took | None, seconds: float) -> Took:
     return Took(before.mean + FORGETTING * surprise, (1 - FORGETTING) * (before.variance + FORGETTING * surprise**2))
 
 
+def lately(mean: float, newest: float) -> float:
+    """The mean of another figure of the runs after one more, with the same weight."""
+    return mean + FORGETTING * (newest - mean) if mean else newest
+
+
 def needed(took: Took | None) -> float:
     """Milliseconds that a run takes with the stated confidence; infinitely many when none was seen."""
     return inf if took is None else 1000 * (took.mean + QUANTILE * took.variance**0.5)
@@ -56,11 +61,11 @@ def needed(took: Took | None) -> float:
 def hold(state: State, name: str) -> Hold | None:
     """How long a change that the view reads itself may wait; ``None`` when the view promises no freshness,
     has not run yet, or has no time to spare beyond settling."""
-    definition = state.views[name].definition
-    if freshness(definition) is None or state.views[name].took is None:
+    policy = state.views[name].definition.policy
+    if policy.freshness is None or state.views[name].took is None:
         return None
     found = _slack(state, name)
-    return found if found is not None and found.millis > settle(definition) else None
+    return found if found is not None and found.millis > policy.settle else None
 
 
 def wave(state: State, origin: Origin, reached: Mapping[str, Sequence[Slice]]) -> int | None:
@@ -85,7 +90,7 @@ def waits_for(state: State, view: ViewState, origins: Set[Version], awaited: Set
     """Whether a request waits for changes that an input is still to be renewed for, though it could run for
     its other origins without: for those that came soon after its oldest one, or with a promise at stake, for
     those of the same wave."""
-    bound = freshness(view.definition)
+    bound = view.definition.policy.freshness
     oldest = min(state.origins[each].at for each in origins)
     horizon = oldest + (PATIENCE if bound is None else min(PATIENCE, bound))
     began = min(_began(state.origins[each]) for each in origins - awaited)
@@ -129,7 +134,7 @@ def _before(name: str, view: ViewState, ends: list[Hold]) -> Hold | None:
     """The slack before a view runs, given that of its readers."""
     if view.status is not Status.ACTIVE:
         return None
-    bound, takes = freshness(view.definition), needed(view.took)
+    bound, takes = view.definition.policy.freshness, needed(view.took)
     if bound is not None:
         ends = [*ends, Hold(bound, bound, 0, ())]
     if not ends:

@@ -1,9 +1,9 @@
 """What a budget allots to the changes of each base table: how long they wait (``engine.delay.budget``).
 
-A wave is everything that a change of one table reaches. Its cost is what the runs of these views took
-lately, and its gap the mean time between changes of the table lately. Where tables meet downstream, their
-waves may come in one run, which the plan does not count on: it spends less than it could, never more.
-A view that has not run yet counts nothing, and a table that changed just once is not held.
+Each base table is a feed. The cost of a round is the time that the runs of all views downstream took lately. The gap
+is the mean time between changes of the table lately. Where tables meet downstream, one run may take the changes of
+both. The plan does not count on that: it spends less than it could, never more. A view that has not run yet counts
+nothing, and a table that changed just once is not held.
 
 The plan is made anew when something that it depends on was learned, at most once a minute.
 """
@@ -11,7 +11,7 @@ The plan is made anew when something that it depends on was learned, at most onc
 from __future__ import annotations
 
 from headwater.engine.coverage import plan
-from headwater.engine.delay.budget import DAY, Wave, allocate
+from headwater.engine.delay.budget import DAY, Feed, allocate
 from headwater.engine.delay.freshness import spare
 from headwater.model.state import Ration, Rations, State, TableRecord
 
@@ -49,17 +49,17 @@ def ration(state: State, table: str) -> Ration | None:
 
 
 def _rations(state: State, now: int) -> Rations:
-    waves = {
-        table: Wave(record.gap, _cost(state, table), longest=_longest(state, table))
+    feeds = {
+        table: Feed(record.gap, _cost(state, table), longest=_longest(state, table))
         for table, record in state.tables.items()
         if record.gap is not None and table not in state.views
     }
-    found = allocate(waves, state.budget.core_seconds)
+    found = allocate(feeds, state.budget.core_seconds)
     return Rations(
         now,
         {
             table: Ration(
-                round(1000 * hold), waves[table].gap, waves[table].cost, state.budget.core_seconds, found.over
+                round(1000 * hold), feeds[table].gap, feeds[table].cost, state.budget.core_seconds, found.over
             )
             for table, hold in found.holds.items()
         },

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.engine.policy import cuts_off
 from headwater.model.command import Launch
 from headwater.model.event import Place
 from headwater.model.state import Version
@@ -50,7 +49,7 @@ class Blocks(Room):
     def keep(self, launch: Launch, frame: DataFrame, writer: Writer) -> tuple[Written, Counted]:
         """The time of writing is part of the time in which batches are made."""
         run, columns = launch.run, launch.definition.partitioned_by
-        counted = self._shim.counted(frame, columns, cuts_off(launch.definition))
+        counted = self._shim.counted(frame, columns, launch.definition.policy.cutoff)
         self.hold(counted.frame, run.version)
         made = tuple(counts(counted.sums(), columns).values())
         slices = {each.slice for each in made}

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import fields, frozen
 
-from headwater.model.event import EngineLost, Event, Failed, Published, Skipped, Started
+from headwater.model.event import EngineLost, Event, Failed, Mode, Published, Skipped, Started
 from headwater.model.partition import Slice
 
 Row = list[Any]
@@ -39,7 +39,7 @@ class Refresh:
     run_id: int
     view: str
     partition: str
-    mode: str
+    mode: Mode
     reason: str
     version: int
     rows: int | None
@@ -52,7 +52,7 @@ class Refresh:
     def row(self) -> Row:
         """The columns ``REFRESHES``."""
         values = [getattr(self, name) for name in REFRESHES]
-        return [each.value if isinstance(each, Outcome) else each for each in values]
+        return [each.value if isinstance(each, Enum) else each for each in values]
 
 
 REFRESHES = tuple(each.name for each in fields(Refresh))
@@ -113,7 +113,7 @@ def _of_skipped(event: Skipped) -> list[Refresh]:
     """Slices that were completed without running; not those of which parts were left to run."""
     version, why = event.version, event.reason
     return [
-        Refresh(version, event.view, str(each), "skipped", why, version, None, event.at, 0.0, Outcome.UNCHANGED)
+        Refresh(version, event.view, str(each), Mode.SKIPPED, why, version, None, event.at, 0.0, Outcome.UNCHANGED)
         for each, _ in event.needs
         if not any(each.covers(part) for part, _ in event.left)
     ]

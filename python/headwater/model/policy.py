@@ -1,0 +1,144 @@
+"""What a view asks for: its properties ``headwater.<name>``, as typed values.
+
+The fields of ``Policy`` are the one list of these properties. Each has its type, the reading of its text, its default
+and the question that it answers. The checks of ``CREATE`` and the table in ``docs/properties.md`` follow this list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from attrs import field, fields, frozen
+
+from headwater.model.duration import duration
+from headwater.model.error import StatementError
+
+PREFIX = "headwater."
+"""With this the name of each property of a view begins."""
+
+DEPENDENCY = "dependency."
+"""``headwater.dependency.<table>`` has a table in its name. Its text means something beside the query only, so it is
+no field of a policy (see ``spark.options``)."""
+
+
+class Propagate(Enum):
+    """The changes of its sources that refresh a view: every one, none, or only those that somebody asked for."""
+
+    ALL = "all"
+    NONE = "none"
+    MARKED = "marked"
+
+
+class Overrun(Enum):
+    """Where a change goes that comes during a refresh: to the next run; to a run that replaces this one, which is
+    cancelled; or to the next change."""
+
+    QUEUE = "queue"
+    PREEMPT = "preempt"
+    SKIP = "skip"
+
+
+class Upstream(Enum):
+    """Whether a view goes on without a source view that fails, or waits for it."""
+
+    RELEASE = "release"
+    HOLD = "hold"
+
+
+class Fill(Enum):
+    """Whether ``CREATE`` waits for the rows."""
+
+    NOW = "now"
+    LATER = "later"
+
+
+@frozen
+class Learned:
+    """A time that Headwater finds out itself."""
+
+
+LEARNED = "learned"
+SWITCH = {"on": True, "off": False}
+
+Read = Callable[[str], Any]
+"""From the text of a property to its value; a ``StatementError`` says why the text is none."""
+
+
+def _one_of(words: Mapping[str, object] | type[Enum]) -> Read:
+    known = words if isinstance(words, Mapping) else {each.value: each for each in words}
+
+    def read(text: str) -> object:
+        if text.lower() not in known:
+            raise StatementError(f"'{text}' is not one of {', '.join(known)}")
+        return known[text.lower()]
+
+    return read
+
+
+def _or_learned(text: str) -> int | Learned:
+    if text.lower() == LEARNED:
+        return Learned()
+    try:
+        return duration(text)
+    except StatementError as error:
+        raise StatementError(f"{error}, or '{LEARNED}'") from error
+
+
+@frozen
+class Property:
+    """One property of a view.
+
+    Attributes:
+        name: what follows ``headwater.``.
+        question: the question that it answers.
+        default: the text of the default, or words for it.
+        read: from a text to the value; raises ``StatementError``.
+    """
+
+    name: str
+    question: str
+    default: str
+    read: Read
+
+
+def _asks(question: str, read: Read, default: str = "", otherwise: str = "") -> Any:
+    """A field of ``Policy``, with the text of its default, or with words for a default that has no text."""
+    value = read(default) if default else None
+    return field(default=value, metadata={"question": question, "read": read, "default": default or otherwise})
+
+
+@frozen
+class Policy:
+    """What a view asks for. Times are in milliseconds; ``None`` where nothing is asked for."""
+
+    freshness: int | None = _asks("How old may the rows be?", duration, otherwise="as fresh as possible")
+    settle: int = _asks("How long does a change wait for the next one?", duration, "1 second")
+    cadence: int | Learned | None = _asks("Which sources are written together?", _or_learned, otherwise="none")
+    propagate: Propagate = _asks("Does a change of a source refresh the view?", _one_of(Propagate), "all")
+    cutoff: bool = _asks("Does a refresh compare its rows with the old ones?", _one_of(SWITCH), "on")
+    upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
+    overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
+    fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
+    retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")
+
+    @classmethod
+    def of(cls, properties: Iterable[tuple[str, str]]) -> Policy:
+        """What all properties of a view ask for together.
+
+        A malformed text was written into the catalog past Headwater. It counts as not stated, so that one view
+        does not stop all others.
+        """
+        stated = {}
+        for key, text in properties:
+            found = PROPERTIES.get(key.removeprefix(PREFIX)) if key.startswith(PREFIX) else None
+            try:
+                stated |= {found.name: found.read(text)} if found is not None else {}
+            except StatementError:
+                continue
+        return cls(**stated)
+
+
+PROPERTIES: Mapping[str, Property] = {each.name: Property(each.name, **each.metadata) for each in fields(Policy)}
+"""The properties by their names."""

@@ -1,0 +1,148 @@
+"""The contract of refresh methods, for every method of the registry, and the choice between them."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from cases import A1, A2, change, machine, view
+from hypothesis import given
+from strategies import chains, examples, graphs, play, scripts
+from strategies import machine as machine_of
+
+from headwater.engine.choose import Choice, ready, started
+from headwater.engine.method import METHODS, ByPartition, Cost, InFull, choose_method
+from headwater.engine.policy import SETTLE
+from headwater.engine.report import explain
+from headwater.model.estimate import Estimate
+from headwater.model.event import Mode
+from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.state import State, Took
+
+LONG = 10**9
+
+
+def wanted(state: State, now: int):
+    """Slices of views that a run could be for: those that are ready, and all that are pending."""
+    yield from ((each.view, each.slices) for each in ready(state, now))
+    yield from ((name, tuple(known.pending)) for name, known in state.views.items() if known.pending)
+
+
+def covered(frame, slices) -> bool:
+    return all(Region(frame).covers(each) for each in slices)
+
+
+@pytest.mark.parametrize("graph", [graphs(), chains()], ids=["graphs", "successions"])
+def test_every_method_keeps_its_contract_and_one_of_them_is_chosen(graph):
+    @examples(20)
+    @given(graph=graph, script=scripts(20))
+    def kept(graph, script):
+        made = machine_of(graph)
+        play(made, graph, script)
+        for name, slices in wanted(made.state, made.now + LONG):
+            refused = {method: method.refuses(made.state, name, slices) for method in METHODS}
+            for method in METHODS:
+                cost = method.cost(made.state, name, slices)
+                assert covered(method.frame(slices), slices)
+                assert cost.partitions > 0
+                assert all(each is None or each >= 0 for each in (cost.seconds, cost.read, cost.written))
+            chosen = choose_method(made.state, name, slices)
+            assert not refused[chosen.method] and chosen.frame == chosen.method.frame(slices)
+            assert {method for method, _ in chosen.rejected} | {chosen.method} == set(METHODS)
+            assert all(why for _, why in chosen.rejected)
+
+    kept()
+
+
+@examples(20)
+@given(graph=graphs(), script=scripts(20))
+def test_a_run_computes_the_frame_of_its_method_and_no_partition_that_is_fresh(graph, script):
+    made = machine_of(graph)
+    play(made, graph, script)
+    for each in ready(made.state, made.now + LONG):
+        event = started(made.state, Choice(each), 10**12, made.now)
+        chosen = choose_method(made.state, each.view, each.slices)
+        assert (event.mode, event.slices) == (chosen.method.mode, chosen.frame)
+        assert covered(each.slices, event.slices)
+
+
+def filled(partitions: int = 10, **properties):
+    """``v`` with this many partitions, of which a run lately made 1 in 2 s."""
+    made = machine({"t": "a"}, view("v", "a", "t", **properties))
+    for n in range(partitions):
+        change(made, "t", Slice.of(a=f"{n:02}"))
+    made.now += 2 * SETTLE
+    made.drain()
+    known = made.state.views["v"]
+    known.took, known.partitions, known.size = Took(2.0, 0.0), 1.0, 100.0
+    return made
+
+
+def test_the_cheaper_method_is_chosen_and_the_other_one_is_told():
+    made = filled()
+    existing = len(made.state.tables["v"].partitions)
+    chosen = choose_method(made.state, "v", (A1, A2))
+    assert (chosen.method, chosen.cost) == (ByPartition(), Cost(2, seconds=4.0, written=200))
+    assert chosen.rejected == ((InFull(), f"would take about {2 * existing}.0 s"),)
+
+
+def test_everything_is_renewed_in_full():
+    chosen = choose_method(filled().state, "v", (WHOLE,))
+    assert chosen.method == InFull() and chosen.rejected == ((ByPartition(), "is out: every partition is behind"),)
+    made = machine({"t": "a"}, view("v", "", "t"))
+    assert choose_method(made.state, "v", (WHOLE,)).rejected == ((ByPartition(), "is out: the view has one partition"),)
+
+
+def test_a_view_over_its_own_past_is_never_renewed_in_full():
+    made = filled()
+    known = made.state.views["v"]
+    known.definition = evolve(known.definition, earlier=(known.definition.dependencies[0].occurrences[0],))
+    [(method, why)] = choose_method(made.state, "v", (A1,)).rejected
+    assert method == InFull() and "reads earlier partitions of itself" in why
+
+
+def test_new_partitions_count_for_both_methods():
+    """Or a refresh of more new partitions than there are old ones would be in full."""
+    made = filled(1)
+    new = tuple(Slice.of(a=f"new {n}") for n in range(20))
+    assert choose_method(made.state, "v", new).method == ByPartition()
+    assert InFull().cost(made.state, "v", new).partitions > ByPartition().cost(made.state, "v", new).partitions == 20
+
+
+def test_a_first_refresh_costs_what_spark_foresees():
+    made = filled()
+    made.state.views["v"].estimate = Estimate(size=5_000, read=12_000_000)
+    cost = InFull().cost(made.state, "v", (WHOLE,))
+    assert (cost.seconds, cost.read, cost.written, cost.said) == (None, 12_000_000, 5_000, "about 12.0 MB to read")
+
+
+def test_without_any_run_the_narrower_frame_is_chosen():
+    made = filled()
+    made.state.views["v"].took = None
+    chosen = choose_method(made.state, "v", (A1,))
+    assert chosen.method == ByPartition() and chosen.cost.said == "of unknown duration"
+    assert chosen.rejected[0][1].startswith("would write ")
+
+
+def test_runs_teach_how_many_partitions_one_of_them_makes():
+    made = machine({"t": "a"}, view("v", "a", "t"))
+    before = made.state.views["v"].partitions
+    for _ in range(30):
+        change(made, "t", A1, made.now)
+        made.now += 2 * SETTLE
+        made.drain()
+    assert before == 2 and 1 <= made.state.views["v"].partitions < 1.01
+
+
+def test_explain_refresh_tells_the_method():
+    made = filled()
+    change(made, "t", A1, 99)
+    change(made, "t", A2, 98)
+    existing = len(made.state.tables["v"].partitions)
+    said = (
+        f"  method: by partition, 2 of {existing} partitions, about 4.0 s; in full would take about {2 * existing}.0 s"
+    )
+    assert said in explain(made.state, "v", made.now)
+
+
+def test_each_method_has_a_mode_of_its_own():
+    assert [method.mode for method in METHODS] == [Mode.PARTITION, Mode.FULL]
