@@ -57,10 +57,9 @@ def test_tests_that_do_not_fit_are_named(tmp_path) -> None:
     options = ["-p", "tests.turns", "--turn", "0"]
     ran = collected(tmp_path, *options, "--budget", str(turns.UNKNOWN - 1))
     assert ran.returncode == 1
-    for test in ("test_first", "test_third"):
-        assert f"NOT RUN for want of time: test_some.py::{test}" in ran.stdout
+    assert "NOT RUN for want of time: test_some.py::test_first" in ran.stdout
     ran = collected(tmp_path, *options, "--budget", "1000")
-    assert (ran.returncode, "2 passed, 2 deselected" in ran.stdout) == (0, True)
+    assert (ran.returncode, "1 passed, 3 deselected" in ran.stdout) == (0, True)
 
 
 def test_all_tests_can_be_collected_together():
