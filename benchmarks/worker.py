@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headwater.spark.shim import Shim
+from headwater.spark.wire import Asked
 
 
 def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
@@ -46,9 +47,9 @@ def calls() -> dict[str, Callable[..., Any]]:
 def observe(spark, table: str, partitions: list[dict[str, str]] | None) -> dict[str, Any]:
     """Seconds to look at the state of a table of the current database, and the number of partitions listed."""
     shim, found = Shim(spark), []
-    asked = [{"table": f"{spark.catalog.currentDatabase()}.{table}", "partitions": partitions}]
+    asked = [Asked(f"{spark.catalog.currentDatabase()}.{table}", partitions, whole=partitions is None)]
     seconds = _timed(lambda: found.extend(shim.observe(asked)))
-    return {"seconds": seconds, "partitions": len(found[0]["partitions"])}
+    return {"seconds": seconds, "partitions": len(found[0].partitions)}
 
 
 def _session(conf: dict[str, str]):

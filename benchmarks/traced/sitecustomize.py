@@ -46,6 +46,7 @@ def _install(path: str, driver_alone: bool) -> None:
         return
     from headwater.runtime.loop import Loop
     from headwater.runtime.record import Recorder
+    from headwater.spark.file_tables import FileTables
     from headwater.spark.memory.memory import Memory
     from headwater.spark.observer import Observer
     from headwater.spark.sessions import Sessions
@@ -60,7 +61,8 @@ def _install(path: str, driver_alone: bool) -> None:
         (Sessions, ("of_run",)),
         (SparkWarehouse, ("look", "compute", "publish", "_frame", "_take_up")),
         (Memory, ("share", "keep", "moved", "effort")),
-        (Writer, ("write", "save", "written")),
+        (FileTables, ("write", "written")),
+        (Writer, ("write",)),
         (SqlStore, ("append_all", "append", "read", "discard")),
     ):
         for each in names:

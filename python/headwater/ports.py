@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from attrs import frozen
 
 from headwater.engine.status import Summary
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.event import Event
-from headwater.model.partition import Value
+from headwater.model.event import Event, Made
+from headwater.model.partition import Slice, Value
+from headwater.model.seen import Look, Seen
 from headwater.model.state import State, Version
 from headwater.model.view import Definition
 
@@ -166,3 +167,52 @@ class Evaluator(Protocol):
         Raises:
             RefreshFailed: it cannot be evaluated.
         """
+
+
+class TableFormat(Protocol):
+    """A kind of tables. ``tests/spark/test_table_format_contract.py`` says what each implementation keeps to.
+
+    Frames are the warehouse's own; ``Any`` here, because nothing but the warehouse knows them.
+    """
+
+    name: str
+
+    def identify(self, table: str) -> bool:
+        """Whether a table is of this format."""
+
+    def look(self, looks: Sequence[Look]) -> Sequence[Seen]:
+        """Tables as they are now, in the order of the looks. One that nobody can look at takes no other with it."""
+
+    def touches(self, table: str, path: str) -> bool:
+        """Whether a write to a path may change a table."""
+
+    def read(self, table: str, snapshot: str) -> Any:
+        """A frame of a table as it was at a snapshot. ``None``: the format cannot. Then looks before a run and
+        after it tell what the run read."""
+
+    def write(self, launch: Launch, frame: Any, place: str, hashed: bool) -> Any:
+        """Writes a run's rows to a place that no reader sees, and counts them."""
+
+    def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
+        """The output that lies at a place; ``known`` are its rows and sums."""
+
+    def require(self, definition: Definition) -> None:
+        """Makes the table of a view if there is none.
+
+        Raises:
+            RefreshCancelled: another table has its name, or its table has another name.
+        """
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        """Makes readers see the output, whole or not at all.
+
+        Raises:
+            LeaseLost: a higher version is published already.
+            RefreshCancelled: another table has the view's name.
+        """
+
+    def published(self, definition: Definition) -> set[str] | None:
+        """The places that readers of a view are sent to, with those above them; ``None`` if its table is not there."""
+
+    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
+        """Deletes superseded places, but for those that are published; false if nobody can say which are."""

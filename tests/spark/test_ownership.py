@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain
 
 from headwater.spark.shim import Shim
+from headwater.spark.wire import Publication, Stranger
 
 QUERY = "SELECT sum(id) AS s FROM t"
 
@@ -72,8 +73,8 @@ def test_a_publication_finds_the_view_or_changes_nothing(source: SparkSession, t
     """Between the look and the publication, the table may become another one."""
     shim = Shim(source)
     source.sql(f"CREATE TABLE v (s BIGINT) USING parquet LOCATION '{tmp_path}/mine'")
-    request = {"table": f"{database(source)}.v", "owner": "me", "version": 1, "location": f"{tmp_path}/theirs"}
-    assert shim.publish({**request, "rows": 0, "bytes": 0}) == {"stranger": True}
+    theirs = Publication(f"{database(source)}.v", "me", 1, location=f"{tmp_path}/theirs", rows=0, bytes=0)
+    assert shim.publish(theirs) == Stranger(True)
     assert location(source, "v") == f"{tmp_path}/mine"
 
 

@@ -49,7 +49,7 @@ def test_condition_count_and_directories_agree(berlin: SparkSession, tmp_path: P
     counted = shim.counted(frame, ("p", "q"), False)
     counted.frame.write.partitionBy("p", "q").parquet(place)
     by_count = {each: made.rows for each, made in counts(counted.sums(), ("p", "q")).items()}
-    written = {slice_of(each, ("p", "q")): each["location"] for each in shim.written(place, 2)}
+    written = {slice_of(each, ("p", "q")): each.location for each in shim.written(place, 2)}
     assert by_count == {each: berlin.read.parquet(location).count() for each, location in written.items()}
     types = {"p": type, "q": type}
     assert by_count == {each: frame.where(sql.predicate([each], types)).count() for each in written}

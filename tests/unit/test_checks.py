@@ -21,8 +21,8 @@ def looked() -> list[str]:
 def observer(looked: list[str]) -> Observer:
     """Two chains of views, ``t`` to ``b`` and ``u`` to ``c``; ``a`` also uses an ordinary view and ``c`` a function."""
 
-    def observe(asked):
-        looked.extend(each["table"] for each in asked)
+    def look(looks):
+        looked.extend(each.table for each in looks)
         return []
 
     views = (
@@ -30,10 +30,10 @@ def observer(looked: list[str]) -> Observer:
         view("b", "a", "a"),
         evolve(view("c", "a", "u"), through=("function:default.f",)),
     )
-    runtime = SimpleNamespace(
+    recorder = SimpleNamespace(
         state=machine({"t": "a", "u": "a"}, *views).state, lock=RLock(), change_all=lambda _: None
     )
-    return Observer(runtime, SimpleNamespace(observe=observe), SimpleNamespace())
+    return Observer(recorder, None, SimpleNamespace(look=look), SimpleNamespace())
 
 
 def test_a_check_looks_at_everything(observer: Observer, looked: list[str]):

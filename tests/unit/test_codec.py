@@ -77,6 +77,8 @@ KINDS = {
         numbers,
         texts,
         st.booleans(),
+        numbers,
+        texts,
     ),
     Evaluated: st.builds(
         Evaluated,

@@ -56,14 +56,10 @@ def test_what_cannot_be_a_job_is_refused(stated, words):
 
 
 def test_each_output_is_declared_like_a_view():
-    session = {"catalog": "spark_catalog", "database": "mart", "settings": {}}
     both = job(outputs=["weekly", "other.weekly"], columns="", partition=WEEK, deps=[])(weekly.function)
-    said = list(messages(both, session))
-    assert [each["name"] for each in said] == [
-        ["spark_catalog", "mart", "weekly"],
-        ["spark_catalog", "other", "weekly"],
-    ]
-    assert {(each["job"], *each["partitioning"], each["or_replace"]) for each in said} == {(both.name, "week", True)}
+    said = list(messages(both, "mart"))
+    assert [each.name for each in said] == [("spark_catalog", "mart", "weekly"), ("spark_catalog", "other", "weekly")]
+    assert {(each.job, *each.partitioning, each.or_replace) for each in said} == {(both.name, "week", True)}
 
 
 def test_the_setting_names_modules():

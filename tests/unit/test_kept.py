@@ -18,15 +18,15 @@ from headwater.model.state import Run
 from headwater.model.view import Definition
 from headwater.ports import Written
 from headwater.spark.counted import Counted
+from headwater.spark.file_tables import Files
 from headwater.spark.memory.blocks import Blocks
 from headwater.spark.memory.memory import Memory
 from headwater.spark.memory.room import HEADROOM, NoRoom, Room
 from headwater.spark.memory.volume import Volume
-from headwater.spark.shim import Failure, FailureKind
-from headwater.spark.writer import Files
+from headwater.spark.wire import Failure, FailureKind, Publication, Sum
 
 LIMIT = 1_000_000
-SUMS = [{"values": {}, "rows": 3, "content": "c" * 32}]
+SUMS = [Sum({}, 3, "c" * 32)]
 
 
 class Shim(Blocked):
@@ -55,7 +55,7 @@ class Writer:
 
     def _found(self, places: dict[str, object] = {}) -> Written:  # noqa: B006 - nobody changes it
         left = 3 - self.lost
-        return Written((Made(WHOLE, left, "f"),), (), Files({"table": "v"}, places), 10 * left)
+        return Written((Made(WHOLE, left, "f"),), (), Files(Publication("v", "me", 1), places), 10 * left)
 
     def write(self, launch: Launch, frame: object, place: str = "") -> tuple[Written, Counted]:
         if place:
@@ -63,13 +63,10 @@ class Writer:
             (Path(place.removeprefix("file:")) / "part").write_bytes(b"x" * frame)
         return self._found(), Counted(frame, lambda: SUMS, dict)
 
-    def save(self, launch: Launch, frame: object, place: str, hashed: bool) -> Counted:
-        return Counted(frame, lambda: [{**SUMS[0], "rows": 3 - self.lost}], dict)
+    def rewrite(self, launch: Launch, frame: object, made: object) -> Written | None:
+        return None if self.lost else self._found()
 
     def copy(self, launch: Launch, source: str, made: object) -> Written:
-        return self._found()
-
-    def written(self, launch: Launch, place: str, known: object) -> Written:
         return self._found()
 
 

@@ -14,7 +14,7 @@ from headwater.model.error import AnalysisFailed, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.spark.define import Analyst
 from headwater.spark.observer import Observer
-from headwater.spark.shim import Failure, FailureKind
+from headwater.spark.wire import Failure, FailureKind
 
 DEFINITION = evolve(view("v", "a", "t"), made_by="SELECT 1", fingerprint="before")
 
@@ -40,7 +40,8 @@ class Record(SimpleNamespace):
 
     def record(self, build):
         event = build(self.state, 1)
-        self.events.append(event)
+        if event is not None:
+            self.events.append(event)
         return event
 
     def change(self, table, slices, build):
@@ -57,7 +58,7 @@ def analysis() -> Analysis:
 
 @pytest.fixture
 def observer(analysis: Analysis) -> Observer:
-    return Observer(Record(), SimpleNamespace(observe=lambda asked: []), analysis)
+    return Observer(Record(), None, SimpleNamespace(look=lambda looks: []), analysis)
 
 
 def kinds(observer: Observer) -> list[type]:
@@ -78,6 +79,23 @@ def test_what_spark_refuses_is_broken(observer: Observer, analysis: Analysis):
     analysis.answer = AnalysisFailed("v: a column is missing")
     observer.reanalyse("t")
     assert kinds(observer) == [Broken]
+
+
+def test_a_view_that_is_redefined_while_it_is_analysed_is_analysed_again(observer: Observer, analysis: Analysis):
+    """The old query's new meaning must not take the place of the new query."""
+    views, newer = observer._recorder.state.views, evolve(DEFINITION, query="SELECT 2", fingerprint="newer")
+    asked = []
+
+    def analysed(definition):
+        asked.append(definition)
+        views["v"].definition = newer
+        return evolve(definition, fingerprint=f"{definition.fingerprint}, changed")
+
+    analysis.analysed = analysed
+    observer.reanalyse("t")
+    assert asked == [DEFINITION, newer]
+    [event] = observer._recorder.events
+    assert event.definition.query == "SELECT 2"
 
 
 @pytest.mark.parametrize(

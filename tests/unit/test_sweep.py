@@ -10,7 +10,9 @@ from attrs import evolve
 from cases import machine, view
 
 from headwater.model.error import RefreshFailed
+from headwater.spark.file_tables import FileTables
 from headwater.spark.sweep import Sweeper
+from headwater.spark.wire import Asked, Fact, FoundPartition
 from headwater.store.sql import SqlStore
 
 NOW, HOUR = 100_000_000, 3_600_000
@@ -27,11 +29,12 @@ class Files:
             raise RefreshFailed(f"{root} cannot be reached")
         return self.there[root]
 
-    def observe(self, asked: list[dict]) -> list[dict]:
-        places = self.published[asked[0]["table"]]
-        return [{"exists": True, "partitions": [{"location": each} for each in places]}]
+    def observe(self, asked: list[Asked]) -> list[Fact]:
+        places = self.published[asked[0].table]
+        partitions = tuple(FoundPartition({}, "f", location=each) for each in places)
+        return [Fact(asked[0].table, partitions=partitions)]
 
-    def sweep(self, _definition, paths: list[str]) -> None:
+    def delete_versions(self, _root: str, _owner: str, paths: list[str]) -> None:
         self.deleted += paths
 
 
@@ -40,7 +43,7 @@ def sweeper(store: SqlStore, files: Files) -> Sweeper:
     made.state.highest = 50
     clock = SimpleNamespace(now=lambda: NOW)
     recorder = SimpleNamespace(state=made.state, clock=clock, lock=RLock())
-    return Sweeper(recorder, SimpleNamespace(leads=True), store, files, files)
+    return Sweeper(recorder, SimpleNamespace(leads=True), store, FileTables(files, None), files)
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def _changed(state: State, event: Changed) -> None:
     record = state.tables.get(event.table)
     if record is None:
         record = state.tables[event.table] = TableRecord()
-    record.schema, record.created = event.schema, event.created
+    record.schema, record.created, record.snapshot = event.schema, event.created, event.snapshot
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
     record.highest = event.version

@@ -67,10 +67,12 @@ class Replaced:
         locations: where it lay, for readers that have it open; to be removed after the retention time.
         unchanged: the published partitions that hold the same rows as what they replaced, as far as that
             is known for certain: content sums agree, and what was replaced was as the record says.
+        reshaped: whether readers see other columns from now on.
     """
 
     locations: Sequence[str] = ()
     unchanged: frozenset[Slice] = frozenset()
+    reshaped: bool = False
 
 
 # --- commands

@@ -69,7 +69,7 @@ class Changed:
 
     ``schema`` and ``created`` identify the table's incarnation; ``baseline`` marks the first look at
     a table, which is no change for anybody. ``before`` is the version of a run that was about to read the table
-    then, if there was one: it reads this change.
+    then, if there was one: it reads this change. ``snapshot`` is the source's own value for the state that was found.
     """
 
     at: int
@@ -81,6 +81,7 @@ class Changed:
     verb: str
     baseline: bool = False
     before: int = 0
+    snapshot: str = ""
 
 
 Image = tuple[str, tuple[Value, ...], Value]

@@ -72,6 +72,8 @@ class TableRecord:
         changed_at: when its last change was found (ms).
         gap: the mean time between its changes lately (s).
         scanned: what a scan of it that runs shared took lately; ``None`` if there was none.
+        snapshot: the source's own value for that state, beside the versions that Headwater gives partitions; empty
+            where there is none.
     """
 
     schema: str = ""
@@ -81,6 +83,7 @@ class TableRecord:
     changed_at: int | None = None
     gap: float | None = None
     scanned: Scanned | None = None
+    snapshot: str = ""
 
 
 @frozen

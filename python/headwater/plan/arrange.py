@@ -6,7 +6,7 @@ ready does not wait for one that is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
 from attrs import frozen
@@ -102,6 +102,15 @@ def pending_plan(state: State, names: tuple[str, ...], means: Means) -> tuple[Pl
     run = problem(state, names, means)
     scans = shared_scans(state, run, means)
     return unmade_left_out(planned(with_scans(state, run, scans, means))), scans
+
+
+def explanation(state: State, name: str, means: Means) -> Callable[[], list[str]]:
+    """Copies what ``explained`` needs, so that the search for a plan can do without the state."""
+    names = pending_views(state)
+    if name not in names:
+        return list
+    copied = _copied(state, names)
+    return lambda: explained(copied, name, means)
 
 
 def explained(state: State, name: str, means: Means) -> list[str]:

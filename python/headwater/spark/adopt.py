@@ -64,9 +64,9 @@ def _unknown(recorder: Recorder, shim: Shim) -> Iterator[tuple[str, Definition]]
         known = {name: view.definition for name, view in recorder.state.views.items()}
     owners = {definition.owner: name for name, definition in known.items()}
     for entry in shim.views():
-        view = entry["table"]
+        view = entry.table
         try:
-            definition = catalog.read(view, entry["properties"])
+            definition = catalog.read(view, entry.properties)
         except (KeyError, ValueError):
             log.warning("%s has an incomplete definition in the catalog; create it again", view)
             continue

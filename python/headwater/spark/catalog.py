@@ -15,6 +15,7 @@ from headwater.model.name import spelled, split
 from headwater.model.view import Column, Definition, Job, Query
 from headwater.spark import sql
 from headwater.spark.shim import Shim
+from headwater.spark.wire import Shape
 
 MARKER = "headwater.view"
 OWNER = "headwater.owner"
@@ -70,13 +71,13 @@ def describe(session: SparkSession, definition: Definition, before: Definition) 
             session.sql(f"ALTER TABLE {table} ALTER COLUMN {sql.identifier(column.name)} COMMENT {comment}")
 
 
-def shape(definition: Definition) -> dict:
+def shape(definition: Definition) -> Shape:
     """What the table of a definition must be, for the shim to compare: partition columns come last."""
     by_name = {column.name: column for column in definition.columns}
     last = set(definition.partitioned_by)
     ordered = [c for c in definition.columns if c.name not in last] + [by_name[n] for n in definition.partitioned_by]
     columns = ", ".join(f"{sql.identifier(column.name)} {column.type}" for column in ordered)
-    return {"columns": columns, "partitioned_by": list(definition.partitioned_by), "format": definition.format}
+    return Shape(columns, definition.partitioned_by, definition.format)
 
 
 def replace(session: SparkSession, definition: Definition) -> str:

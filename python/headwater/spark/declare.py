@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
@@ -24,11 +23,12 @@ from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark import catalog, syntax
 from headwater.spark.define import Analyst, view_name
-from headwater.spark.observer import Hint, Observer
+from headwater.spark.observer import Observer, Target
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.wire import Create, Row
 
-Answer = list[list[Any]]
+Answer = Sequence[Row]
 
 
 @frozen
@@ -42,17 +42,18 @@ class Declarations:
     shim: Shim
     waiting: Waiting
 
-    def create(self, message: Mapping[str, Any]) -> Answer:
-        """What a ``create`` message asks for; one row that says what was done.
+    def create(self, message: Create, later: bool = False) -> Answer:
+        """Declares the view that a message asks for; one row says what was done. ``later``: it is filled in the
+        background, whatever its properties say.
 
         Raises:
             HeadwaterError: the declaration is refused, in words for the user.
         """
-        view, replace = view_name(message), message["or_replace"]
-        if replace and message["if_not_exists"]:
+        view, replace = view_name(message), message.or_replace
+        if replace and message.if_not_exists:
             raise StatementError("CREATE OR REPLACE and IF NOT EXISTS exclude each other; use one of them")
         known = self._known(view)
-        if known is not None and message["if_not_exists"]:
+        if known is not None and message.if_not_exists:
             return [[f"{view} exists already; nothing was done"]]
         if known is not None and not replace:
             raise DefinitionError(
@@ -69,16 +70,16 @@ class Declarations:
             sources = {name: each.definition.sources for name, each in self.recorder.state.views.items()}
         graph.refuse_cycle(sources, view, definition.sources)
         if known is None:
-            return self._declare(definition, message)
+            return self._declare(definition, message, later)
         if _same(known.definition, definition):
             return [[f"{view} has this definition already; nothing was done"]]
         if definition.earlier and _shape(known.definition) != _shape(definition):
             raise DefinitionError(
                 "COLUMNS", f"{view} reads earlier partitions of itself, so it keeps its columns; drop it first"
             )
-        return self._redeclare(definition, known.definition, message)
+        return self._redeclare(definition, known.definition, message, later)
 
-    def _declare(self, definition: Definition, message: Mapping[str, Any]) -> Answer:
+    def _declare(self, definition: Definition, message: Create, later: bool) -> Answer:
         estimate = self.analyst.estimate(definition, self._unfilled(definition))
         self.observer.baseline(definition)
         definition = self._rooted(definition)
@@ -88,9 +89,9 @@ class Declarations:
         except Exception:
             self.shim.release(definition.root, definition.owner)
             raise
-        return self._fill(definition, "created", message, estimate)
+        return self._fill(definition, "created", message, later, estimate)
 
-    def _redeclare(self, definition: Definition, before: Definition, message: Mapping[str, Any]) -> Answer:
+    def _redeclare(self, definition: Definition, before: Definition, message: Create, later: bool) -> Answer:
         session, view = self.sessions.of_table(definition.settings), definition.view
         self.observer.baseline(definition)
         catalog.store(session, definition, before)
@@ -100,14 +101,14 @@ class Declarations:
                 lambda _, version: Declared(self._now(), version, definition, "was redescribed", fill=False)
             )
             return [[f"{view} is redefined and keeps its data: its query means the same"]]
-        return self._fill(definition, "replaced", message)
+        return self._fill(definition, "replaced", message, later)
 
     def _unfilled(self, definition: Definition) -> dict[str, int | None]:
         with self.recorder.lock:
             return unfilled(self.recorder.state, definition.sources)
 
     def _fill(
-        self, definition: Definition, done: str, message: Mapping[str, Any], estimate: Estimate | None = None
+        self, definition: Definition, done: str, message: Create, later: bool, estimate: Estimate | None = None
     ) -> Answer:
         view, why = definition.view, "was created" if done == "created" else "was redefined"
         since = self.recorder.seq
@@ -116,10 +117,10 @@ class Declarations:
             return Declared(self._now(), version, definition, why, estimate=estimate)
 
         event = self.recorder.change(view, [WHOLE], declared)
-        if message.get("later") or definition.policy.fill is Fill.LATER:
+        if later or definition.policy.fill is Fill.LATER:
             return [[f"{view} is declared; it is filled in the background"]]
         self.waiting.hurry()
-        ran = self.waiting.until_view_fresh(view, event.version, since=since, token=message["id"])
+        ran = self.waiting.until_view_fresh(view, event.version, since=since, token=message.id)
         made = [each for each in ran if each.status is Outcome.PUBLISHED]
         total = sum(each.rows or 0 for each in made)
         with self.recorder.lock:
@@ -136,7 +137,7 @@ class Declarations:
         with self.recorder.lock:
             known = view in self.recorder.state.views
         if known:
-            self.observer.look(Hint({view: None}))
+            self.observer.look(Target({view: None}))
         with self.recorder.lock:
             return self.recorder.state.views.get(view)
 

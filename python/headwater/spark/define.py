@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from attrs import evolve
 from py4j.protocol import Py4JError
@@ -21,7 +20,8 @@ from headwater.spark import jobs
 from headwater.spark.fingerprint import digest, fingerprint
 from headwater.spark.options import check_properties, stated
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import FailureKind, Shim, is_gone
+from headwater.spark.shim import Shim, is_gone
+from headwater.spark.wire import ColumnDef, Create, Described, FailureKind, Session
 
 log = logging.getLogger("headwater")
 
@@ -38,41 +38,41 @@ class Analyst:
     def __init__(self, shim: Shim, sessions: Sessions, estimates: Callable[[], bool] = lambda: False) -> None:
         self._shim, self._sessions, self._estimates = shim, sessions, estimates
 
-    def declared(self, message: Mapping[str, Any]) -> Definition:
-        """The definition that a ``create`` message asks for.
+    def declared(self, message: Create) -> Definition:
+        """The definition that a message asks for.
 
         Raises:
             DefinitionError: a view cannot have this definition.
             AnalysisFailed: Spark cannot analyse the query outside the user's session.
         """
-        name, view = TableName.of(tuple(message["name"])), view_name(message)
+        name, view = TableName.of(message.name), view_name(message)
         if name.catalog != SESSION_CATALOG or len(name.namespace) != 1:
             raise DefinitionError("CATALOG", f"{view}: views are kept in the session catalog; name it database.view")
-        if message["temporary"]:
+        if message.temporary:
             raise DefinitionError(
                 "TEMPORARY",
-                f"{view} reads the temporary view {message['temporary'][0]}, which ends with this session; "
+                f"{view} reads the temporary view {message.temporary[0]}, which ends with this session; "
                 "make it a table or an ordinary view",
             )
-        file_format = (message["format"] or "parquet").lower()
+        file_format = (message.format or "parquet").lower()
         if file_format not in FORMATS:
             raise DefinitionError(
                 "FORMAT", f"{view} cannot be stored USING {file_format}; use one of {', '.join(FORMATS)}"
             )
-        check_properties(view, message["properties"])
-        session = message["session"]
+        check_properties(view, message.properties)
+        session = message.session
         definition = Definition(
             view=view,
-            made_by=Job(message["job"]) if message.get("job") else Query(message["query"]),
+            made_by=Job(message.job) if message.job else Query(message.query),
             columns=(),
-            declared=tuple(_column(each) for each in message["columns"]),
-            partitioned_by=tuple(message["partitioning"]),
+            declared=tuple(map(_column, message.columns)),
+            partitioned_by=message.partitioning,
             format=file_format,
-            comment=message["comment"] or "",
-            catalog=session["catalog"],
-            database=session["database"],
-            settings={key: value for key, value in session["settings"].items() if key.startswith("spark.sql.")},
-            properties=message["properties"],
+            comment=message.comment or "",
+            catalog=session.catalog,
+            database=session.database,
+            settings={key: value for key, value in session.settings.items() if key.startswith("spark.sql.")},
+            properties=message.properties,
         )
         try:
             return self.analysed(definition)
@@ -101,12 +101,12 @@ class Analyst:
             case Query(text):
                 return self._of_query(definition, self._described(view, session, text))
 
-    def _of_query(self, definition: Definition, description: Mapping[str, Any]) -> Definition:
+    def _of_query(self, definition: Definition, description: Described) -> Definition:
         """The same definition with the facts of its query's analysed plan."""
         view = definition.view
-        columns = _columns(definition, description["columns"])
+        columns = _columns(definition, description.columns)
         partitioned = _partition_columns(view, definition.partitioned_by, columns)
-        derivation = derive(description, partitioned, [(column.name, column.type) for column in columns])
+        derivation = derive(description.plan, partitioned, [(column.name, column.type) for column in columns])
         if derivation.problems:
             problem = derivation.problems[0]
             raise DefinitionError(problem.code, f"{view} cannot be a materialized view: {problem.sentence}")
@@ -114,9 +114,9 @@ class Analyst:
             definition,
             columns=columns,
             partitioned_by=partitioned,
-            fingerprint=fingerprint(description),
+            fingerprint=fingerprint(description.plan),
             dependencies=_with_stated(definition, columns, derivation),
-            through=(*derivation.views, *description["functions"]),
+            through=(*derivation.views, *description.functions),
         )
 
     def _fresh(self, definition: Definition) -> SparkSession:
@@ -125,7 +125,7 @@ class Analyst:
         except (PySparkException, Py4JError) as error:
             raise self._refused(definition.view, error) from error
 
-    def _described(self, view: str, session: SparkSession, query: str) -> Mapping[str, Any]:
+    def _described(self, view: str, session: SparkSession, query: str) -> Described:
         try:
             return self._shim.describe(session, query)
         except (PySparkException, Py4JError) as error:
@@ -156,11 +156,11 @@ class Analyst:
             return None
 
 
-def _column(entry: Mapping[str, Any]) -> Column:
-    return Column(entry["name"], entry["type"], entry["comment"] or "")
+def _column(entry: ColumnDef) -> Column:
+    return Column(entry.name, entry.type, entry.comment or "")
 
 
-def _columns(definition: Definition, found: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+def _columns(definition: Definition, found: Sequence[ColumnDef]) -> tuple[Column, ...]:
     """The query's columns, under the names, types and comments that the statement gave, if it did."""
     if definition.declared and len(definition.declared) != len(found):
         raise DefinitionError(
@@ -168,9 +168,7 @@ def _columns(definition: Definition, found: Sequence[Mapping[str, Any]]) -> tupl
             f"{definition.view} names {len(definition.declared)} columns, but its query has {len(found)}; "
             "name each one",
         )
-    columns = definition.declared or tuple(
-        Column(each["name"], each["type"], each.get("comment") or "") for each in found
-    )
+    columns = definition.declared or tuple(map(_column, found))
     seen: set[str] = set()
     for column in columns:
         if column.name.lower() in seen:
@@ -229,12 +227,12 @@ def first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def canonical(name: TableName, message: Mapping[str, Any]) -> str:
+def canonical(name: TableName, session: Session) -> str:
     """The key of a name as the session catalog keeps it: in lower case, unless the session tells cases apart."""
-    sensitive = message["session"]["settings"].get("spark.sql.caseSensitive", "false").lower() == "true"
+    sensitive = session.settings.get("spark.sql.caseSensitive", "false").lower() == "true"
     return name.key if sensitive else name.key.lower()
 
 
-def view_name(message: Mapping[str, Any]) -> str:
-    """The key of the view that a ``create`` message is about."""
-    return canonical(TableName.of(tuple(message["name"])), message)
+def view_name(message: Create) -> str:
+    """The key of the view that a message is about."""
+    return canonical(TableName.of(message.name), message.session)

@@ -28,11 +28,13 @@ from headwater.model.state import Budget, State
 from headwater.plan.means import decode_means, encode_means
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder, SystemClock
-from headwater.spark import place
+from headwater.spark import place, wire
 from headwater.spark.adopt import adopt, highest_written
 from headwater.spark.attach import attach
 from headwater.spark.define import Analyst
 from headwater.spark.evaluator import SparkEvaluator
+from headwater.spark.file_tables import FileTables
+from headwater.spark.formats import Formats
 from headwater.spark.memory import opening
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer
@@ -73,14 +75,16 @@ class Engine:
         self._temporary = self._in_memory and "spark.headwater.store" not in conf
         self._said_in_memory = False
         self.store = place.opened(self._where, place.catalog_identity(session))
-        room, writer = opening.room(session, self.shim, settings), Writer(self.shim, settings.bandwidth)
+        tables = FileTables(self.shim, self.sessions)
+        writer = Writer(self.shim, tables, settings.bandwidth)
+        room = opening.room(session, self.shim, settings)
         self.memory = Memory(room, self.shim, writer)
         self.recorder = self._restored()
         self.analyst = Analyst(self.shim, self.sessions, estimates=self._keeping_pays)
-        self.observer = Observer(self.recorder, self.shim, self.analyst)
-        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, self.observer, self.memory, writer)
+        self.observer = Observer(self.recorder, self.shim, Formats(tables), self.analyst)
+        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, tables, self.observer, self.memory, writer)
         means = opening.means(session, self.shim, room, settings)
-        schedule, planned = opening.scheduled(means)
+        schedule, explanation = opening.scheduled(means)
         application = session.sparkContext.applicationId
         self.loop = Loop(
             self.recorder,
@@ -94,9 +98,9 @@ class Engine:
         if self.loop.acts:
             self.store.note("means", encode_means(means))
         self.statements = Statements(
-            self.recorder, self.loop, self.store, self.observer, self.analyst, self.sessions, self.shim, planned
+            self.recorder, self.loop, self.store, self.observer, self.analyst, self.sessions, self.shim, explanation
         )
-        self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.warehouse, self.shim)
+        self.sweeper = Sweeper(self.recorder, self.loop, self.store, tables, self.shim)
         self._end_the_lost(application)
         known = [view.definition for view in self.recorder.state.views.values()]
         self.store.raise_version(highest_written(self.shim, known))
@@ -112,11 +116,11 @@ class Engine:
             message = self.shim.poll(POLL)
             if message is None:
                 continue
-            match message["type"]:
-                case "hint":
+            match message:
+                case wire.Hint():
                     self.observer.notice(message)
-                case "abandoned":
-                    self.statements.waiting.abandon(message["id"])
+                case wire.Abandoned(number):
+                    self.statements.waiting.abandon(number)
                 case _:
                     self._asked.submit(self._answer, message)
 
@@ -155,19 +159,20 @@ class Engine:
             if run.engine not in alive:
                 self.warehouse.cancel(run.view, run.version)
 
-    def _answer(self, message: Mapping[str, Any]) -> None:
+    def _answer(self, message: wire.Question) -> None:
         try:
             self._ready.wait()
-            Settings.of(message["session"]["settings"])
-            answer: Mapping[str, Any] = {"rows": self.statements.answer(message)}
-            if self._in_memory and message["type"] == "create":
+            Settings.of(message.session.settings)
+            answer: wire.Answer = wire.Rows(self.statements.answer(message))
+            if self._in_memory and isinstance(message, wire.Create):
                 self._say_in_memory()
         except HeadwaterError as error:
-            answer = {"error": str(error)}
+            answer = wire.Refused(str(error))
         except Exception as error:  # the user's statement must get an answer, whatever went wrong
             log.exception("a statement failed")
-            answer = {"error": f"Headwater failed at this statement ({type(error).__name__}: {error})".splitlines()[0]}
-        self._guarded(lambda: self.shim.reply(message["id"], answer))
+            said = f"Headwater failed at this statement ({type(error).__name__}: {error})"
+            answer = wire.Refused(said.splitlines()[0])
+        self._guarded(lambda: self.shim.reply(message.id, answer))
 
     def _say_in_memory(self) -> None:
         if not self._said_in_memory:

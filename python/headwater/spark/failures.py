@@ -10,7 +10,8 @@ from pyspark.errors import PySparkException
 
 from headwater.model.error import DriverGone, RefreshCancelled, RefreshFailed
 from headwater.model.state import Run
-from headwater.spark.shim import FailureKind, Shim, is_gone
+from headwater.spark.shim import Shim, is_gone
+from headwater.spark.wire import FailureKind
 
 
 @contextmanager

@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from headwater.spark.wire import Plan
+
 BY_NAME = {
     "Aggregate", "Filter", "GlobalLimit", "Join", "LocalLimit", "LocalRelation", "OneRowRelation", "Project",
     "Relation", "Sort", "SubqueryAlias", "View", "Window",
@@ -19,7 +21,7 @@ BY_NAME = {
 ``DISTINCT``, …) the positions of all columns count."""
 
 
-def fingerprint(description: Mapping[str, Any]) -> str:
+def fingerprint(description: Plan) -> str:
     """A digest of what ``PlanJson.describe`` wrote, equal when the query's meaning is."""
     kept = _kept(description)
     numbers: dict[int, int] = {}
@@ -46,7 +48,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _kept(description: Mapping[str, Any]):
+def _kept(description: Plan):
     """Which column numbers count: all but those of a source that nothing names."""
     parts = list(_parts(description["plan"]))
     if any(each["op"] not in BY_NAME for each in parts if "op" in each):

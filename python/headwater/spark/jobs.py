@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
 
 from attrs import evolve
 from pyspark.errors import PySparkException
@@ -16,7 +15,7 @@ from headwater.algebra.derive import derive
 from headwater.algebra.notation import spell_window
 from headwater.jobs import JobFunction
 from headwater.model.calendar import Shift, Unit, Window
-from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
+from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
 from headwater.model.name import SESSION_CATALOG, spelled, split
 from headwater.model.partition import Slice
@@ -24,6 +23,7 @@ from headwater.model.state import Run
 from headwater.model.view import Column, Definition, Job
 from headwater.spark import sql
 from headwater.spark.shim import is_gone
+from headwater.spark.wire import Create, Described, Session
 
 PARTITION = "partition"
 """In ``table(name, partition=window)``: the only partition column of the job, and of the source."""
@@ -70,29 +70,26 @@ def jobs_in(module: str) -> list[JobFunction]:
     return found
 
 
-def messages(job: JobFunction, session: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """For each output the message that declares it, as ``CREATE OR REPLACE MATERIALIZED VIEW`` sends one."""
+def messages(job: JobFunction, database: str) -> Iterator[Create]:
+    """For each output the message that declares it, as ``CREATE OR REPLACE MATERIALIZED VIEW`` sends one in a session
+    with this current database."""
+    session = Session(SESSION_CATALOG, database, {})
     for output in job.outputs:
         name = split(output)
-        yield {
-            "type": "create",
-            "name": [SESSION_CATALOG, *([session["database"]] if len(name) == 1 else []), *name],
-            "columns": [],
-            "partitioning": [column for column, _ in job.partition],
-            "format": None,
-            "comment": None,
-            "properties": dict(job.properties),
-            "query": "",
-            "job": job.name,
-            "if_not_exists": False,
-            "or_replace": True,
-            "temporary": [],
-            "session": session,
-        }
+        yield Create(
+            None,
+            session,
+            (SESSION_CATALOG, *([database] if len(name) == 1 else []), *name),
+            "",
+            partitioning=tuple(column for column, _ in job.partition),
+            properties=dict(job.properties),
+            or_replace=True,
+            job=job.name,
+        )
 
 
-Describe = Callable[[str], Mapping[str, Any]]
-"""Describes the analysed plan of a query (``derive.plan``)."""
+Describe = Callable[[str], Described]
+"""Describes the analysed plan of a query."""
 
 
 def analysed(definition: Definition, made_by: Job, describe: Describe) -> Definition:
@@ -199,7 +196,7 @@ def _partition_columns(view: str, source: str, describe: Describe) -> list[str]:
         description = describe(f"SELECT * FROM {sql.quoted(source)}")
     except AnalysisFailed as error:
         raise AnalysisFailed(f"{view} depends on {source}, which cannot be read: {error}") from error
-    found = derive(description, (), ())
+    found = derive(description.plan, (), ())
     for problem in found.problems:
         raise DefinitionError(problem.code, f"{view} cannot depend on {source}: {problem.sentence}")
     if found.views:
@@ -247,10 +244,10 @@ def _bound(
     job: JobFunction,
     source: str,
     name: str,
-    expression: Any,
+    expression: Expression,
     columns: Mapping[str, Column],
     available: Sequence[str],
-) -> tuple[str, Any]:
+) -> tuple[str, Expression]:
     """One column of a map, with the names that a table alone left open."""
     units = {column.lower(): unit for column, unit in job.partition}
     if name == PARTITION and PARTITION not in units:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from headwater.model.error import StatementError
 from headwater.model.name import TableName, spelled
 from headwater.runtime.record import Recorder
 from headwater.spark import syntax
 from headwater.spark.define import canonical
+from headwater.spark.wire import Session
 
 
 class Names:
@@ -18,27 +16,27 @@ class Names:
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
-    def known(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
+    def known(self, name: syntax.Name, session: Session) -> str:
         """The view of this name.
 
         Raises:
             StatementError: there is none; those that there are, are listed.
         """
-        view = self.find(name, message)
+        view = self.find(name, session)
         if view is None:
             raise StatementError(self.unknown(name))
         return view
 
-    def find(self, name: syntax.Name, message: Mapping[str, Any]) -> str | None:
+    def find(self, name: syntax.Name, session: Session) -> str | None:
         """The view of this name, if there is one."""
-        qualified = self.qualified(name, message).lower()
+        qualified = self.qualified(name, session).lower()
         with self._recorder.lock:
             return next((each for each in self._recorder.state.views if each.lower() == qualified), None)
 
-    def qualified(self, name: syntax.Name, message: Mapping[str, Any]) -> str:
+    def qualified(self, name: syntax.Name, session: Session) -> str:
         """The key of a name, in the session's database where the name gives none."""
-        full = (message["session"]["database"], *name) if len(name) == 1 else name
-        return canonical(TableName.of(full), message)
+        full = (session.database, *name) if len(name) == 1 else name
+        return canonical(TableName.of(full), session)
 
     def unknown(self, name: syntax.Name) -> str:
         """What to say of a name that no view has."""

@@ -1,51 +1,55 @@
-"""Finds out what changed: hints and checks in, recorded changes out.
+"""Finds out the changes of tables: hints and checks in, recorded changes out.
 
-A hint only says where to look. What changed is decided by comparing the table's own state with the
-one last recorded, so lost events, partial ones and writes by other programs are all alike.
+A hint only says where to look. A comparison of the table's own state with the one on record decides, so lost events,
+partial ones and writes by other programs are all alike. Nothing here asks Spark while it holds the recorder's lock:
+a look comes first, and each event is built under the lock, of the state as it is then.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import queue
 import threading
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from headwater.algebra.dependency import backward
+from headwater.engine import noticed
 from headwater.engine.coverage import upstream
-from headwater.ledger.compare import differences, revisited, summary
+from headwater.engine.noticed import Standing
 from headwater.model.error import DefinitionError
-from headwater.model.event import Changed, Dropped, Event, Observed, Renamed, Unreadable
+from headwater.model.event import Dropped, Renamed
 from headwater.model.name import FunctionName, PathName, TableName, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
-from headwater.model.state import Run, State, TableRecord
+from headwater.model.seen import Command, Look, Seen
+from headwater.model.state import Run, Version
 from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
 from headwater.runtime.record import Change, Recorder
-from headwater.spark import catalog, found, paths
+from headwater.spark import catalog
 from headwater.spark.define import Analyst
+from headwater.spark.formats import Formats
 from headwater.spark.reanalysis import Reanalysis
 from headwater.spark.shim import Shim
+from headwater.spark.wire import Hint
 
 log = logging.getLogger("headwater")
 
 
 @define
-class Hint:
-    """Where to look: tables (with the partitions that were named, or ``None`` for all); the command that wrote
+class Target:
+    """Where to look: tables, each with the partitions that were named, or ``None`` for all; the command that wrote
     there, if one is known to have; and the run that is about to read there, if one is."""
 
-    tables: dict[str, list[dict[str, str]] | None] = field(factory=dict)
-    command: str = ""
-    before: int = 0
+    tables: dict[str, list[Slice] | None] = field(factory=dict)
+    command: Command = Command()
+    before: Version = 0
 
-    def add(self, table: str, partitions: list[dict[str, str]] | None) -> None:
-        known = self.tables.get(table, [])
-        self.tables[table] = None if not partitions or known is None else [*known, *partitions]
+    def add(self, table: str, partitions: Iterable[Slice] | None) -> None:
+        known, some = self.tables.get(table, []), list(partitions or ())
+        self.tables[table] = None if not some or known is None else [*known, *some]
 
 
 class Observer:
@@ -55,31 +59,28 @@ class Observer:
         noticed: set while hints wait for a look.
     """
 
-    def __init__(self, recorder: Recorder, shim: Shim, analyst: Analyst) -> None:
-        self._recorder, self._shim = recorder, shim
+    def __init__(self, recorder: Recorder, shim: Shim, tables: Formats, analyst: Analyst) -> None:
+        self._recorder, self._shim, self._tables = recorder, shim, tables
         self._reanalysis = Reanalysis(recorder, analyst, self.first_look)
         self._looking = threading.RLock()
-        self._hints: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self._hints: queue.SimpleQueue[Hint] = queue.SimpleQueue()
         self.noticed = threading.Event()
-        self._locations: dict[str, str] = {}
-        self._scattered: set[str] = set()  # tables with a partition outside their own directory
-        self._regular: set[str] = set()  # tables whose partitions all have the names that Spark gives them
 
-    def notice(self, message: Mapping[str, Any]) -> None:
+    def notice(self, hint: Hint) -> None:
         """Keeps one of the driver's hints for the next look, whoever takes it."""
-        self._hints.put(message)
+        self._hints.put(hint)
         self.noticed.set()
 
-    def pointed_at(self, messages: Iterable[Mapping[str, Any]]) -> set[str]:
+    def pointed_at(self, hints: Iterable[Hint]) -> set[str]:
         """The tables, of those that matter to any view, that the driver's hints point at."""
-        return {table for message in messages for table, _ in self._targets(message)}
+        return {table for hint in hints for table, _ in self._targets(hint)}
 
-    def hinted(self, before: int = 0) -> None:
+    def hinted(self, before: Version = 0) -> None:
         """Looks where the hints point that wait, if any view could care; ``before`` a run that is about to read."""
         with self._looking:
-            for hint in self._waiting():
-                hint.before = before
-                self.look(hint)
+            for target in self._waiting():
+                target.before = before
+                self.look(target)
 
     def check(self, view: str | None = None) -> None:
         """Looks at everything that a view reads, and at the views themselves; with ``view``, at that one and at all
@@ -89,7 +90,7 @@ class Observer:
         """
         with self._looking:
             self.hinted()
-            self.look(Hint({table: None for table in self.watched(view)}))
+            self.look(Target({table: None for table in self.watched(view)}))
         self._reanalysis.retry()
 
     def watched(self, view: str | None = None) -> list[str]:
@@ -100,33 +101,14 @@ class Observer:
             through = {each for name in tables & state.views.keys() for each in state.views[name].definition.through}
             return sorted(tables | through)
 
-    def look(self, hint: Hint) -> None:
+    def look(self, target: Target) -> None:
         """Observes tables and records how they differ.
 
         One look at a time: who asked for a check then knows that every earlier one is recorded.
         """
         with self._looking:
-            self._look(hint)
-
-    def _look(self, hint: Hint) -> None:
-        asked = [
-            {"table": table, "partitions": partitions, "whole": partitions is None or table not in self._regular}
-            for table, partitions in hint.tables.items()
-        ]
-        shaken: set[str] = set()
-        changes: list[Change] = []
-        for fact in self._shim.observe(asked):
-            table = fact["table"]
-            if not self._readable(table, fact.get("unreadable", "")):
-                continue
-            if fact.get("location"):
-                self._locations[table] = fact["location"]
-            self._note_spelling(table, fact)
-            if self._record(table, fact, hint, changes):
-                shaken.add(table)
-        self._recorder.change_all(changes)
-        for table in shaken:
-            self._reanalysis.of_readers(table)
+            looks, standings = self._asked(target)
+            self._record(self._tables.look(looks), standings, target)
 
     def baseline(self, definition: Definition) -> None:
         """Takes the first look at the tables that a view about to be declared reads.
@@ -151,210 +133,162 @@ class Observer:
             state = self._recorder.state
             unknown = [each for each in needed if each not in state.tables or each in state.unreadable]
         if unknown:
-            self.look(Hint({table: None for table in unknown}))
+            self.look(Target({table: None for table in unknown}))
         with self._recorder.lock:
             return {each: why for each, why in self._recorder.state.unreadable.items() if each in needed}
 
     def reading(self, run: Run, definition: Definition, before: bool) -> None:
-        """Looks at what a run reads of base tables. Done before it reads and after, so that what it may have
-        seen is on record, and a request remains if that changed meanwhile or goes away again."""
+        """Looks at the base tables that a run reads, before it reads them and after. So the record has all that it may
+        have seen, and a request remains if that changed meanwhile or goes away again."""
         with self._recorder.lock:
             bases = [each for each in definition.dependencies if each.source not in self._recorder.state.views]
-        hint = Hint(before=run.version if before else 0)
+        target = Target(before=run.version if before else 0)
         for dependency in bases:
             read = simplified(each for one in run.slices for each in backward(dependency, one))
-            hint.add(dependency.source, None if WHOLE in read else [dict(each.bound) for each in read])
+            target.add(dependency.source, None if WHOLE in read else read)
         with self._looking:
-            self.hinted(hint.before)  # a change that a hint tells of is on record with the command that made it
-            self.look(hint)
+            self.hinted(target.before)  # a change that a hint tells of is on record with the command that made it
+            self.look(target)
 
     # --- inside
 
-    def _waiting(self) -> list[Hint]:
-        """The hints that wait, one for each command, without those that no view cares about."""
+    def _waiting(self) -> list[Target]:
+        """Where the hints point that wait: one target for each command, without tables that no view cares about."""
         self.noticed.clear()
-        by_command: dict[str, Hint] = {}
+        by_command: dict[Command, Target] = {}
         while not self._hints.empty():
-            message = self._hints.get()
-            hint = by_command.setdefault(message["command"], Hint(command=message["command"]))
-            for table, partitions in self._targets(message):
-                hint.add(table, partitions)
-        return [hint for hint in by_command.values() if hint.tables]
+            hint = self._hints.get()
+            target = by_command.setdefault(hint.by, Target(command=hint.by))
+            for table, partitions in self._targets(hint):
+                target.add(table, partitions)
+        return [target for target in by_command.values() if target.tables]
 
-    def _targets(self, message: Mapping[str, Any]) -> list[tuple[str, list[dict[str, str]] | None]]:
+    def _targets(self, hint: Hint) -> list[tuple[str, Sequence[Slice] | None]]:
         watched = self.watched()
         by_name = {table.lower(): table for table in watched}
-        targets: list[tuple[str, list[dict[str, str]] | None]] = []
-        for name in (message.get("table"), message.get("renamed")):
-            if name and name.lower() in by_name:
-                targets.append((by_name[name.lower()], message.get("partitions") or None))
-        if message.get("database"):
-            dropped = message["database"].lower()
-            targets += [(table, None) for table in watched if _database(table) == dropped]
-        if message.get("path"):
-            targets += [(table, None) for table in watched if self._touches(table, message["path"])]
+        some = tuple(map(Slice.of, hint.partitions)) or None
+        names = [name.lower() for name in (hint.table, hint.renamed) if name]
+        targets: list[tuple[str, Sequence[Slice] | None]] = [(by_name[each], some) for each in names if each in by_name]
+        if hint.database:
+            targets += [(table, None) for table in watched if _database(table) == hint.database.lower()]
+        if hint.path:
+            targets += [(table, None) for table in watched if self._tables.touches(table, hint.path)]
         return targets
 
-    def _touches(self, table: str, path: str) -> bool:
-        """Whether a write to ``path`` may change what is read from ``table``. A partition may lie
-        anywhere, so the files of a table with a partition elsewhere count too."""
-        match named(table):
-            case PathName(path=location):
-                pass
-            case FunctionName():
-                return False
-            case _ if table in self._locations:
-                location = self._locations[table]
-            case _:
-                return True
-        mine, written = paths.plain(location), paths.plain(path)
-        near = paths.is_within(mine, written) or paths.is_within(written, mine)
-        return near or "*" in mine or table in self._scattered
+    def _asked(self, target: Target) -> tuple[list[Look], dict[str, Standing | None]]:
+        """The questions of a look, and how the views among the tables stand before it."""
+        with self._recorder.lock:
+            state, looks = self._recorder.state, []
+            for table, partitions in target.tables.items():
+                since = state.tables[table].snapshot if table in state.tables else ""
+                looks.append(Look(table, None if partitions is None else tuple(partitions), since))
+            return looks, {table: noticed.standing(state, table) for table in target.tables if table in state.views}
 
-    def _readable(self, table: str, reason: str) -> bool:
-        """Whether a table could be looked at. A new ``reason`` why not, or its end, is recorded."""
-        recorder = self._recorder
+    def _record(self, seen: Iterable[Seen], standings: Mapping[str, Standing | None], target: Target) -> None:
+        others: list[str] = []
+        changes: list[Change] = []
+        for each in seen:
+            self._record_readability(each)
+            if each.unreadable:
+                continue
+            if each.table in standings:
+                self._record_view(each, standings[each.table], target.command)
+            else:
+                with self._recorder.lock:
+                    if noticed.is_another(self._recorder.state, each):
+                        others.append(each.table)
+                changes += self._changes(each, target)
+        self._recorder.change_all(changes)
+        for table in others:
+            self._reanalysis.of_readers(table)
 
-        def build(state: State, _version: int) -> Event | None:
-            known = state.unreadable.get(table, "")
-            return None if known == reason else Unreadable(recorder.clock.now(), table, reason)
-
-        with recorder.lock:
-            known = recorder.state.unreadable.get(table, "")
-        if known != reason and recorder.record(build) is not None and reason:
-            log.warning("%s cannot be read, and its views wait: %s", table, reason)
-        return not reason
-
-    def _record(self, table: str, fact: Mapping[str, Any], hint: Hint, changes: list[Change]) -> bool:
-        """Notes a difference among ``changes``; whether the table's columns, incarnation or existence changed."""
-        recorder, command = self._recorder, hint.command
-        if table in recorder.state.views:
-            return self._record_view(table, fact, command)
-        if not fact["exists"]:
-            return self._record_missing(table, command)
-        self._note_scattered(table, fact)
-        schema = hashlib.sha256(fact["schema"].encode()).hexdigest()[:16]
-        states, empty = found.fingerprints(fact), found.empty(fact)
-        asked = [Slice.of(values) for values in fact.get("asked", ())] or None
-        looked = None if fact.get("whole") else asked
-        columns = frozenset(each["name"] for each in fact.get("partition_columns", ()))
-        named = [each for each in _named(command, asked, empty) if each.columns == columns]
-
-        def differing(record: TableRecord | None) -> tuple[Observed, ...]:
-            return differences(record, states, looked) + revisited(record, states, empty, named)
-
-        with recorder.lock:
-            before = recorder.state.tables.get(table)
-            shaken = before is not None and (before.schema, before.created) != (schema, fact["created"])
-            changed = differing(before)
-            if not changed and not shaken and before is not None:
-                return False
-
-            def build(state: State, version: int) -> Event | None:
-                record = state.tables.get(table)
-                changed = differing(record)
-                if not changed and not shaken and record is not None:
-                    return None  # another engine was faster
-                verb = summary(changed, record, command) if changed else f"has other columns ({command})"
-                first, now = record is None, recorder.clock.now()
-                return Changed(now, version, table, changed, schema, fact["created"], verb, first, hint.before)
-
-            changes.append(Change(table, tuple(each.slice for each in changed), build))
-        return shaken
-
-    def _note_spelling(self, table: str, fact: Mapping[str, Any]) -> None:
-        """A look by value misses partitions of other names, so it is good only for tables that have none."""
-        if not fact["exists"] or not found.is_spelled_as_spark_does(fact):
-            self._regular.discard(table)
-        elif fact.get("whole"):
-            self._regular.add(table)
-
-    def _note_scattered(self, table: str, fact: Mapping[str, Any]) -> None:
-        root = fact.get("location")
-        elsewhere = (each["location"] for each in fact["partitions"] if root and each.get("location"))
-        if any(not paths.is_within(paths.plain(each), paths.plain(root)) for each in elsewhere):
-            self._scattered.add(table)
-
-    def _record_missing(self, table: str, command: str) -> bool:
+    def _record_readability(self, seen: Seen) -> None:
+        """Records that nobody can look at a table any more, or that somebody can again."""
         recorder = self._recorder
         with recorder.lock:
-            record = recorder.state.tables.get(table)
-            if record is not None and record.created == 0:
-                return False
-            recorder.record(
-                lambda _, version: Changed(recorder.clock.now(), version, table, (), "", 0, f"is gone ({command})")
+            known = recorder.state.unreadable.get(seen.table, "")
+        if known == seen.unreadable:
+            return
+        event = recorder.record(lambda state, _version: noticed.readability(state, seen, recorder.clock.now()))
+        if event is not None and seen.unreadable:
+            log.warning("%s cannot be read, and its views wait: %s", seen.table, seen.unreadable)
+
+    def _changes(self, seen: Seen, target: Target) -> list[Change]:
+        """The change to record of a table that is no view, if there is one."""
+        recorder = self._recorder
+
+        def build(state, version: Version):
+            return noticed.change(state, seen, target.command, target.before, recorder.clock.now(), version)
+
+        with recorder.lock:
+            change = build(recorder.state, 0)
+        return [] if change is None else [Change(seen.table, tuple(each.slice for each in change.partitions), build)]
+
+    def _record_view(self, seen: Seen, was: Standing | None, command: Command) -> None:
+        """A view whose table is gone was dropped past Headwater; one with other files was written past it."""
+        if was is None:
+            return
+        if not seen.exists or seen.owner != was.definition.owner:
+            self._record_lost(seen.table, was, command)
+            return
+        recorder = self._recorder
+
+        def build(state, version: Version):
+            return noticed.drift(state, seen, was, command, recorder.clock.now(), version)
+
+        with recorder.lock:
+            drifted = build(recorder.state, 0)
+        if drifted is not None:
+            recorder.change(seen.table, [each.slice for each in drifted.partitions], build)
+
+    def _record_lost(self, view: str, was: Standing | None, command: Command) -> None:
+        """A view's table is not there under its name. What became of it is asked, and asked again if the view moved on
+        meanwhile."""
+        recorder = self._recorder
+        while was is not None and self._is_lost(view, was):
+            to, before = self._table_of(was.definition.owner), was
+            with recorder.lock:
+                readers = tuple(recorder.state.index.readers.get(view, ()))
+            event = recorder.record(
+                lambda state, _version, was=was, to=to: noticed.lost(state, view, was, to, recorder.clock.now())
             )
-        return True
+            if event is not None:
+                self._follow_lost(event, was.definition, command, readers)
+                return
+            with recorder.lock:
+                was = noticed.standing(recorder.state, view)
+            if was == before:
+                return  # another view has taken the name that its table has now
 
-    def _record_view(self, view: str, fact: Mapping[str, Any], command: str) -> bool:
-        """A view found gone was dropped past Headwater; one with other files was written past it."""
-        recorder = self._recorder
-        with recorder.lock:
-            state = recorder.state
-            if view not in state.views or view in state.running:
-                return False
-            if not fact["exists"]:
-                seen = self._shim.observe([{"table": view}, {"table": catalog.replacement(view)}])
-                # A swap that was cut off left the replacement; the refresh that is pending makes the view anew.
-                if not any(each.get("exists", True) for each in seen):
-                    self._record_dropped(view, command)
-                return False
-            if fact["properties"].get(catalog.OWNER) != state.views[view].definition.owner:
-                self._record_dropped(view, command)
-                return False
-            if _drift(state.tables[view], fact):
-                self._record_drift(view, command)
-        return False
-
-    def _record_dropped(self, view: str, command: str) -> None:
-        """The table of a view is gone, or another table has its name. If its own table has another name now, the view
-        keeps its files under that name."""
-        recorder = self._recorder
-        readers, definition = recorder.state.index.readers.get(view, ()), recorder.state.views[view].definition
-        to = self._table_of(definition.owner)
-        if to is None:
-            recorder.record(lambda _s, _v: Dropped(recorder.clock.now(), view))
-            guarded(lambda: self._shim.release(definition.root, definition.owner), f"the files of {view} stay")
-            log.warning("%s was dropped (%s)", view, command or "by another program")
-        else:
-            recorder.record(lambda _s, _v: Renamed(recorder.clock.now(), view, to, evolve(definition, view=to)))
-            log.warning("%s was renamed to %s (%s)", view, to, command or "by another program")
+    def _follow_lost(
+        self, event: Dropped | Renamed, definition: Definition, command: Command, readers: Iterable[str]
+    ) -> None:
+        match event:
+            case Renamed(to=to):
+                done = f"was renamed to {to}"
+            case Dropped():
+                done = "was dropped"
+                release = partial(self._shim.release, definition.root, definition.owner)
+                guarded(release, f"the files of {definition.view} stay")
+        log.warning("%s %s (%s)", definition.view, done, command.said or "by another program")
         for reader in readers:
-            self._reanalysis.of_view(reader, view)
+            self._reanalysis.of_view(reader, definition.view)
+
+    def _is_lost(self, view: str, was: Standing) -> bool:
+        """Whether the table of a view is gone, or another one has its name. A swap that was cut off left the
+        replacement: then the refresh that is pending makes the view anew."""
+        seen, replacement = self._tables.look([Look(view), Look(catalog.replacement(view))])
+        if seen.unreadable:
+            return False
+        if seen.exists:
+            return seen.owner != was.definition.owner
+        return not replacement.exists
 
     def _table_of(self, owner: str) -> str | None:
         """The table that belongs to an owner, if no view on record has its name."""
-        tables = (each["table"] for each in self._shim.views() if each["properties"].get(catalog.OWNER) == owner)
-        return next((each for each in tables if each not in self._recorder.state.views), None)
-
-    def _record_drift(self, view: str, command: str) -> None:
-        recorder = self._recorder
-        [fact] = self._shim.observe([{"table": view}])
-        record = recorder.state.tables[view]
-        drifted = _drift(record, fact)
-        if drifted:
-            verb = f"was written past Headwater ({command or 'by another program'})"
-            recorder.change(
-                view,
-                [each.slice for each in drifted],
-                lambda _, version: Changed(
-                    recorder.clock.now(), version, view, drifted, record.schema, record.created, verb
-                ),
-            )
-
-
-def _drift(record: TableRecord, fact: Mapping[str, Any]) -> tuple[Observed, ...]:
-    """Where a view is not as it was published."""
-    if record.highest == 0 or not fact["exists"]:
-        return ()
-    return differences(record, found.fingerprints(fact))
-
-
-def _named(command: str, asked: Iterable[Slice] | None, empty: Iterable[Slice]) -> Iterable[Slice]:
-    """The partitions, or families of them, that a command wrote, as far as that is known."""
-    if asked:
-        return asked if command else ()
-    return empty if command.startswith(("INSERT", "TRUNCATE")) else ()
+        tables = [each.table for each in self._shim.views() if each.properties.get(catalog.OWNER) == owner]
+        with self._recorder.lock:
+            return next((each for each in tables if each not in self._recorder.state.views), None)
 
 
 def _database(table: str) -> str | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 from attrs import frozen
 from pyspark.sql import SparkSession
+
+from headwater.spark import wire
 
 
 @frozen
@@ -33,4 +33,4 @@ class Progress:
 def progress(session: SparkSession) -> list[Progress]:
     """The refreshes of which a Spark job runs, or whose output is copied."""
     told = session._jvm.io.headwater.spark.Progress.of(session._jsparkSession)
-    return [Progress(**each) for each in json.loads(told)]
+    return wire.decode(told, list[Progress])

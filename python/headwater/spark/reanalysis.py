@@ -8,12 +8,15 @@ from collections.abc import Callable
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
-from headwater.model.state import Status
+from headwater.model.state import State, Status, Version, ViewState
 from headwater.model.view import Definition
 from headwater.runtime.record import Recorder
 from headwater.spark.define import Analyst
 
 log = logging.getLogger("headwater")
+
+Build = Callable[[ViewState, Version], "Broken | Declared | None"]
+"""Makes an event of a view as it is when the event is recorded."""
 
 
 class Reanalysis:
@@ -43,30 +46,72 @@ class Reanalysis:
             self.of_view(view, self._undecided.pop(view, ""))
 
     def of_view(self, name: str, because: str) -> None:
-        """Analyses one view, because a table changed. Another meaning is a redefinition."""
-        recorder = self._recorder
-        with recorder.lock:
-            view = recorder.state.views.get(name)
-        if view is None:
-            return
+        """Analyses one view, because a table changed. Another meaning is a redefinition. A view that is redefined
+        meanwhile is analysed again."""
+        while (definition := self._definition(name)) is not None:
+            event = self._event(name, definition, because)
+            if event is None or self._record(name, definition, event):
+                return
+
+    # --- inside
+
+    def _definition(self, name: str) -> Definition | None:
+        with self._recorder.lock:
+            view = self._recorder.state.views.get(name)
+            return None if view is None else view.definition
+
+    def _event(self, name: str, definition: Definition, because: str) -> Build | None:
+        """The builder of the event that follows from Spark's analysis; ``None``: Spark could not analyse it now."""
         try:
-            fresh = self._analyst.analysed(view.definition)
+            fresh = self._analyst.analysed(definition)
         except NotNow as error:
             self._undecided[name] = because
             log.warning("the next check finds out whether %s means the same: %s", name, error)
-            return
+            return None
         except (AnalysisFailed, DefinitionError) as error:
-            self._broken(name, str(error).strip().splitlines()[0])
-            return
-        recovered = view.status is Status.BROKEN
-        if recovered or fresh.fingerprint != view.definition.fingerprint:
-            why = "can be computed again" if recovered else f"means something else since {because} changed"
+            return self._broken(name, str(error).strip().splitlines()[0])
+        if fresh.fingerprint != definition.fingerprint or self._is_broken(name):
             self._first_look(fresh)
-            recorder.change(name, [WHOLE], lambda _, version: Declared(recorder.clock.now(), version, fresh, why))
+        return self._declared(name, fresh, because)
 
-    def _broken(self, name: str, reason: str) -> None:
+    def _record(self, name: str, definition: Definition, build: Build) -> bool:
+        """Records an event of a view, if it still has this definition; whether it has."""
+        recorder, same = self._recorder, True
+
+        def checked(state: State, version: Version) -> Broken | Declared | None:
+            nonlocal same
+            view = state.views.get(name)
+            same = view is not None and view.definition == definition
+            return build(view, version) if same else None
+
+        with recorder.lock:
+            event = checked(recorder.state, 0)
+        match event:
+            case Declared():
+                recorder.change(name, [WHOLE], checked)
+            case Broken(reason=reason):
+                recorder.record(checked)
+                log.warning("%s is broken: %s", name, reason)
+        return same
+
+    def _broken(self, name: str, reason: str) -> Build:
+        def build(view: ViewState, _version: Version) -> Broken | None:
+            known = view.status is Status.BROKEN and view.reason == reason
+            return None if known else Broken(self._recorder.clock.now(), name, reason)
+
+        return build
+
+    def _declared(self, name: str, fresh: Definition, because: str) -> Build:
+        def build(view: ViewState, version: Version) -> Declared | None:
+            recovered = view.status is Status.BROKEN
+            if not recovered and fresh.fingerprint == view.definition.fingerprint:
+                return None
+            why = "can be computed again" if recovered else f"means something else since {because} changed"
+            return Declared(self._recorder.clock.now(), version, fresh, why)
+
+        return build
+
+    def _is_broken(self, name: str) -> bool:
         with self._recorder.lock:
-            view = self._recorder.state.views[name]
-        if view.status is not Status.BROKEN or view.reason != reason:
-            self._recorder.record(lambda _s, _v: Broken(self._recorder.clock.now(), name, reason))
-            log.warning("%s is broken: %s", name, reason)
+            view = self._recorder.state.views.get(name)
+            return view is not None and view.status is Status.BROKEN

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.jobs import JobFunction
 from headwater.model.error import DefinitionError, StatementError
-from headwater.model.name import SESSION_CATALOG
+from headwater.spark import wire
 from headwater.spark.jobs import messages
 
 
@@ -26,11 +24,11 @@ def register(spark: SparkSession, *jobs: JobFunction) -> list[str]:
     for job in jobs:
         if job.name.startswith("__main__:"):
             raise DefinitionError("JOB", f"{job.name} cannot be imported by others; put it into a module of its own")
-        session = {"catalog": SESSION_CATALOG, "database": spark.catalog.currentDatabase(), "settings": {}}
-        for message in messages(job, session):
+        for message in messages(job, spark.catalog.currentDatabase()):
+            told = wire.encode(message)
             try:
-                rows = spark._jvm.io.headwater.spark.Bridge.create(spark._jsparkSession, json.dumps(message))
+                rows = spark._jvm.io.headwater.spark.Bridge.create(spark._jsparkSession, told)
             except PySparkException as error:
                 raise StatementError(str(error)) from error
-            said += [row[0] for row in json.loads(rows)]
+            said += [row[0] for row in wire.decode(rows, list[wire.Row])]
     return said

@@ -1,40 +1,20 @@
-"""The shim's functions, as Python functions. JSON in, JSON out (docs/protocol.md)."""
+"""The shim's functions, as Python functions of values (docs/protocol.md)."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from functools import reduce
 from typing import Any
 
-from attrs import frozen
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.estimate import Estimate
 from headwater.model.event import Effort
+from headwater.model.extract import Extract
+from headwater.spark import wire
 from headwater.spark.counted import Counted
-
-
-class FailureKind(Enum):
-    """Why Spark could not do something."""
-
-    STOPPED = "stopped"
-    CANCELLED = "cancelled"
-    OVERLAY_GONE = "overlay_gone"
-    SOURCE_GONE = "source_gone"
-    UNWRITABLE = "unwritable"
-    ANALYSIS = "analysis"
-    OTHER = "other"
-
-
-@frozen
-class Failure:
-    """A failure of Spark's; ``said`` is one line for a person."""
-
-    kind: FailureKind
-    said: str
+from headwater.spark.wire import Failure, FailureKind
 
 
 def is_gone(error: BaseException) -> bool:
@@ -59,21 +39,26 @@ class Shim:
             function = self._functions[name] = reduce(getattr, name.split("."), self._package)
         return function(*arguments)
 
-    def poll(self, millis: int) -> dict[str, Any] | None:
+    def poll(self, millis: int) -> wire.Message | None:
         """The next message from the driver; ``None`` when none came in time."""
         text = self._call("Bridge.poll", millis)
-        return json.loads(text) if text else None
+        return wire.decode(text, wire.Message) if text else None
 
-    def reply(self, message_id: int, answer: Mapping[str, Any]) -> None:
-        self._call("Bridge.reply", message_id, json.dumps(answer))
+    def reply(self, message_id: int, answer: wire.Answer) -> None:
+        self._call("Bridge.reply", message_id, wire.encode(answer))
 
-    def observe(self, asked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def observe(self, asked: Sequence[wire.Asked]) -> list[wire.Fact]:
         """The state of tables, partitions or paths."""
-        return json.loads(self._call("Tables.observe", self._session._jsparkSession, json.dumps(asked)))
+        told = self._call("Tables.observe", self._session._jsparkSession, wire.encode(asked))
+        return wire.decode(told, list[wire.Fact])
 
-    def views(self) -> list[dict[str, Any]]:
+    def views(self) -> list[wire.CatalogView]:
         """The materialized views that the catalog holds."""
-        return json.loads(self._call("Tables.views", self._session._jsparkSession))
+        return wire.decode(self._call("Tables.views", self._session._jsparkSession), list[wire.CatalogView])
+
+    def format(self, table: str) -> str:
+        """The name of a table's format; empty when there is no such table."""
+        return self._call("TableFormats.name", self._session._jsparkSession, table)
 
     def owner(self, table: str) -> str | None:
         """Who owns a table: empty for one that is no view's; ``None`` when there is none of that name."""
@@ -89,28 +74,32 @@ class Shim:
 
     def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
         """Lets the next queries of a session see tables and paths as they are now."""
-        self._call("Tables.renew", session._jsparkSession, json.dumps(tables))
+        self._call("Tables.renew", session._jsparkSession, wire.encode(tables))
 
-    def publish(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return json.loads(self._call("Publication.publish", self._session._jsparkSession, json.dumps(request)))
+    def publish(self, request: wire.Publication) -> wire.PublicationAnswer:
+        """Moves a view's pointers, or tells why they stay."""
+        told = self._call("Publication.publish", self._session._jsparkSession, wire.encode(request))
+        return wire.decode(told, wire.PublicationAnswer)
 
     def counted(self, frame: DataFrame, columns: Sequence[str], hashed: bool) -> Counted:
         """The same rows, counted while they are written."""
         counted = self._call("Counted", frame._jdf, list(columns), hashed)
         frame = DataFrame(counted.counted(), frame.sparkSession)
-        return Counted(frame, lambda: json.loads(counted.sums()), lambda: json.loads(counted.spent()))
+        return Counted(
+            frame, lambda: wire.decode(counted.sums(), list[wire.Sum]), lambda: wire.decode(counted.spent(), wire.Spent)
+        )
 
     def effort(self, session: SparkSession, group: str) -> Effort | None:
         """What the tasks of a job group took so far."""
-        told = json.loads(self._call("Progress.effort", session._jsparkSession, group))
-        return Effort(**told) if told else None
+        return wire.decode(self._call("Progress.effort", session._jsparkSession, group), Effort | None)
 
-    def written(self, root: str, columns: int) -> list[dict[str, Any]]:
+    def written(self, root: str, columns: int) -> list[wire.Directory]:
         """The partition directories below ``root``, ``columns`` levels deep."""
-        return json.loads(self._call("Files.written", self._session._jsparkSession, root, columns))
+        told = self._call("Files.written", self._session._jsparkSession, root, columns)
+        return wire.decode(told, list[wire.Directory])
 
     def names(self, root: str) -> list[str]:
-        return json.loads(self._call("Files.names", self._session._jsparkSession, root))
+        return wire.decode(self._call("Files.names", self._session._jsparkSession, root), list[str])
 
     def make(self, path: str) -> None:
         """Makes a directory, and those above it."""
@@ -146,19 +135,20 @@ class Shim:
     def release_all_held(self) -> None:
         self._call("Blocks.releaseAll")
 
-    def needs(self, frame: DataFrame) -> dict[str, dict[str, Any]]:
-        """What a query needs of the tables that it reads, by their names, as far as that is known."""
-        return json.loads(self._call("Scans.needs", frame._jdf))
+    def needs(self, frame: DataFrame) -> dict[str, Extract]:
+        """The part that a query needs of each table that it reads, by the table's name, as far as that is known."""
+        return wire.decode(self._call("Scans.needs", frame._jdf), dict[str, Extract])
 
     def estimate(self, session: SparkSession, query: str, known: Mapping[str, int]) -> Estimate | None:
         """What a query makes and reads by Spark's statistics, and by the bytes that are ``known`` of tables; ``None``
         where they say nothing."""
-        told = json.loads(self._call("Sizes.estimate", session._jsparkSession, query, json.dumps(known)))
-        return Estimate(**told) if told else None
+        told = self._call("Sizes.estimate", session._jsparkSession, query, wire.encode(known))
+        return wire.decode(told, Estimate | None)
 
-    def probe(self, directory: str, size: int, streams: int) -> dict[str, float]:
+    def probe(self, directory: str, size: int, streams: int) -> wire.Probe:
         """µs that so many bytes take to be written and read there, by so many streams side by side."""
-        return json.loads(self._call("Files.probe", self._session._jsparkSession, directory, size, streams))
+        told = self._call("Files.probe", self._session._jsparkSession, directory, size, streams)
+        return wire.decode(told, wire.Probe)
 
     def claim(self, root: str, owner: str) -> bool:
         """Takes a directory that does not exist or is empty, for an owner; whether it could be taken."""
@@ -170,7 +160,7 @@ class Shim:
 
     def delete_versions(self, root: str, owner: str, paths: Sequence[str]) -> None:
         """Removes versions, or parts of them, from the directory that an owner claimed."""
-        self._call("Roots.delete", self._session._jsparkSession, root, owner, json.dumps(list(paths)))
+        self._call("Roots.delete", self._session._jsparkSession, root, owner, wire.encode(paths))
 
     def delete(self, path: str) -> None:
         """Removes a file, or a directory with all that is in it."""
@@ -182,9 +172,8 @@ class Shim:
         if java is None:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             return Failure(FailureKind.OTHER, lines[0])
-        told = json.loads(self._call("Failures.told", self._session.sparkContext._jsc.sc(), java))
-        return Failure(FailureKind(told["kind"]), told["said"])
+        return wire.decode(self._call("Failures.told", self._session.sparkContext._jsc.sc(), java), Failure)
 
-    def describe(self, session: SparkSession, query: str) -> dict[str, Any]:
+    def describe(self, session: SparkSession, query: str) -> wire.Described:
         """The analysed plan of a query; raises what Spark's analysis raises."""
-        return json.loads(self._call("PlanJson.describe", session._jsparkSession, query))
+        return wire.decode_plan(self._call("PlanJson.describe", session._jsparkSession, query))

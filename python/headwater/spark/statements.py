@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
 
 from attrs import evolve
 from pyspark.errors import PySparkException
@@ -17,7 +17,7 @@ from headwater.engine.refreshes import refreshes
 from headwater.model.duration import duration
 from headwater.model.error import StatementError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
-from headwater.model.name import SESSION_CATALOG, split
+from headwater.model.name import split
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State, Status
 from headwater.model.view import Definition, pairs
@@ -29,11 +29,15 @@ from headwater.spark import catalog, jobs, sql, syntax
 from headwater.spark.declare import Answer, Declarations
 from headwater.spark.define import Analyst, first_line
 from headwater.spark.names import Names
-from headwater.spark.observer import Hint, Observer
+from headwater.spark.observer import Observer, Target
 from headwater.spark.options import check_properties, check_settings
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.wire import Create, Question, Statement, Wait
 from headwater.store.sql import SqlStore
+
+Explanation = Callable[[State, str], Callable[[], list[str]]]
+"""Takes what the words of a plan for a view need of the state; its answer finds the words, and may be slow."""
 
 
 class Statements:
@@ -48,30 +52,30 @@ class Statements:
         analyst: Analyst,
         sessions: Sessions,
         shim: Shim,
-        planned: Callable[[State, str], list[str]] = lambda state, view: [],
+        explanation: Explanation = lambda state, view: list,
     ) -> None:
         self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
-        self.waiting, self._planned = Waiting(recorder, loop, store), planned
+        self.waiting, self._explanation = Waiting(recorder, loop, store), explanation
         self._names = Names(recorder)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 
-    def answer(self, message: Mapping[str, Any]) -> Answer:
-        """The rows that a ``create``, ``statement`` or ``wait`` message asks for.
+    def answer(self, message: Question) -> Answer:
+        """The rows that a question asks for.
 
         Raises:
             HeadwaterError: the statement is refused, in words for the user.
         """
-        for problem in check_settings(message["session"]["settings"]):
+        for problem in check_settings(message.session.settings):
             raise StatementError(problem)
         try:
-            match message["type"]:
-                case "create":
+            match message:
+                case Create():
                     return self._declarations.create(message)
-                case "wait":
+                case Wait():
                     return self._wait_for_hints(message)
-                case _:
-                    return self._say(syntax.parse(message["kind"], message["text"]), message)
+                case Statement(kind=kind, text=text):
+                    return self._say(syntax.parse(kind, text), message)
         except PySparkException as error:
             raise StatementError(first_line(error)) from error
 
@@ -81,14 +85,13 @@ class Statements:
         Raises:
             HeadwaterError: the module cannot be imported, or a job is refused.
         """
-        session = {"catalog": SESSION_CATALOG, "database": "default", "settings": {}}
         for job in jobs.jobs_in(module):
-            for message in jobs.messages(job, session):
-                self._declarations.create({**message, "id": None, "later": True})
+            for message in jobs.messages(job, "default"):
+                self._declarations.create(message, later=True)
 
     # --- statements
 
-    def _say(self, statement: syntax.Statement, message: Mapping[str, Any]) -> Answer:
+    def _say(self, statement: syntax.Statement, message: Statement) -> Answer:
         match statement:
             case syntax.Drain():
                 return self._drain(message)
@@ -97,33 +100,34 @@ class Statements:
             case syntax.ShowViews(database, pattern):
                 return self._show_views(database, pattern)
             case syntax.ShowRefreshes(name, limit):
-                view = self._names.known(name, message) if name else None
+                view = self._names.known(name, message.session) if name else None
                 entries = self._store.history(view, None if limit is None else 3 * limit + 20)
                 return [each.row for each in refreshes((entry.event for entry in entries), limit)]
             case syntax.Describe(name, extended):
-                view = self._names.known(name, message)
+                view = self._names.known(name, message.session)
                 with self._recorder.lock:
                     return report.describe(self._recorder.state, view, extended, self._now())
             case syntax.Explain(name):
-                view = self._names.known(name, message)
+                view = self._names.known(name, message.session)
                 self._observer.check(view)
                 with self._recorder.lock:
                     state = self._recorder.state
-                    return [[line] for line in (*report.explain(state, view, self._now()), *self._planned(state, view))]
+                    lines, explanation = report.explain(state, view, self._now()), self._explanation(state, view)
+                return [[line] for line in (*lines, *explanation())]  # a plan is searched for without the lock
             case syntax.Drop():
                 return self._drop(statement, message)
             case _:
                 return self._alter(statement, message)
 
-    def _drain(self, message: Mapping[str, Any]) -> Answer:
+    def _drain(self, message: Statement) -> Answer:
         since = self._recorder.seq
         self._observer.check()
         everything = self.waiting.hurry()
-        ran = self.waiting.until_fresh(lambda state: set(state.views), everything, since=since, token=message["id"])
+        ran = self.waiting.until_fresh(lambda state: set(state.views), everything, since=since, token=message.id)
         return [each.row for each in ran]
 
-    def _refresh(self, statement: syntax.Refresh, message: Mapping[str, Any]) -> Answer:
-        view, since = self._names.known(statement.name, message), self._recorder.seq
+    def _refresh(self, statement: syntax.Refresh, message: Statement) -> Answer:
+        view, since = self._names.known(statement.name, message.session), self._recorder.seq
         self._observer.check(view)
         with self._recorder.lock:
             known = self._recorder.state.views[view]
@@ -145,7 +149,7 @@ class Statements:
                 ),
             )
         version = self.waiting.hurry()
-        ran = self.waiting.until_view_fresh(view, version, since=since, token=message["id"])
+        ran = self.waiting.until_view_fresh(view, version, since=since, token=message.id)
         return [each.row for each in ran]
 
     def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
@@ -180,31 +184,36 @@ class Statements:
             if (database is None or each.database.lower() == database.lower()) and wanted.fullmatch(each.short.lower())
         ]
 
-    def _drop(self, statement: syntax.Drop, message: Mapping[str, Any]) -> Answer:
-        view = self._names.find(statement.name, message)
+    def _drop(self, statement: syntax.Drop, message: Statement) -> Answer:
+        view = self._names.find(statement.name, message.session)
         if view is None:
             if statement.if_exists:
                 return [["there is no such materialized view; nothing was done"]]
             raise StatementError(self._names.unknown(statement.name))
-        with self._recorder.lock:
-            state = self._recorder.state
+        dropped: list[Definition] = []
+
+        def drop(state: State, _version: int) -> Dropped | None:
+            if view not in state.views:
+                return None  # somebody else was faster
             readers = report.reading(state, view)
             if readers:
-                raise StatementError(
-                    f"{view} is read by {', '.join(readers)}; drop {'it' if len(readers) == 1 else 'them'} first"
-                )
-            definition = state.views[view].definition
-            self._recorder.record(lambda _s, _v: Dropped(self._now(), view))
+                them = "it" if len(readers) == 1 else "them"
+                raise StatementError(f"{view} is read by {', '.join(readers)}; drop {them} first")
+            dropped[:] = [state.views[view].definition]
+            return Dropped(self._now(), view)
+
+        self._recorder.record(drop)
         self._loop.step()  # which stops a run of it
-        if self._shim.owner(view) == definition.owner:
-            catalog.drop(self._sessions.of_table(), definition)
-        guarded(lambda: self._shim.release(definition.root, definition.owner), f"the files of {view} stay")
+        for definition in dropped:
+            if self._shim.owner(view) == definition.owner:
+                catalog.drop(self._sessions.of_table(), definition)
+            guarded(partial(self._shim.release, definition.root, definition.owner), f"the files of {view} stay")
         return [[f"{view} dropped"]]
 
-    def _alter(self, statement: syntax.Statement, message: Mapping[str, Any]) -> Answer:
-        view = self._names.known(statement.name, message)
-        self._observer.look(Hint({view: None}))  # its table may have been dropped
-        view = self._names.known(statement.name, message)
+    def _alter(self, statement: syntax.Statement, message: Statement) -> Answer:
+        view = self._names.known(statement.name, message.session)
+        self._observer.look(Target({view: None}))  # its table may have been dropped
+        view = self._names.known(statement.name, message.session)
         with self._recorder.lock:
             definition = self._recorder.state.views[view].definition
         match statement:
@@ -236,40 +245,63 @@ class Statements:
             self._recorder.record(lambda _s, _v: Altered(self._now(), definition.view, pairs(properties)))
         return [[f"{definition.view}: {', '.join(f'{key} = {value}' for key, value in changed.items())}"]]
 
-    def _rename(self, definition: Definition, to: syntax.Name, message: Mapping[str, Any]) -> Answer:
-        target = self._names.qualified(to, message)
+    def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Answer:
+        target = self._names.qualified(to, message.session)
         if split(target)[:-1] != split(definition.view)[:-1]:
             raise StatementError(f"{definition.view} cannot become {target}: a view stays in its database")
+        self._require_renamable(definition)
+        if self._shim.owner(target) is not None:
+            raise StatementError(f"{target} exists already; choose another name")
+        session = self._sessions.of_table()
+        renamed = catalog.renamed(session, self._shim, definition, target)
+
+        def rename(state: State, _version: int) -> Renamed | None:
+            known = state.views.get(definition.view)
+            if known is None and target in state.views:
+                return None  # a look was faster
+            same = known is not None and known.definition == definition
+            if not same or report.reading(state, definition.view) or definition.view in state.running:
+                raise _MovedOn
+            return Renamed(self._now(), definition.view, target, renamed)
+
+        try:
+            self._recorder.record(rename)
+        except _MovedOn:
+            catalog.renamed(session, self._shim, renamed, definition.view)
+            self._require_renamable(definition)
+            raise StatementError(f"{definition.view} changed meanwhile; rename it again") from None
+        return [[f"{definition.view} is now {target}"]]
+
+    def _require_renamable(self, definition: Definition) -> None:
         with self._recorder.lock:
-            readers = report.reading(self._recorder.state, definition.view)
+            state = self._recorder.state
+            readers = report.reading(state, definition.view)
             if readers:
                 raise StatementError(
                     f"{definition.view} is read by {', '.join(readers)} under this name; drop or redefine them first"
                 )
-            if definition.view in self._recorder.state.running:
+            if definition.view in state.running:
                 raise StatementError(f"{definition.view} is being refreshed; rename it when the refresh has ended")
-            session = self._sessions.of_table()
-            if self._shim.owner(target) is not None:
-                raise StatementError(f"{target} exists already; choose another name")
-            renamed = catalog.renamed(session, self._shim, definition, target)
-            self._recorder.record(lambda _s, _v: Renamed(self._now(), definition.view, target, renamed))
-        return [[f"{definition.view} is now {target}"]]
 
-    def _wait_for_hints(self, message: Mapping[str, Any]) -> Answer:
-        since, written = self._recorder.seq, self._observer.pointed_at(message["hints"])
-        for hint in message["hints"]:
+    def _wait_for_hints(self, message: Wait) -> Answer:
+        since, written = self._recorder.seq, self._observer.pointed_at(message.hints)
+        for hint in message.hints:
             self._observer.notice(hint)
         self._observer.hinted()
-        limit = duration(message["session"]["settings"].get("spark.headwater.wait.timeout", "1 hour"))
+        limit = duration(message.session.settings.get("spark.headwater.wait.timeout", "1 hour"))
         if written:
             self.waiting.until_fresh(
                 lambda state: depending(state, written),
                 self.waiting.hurry(),
                 since=since,
-                token=message["id"],
+                token=message.id,
                 timeout=limit / 1000,
             )
         return []
 
     def _now(self) -> int:
         return self._recorder.clock.now()
+
+
+class _MovedOn(Exception):
+    """A view is not as it was when its table got another name."""

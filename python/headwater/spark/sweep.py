@@ -9,12 +9,12 @@ from pyspark.errors import PySparkException
 
 from headwater.model.error import HeadwaterError
 from headwater.model.view import Definition
+from headwater.ports import TableFormat
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
 from headwater.spark import paths
 from headwater.spark.define import first_line
 from headwater.spark.shim import Shim
-from headwater.spark.warehouse import SparkWarehouse
 from headwater.store.sql import SqlStore
 
 log = logging.getLogger("headwater")
@@ -23,9 +23,9 @@ log = logging.getLogger("headwater")
 class Sweeper:
     """Old versions stay readable for ``headwater.retain`` (an hour by default) after they were replaced."""
 
-    def __init__(self, recorder: Recorder, loop: Loop, store: SqlStore, warehouse: SparkWarehouse, shim: Shim) -> None:
+    def __init__(self, recorder: Recorder, loop: Loop, store: SqlStore, tables: TableFormat, shim: Shim) -> None:
         self._recorder, self._loop, self._store = recorder, loop, store
-        self._warehouse, self._shim = warehouse, shim
+        self._tables, self._shim = tables, shim
 
     def sweep(self) -> None:
         """Removes superseded locations whose retention is over, and notes orphans for later."""
@@ -43,29 +43,11 @@ class Sweeper:
     def _sweep(self, definition: Definition, now: int) -> None:
         due = self._store.discarded(definition.view, now - definition.policy.retain)
         orphans = self._orphans(definition, now)
-        used = self._used(definition) if due or orphans else None
-        if used is None:
-            return
-        unused = [path for path in due if paths.plain(path) not in used]
-        if unused:
-            self._warehouse.sweep(definition, unused)
-        self._store.removed(due)
-        self._store.discard(definition.view, [path for path in orphans if paths.plain(path) not in used], now)
-
-    def _used(self, definition: Definition) -> set[str] | None:
-        """Where the catalog points for the view now, and all directories that this is in; ``None`` when it has no
-        such table. The record may be behind it: after a crash between publishing and recording, or before a view
-        adopted from the catalog could be refreshed."""
-        [fact] = self._shim.observe([{"table": definition.view}])
-        if not fact["exists"]:
-            return None
-        found: set[str] = set()
-        for each in fact["partitions"]:
-            place = paths.plain(each["location"]) if each["location"] else ""
-            while place and place not in found:
-                found.add(place)
-                place = place.rpartition("/")[0]
-        return found
+        if self._tables.expire(definition, due):
+            self._store.removed(due)
+        published = self._tables.published(definition) if orphans else None
+        if published is not None:
+            self._store.discard(definition.view, [each for each in orphans if paths.plain(each) not in published], now)
 
     def _orphans(self, definition: Definition, now: int) -> list[str]:
         """Version directories that are neither published nor being written nor noted: a crash left them."""

@@ -11,6 +11,7 @@ from sqlglot.tokens import Token, TokenType
 
 from headwater.model.error import StatementError
 from headwater.model.partition import Value
+from headwater.spark.wire import StatementKind
 
 Name = tuple[str, ...]
 
@@ -95,18 +96,20 @@ Statement = (
 )
 
 SYNTAX = {
-    "drain": Drain.__doc__,
-    "refresh": Refresh.__doc__,
-    "show_views": ShowViews.__doc__,
-    "show_refreshes": ShowRefreshes.__doc__,
-    "describe": Describe.__doc__,
-    "explain": Explain.__doc__,
-    "drop": Drop.__doc__,
-    "alter": "``ALTER MATERIALIZED VIEW name { SUSPEND | RESUME | SET TBLPROPERTIES (k = v, ...) | RENAME TO name }``",
+    StatementKind.DRAIN: Drain.__doc__,
+    StatementKind.REFRESH: Refresh.__doc__,
+    StatementKind.SHOW_VIEWS: ShowViews.__doc__,
+    StatementKind.SHOW_REFRESHES: ShowRefreshes.__doc__,
+    StatementKind.DESCRIBE: Describe.__doc__,
+    StatementKind.EXPLAIN: Explain.__doc__,
+    StatementKind.DROP: Drop.__doc__,
+    StatementKind.ALTER: (
+        "``ALTER MATERIALIZED VIEW name { SUSPEND | RESUME | SET TBLPROPERTIES (k = v, ...) | RENAME TO name }``"
+    ),
 }
 
 
-def parse(kind: str, text: str) -> Statement:
+def parse(kind: StatementKind, text: str) -> Statement:
     """The statement in ``text``, of the kind that its leading words announced.
 
     Raises:
@@ -133,7 +136,7 @@ _LEADING = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*\w+", re.DOTALL)
 class _Words:
     """The tokens of a statement, read one after the other."""
 
-    def __init__(self, kind: str, text: str) -> None:
+    def __init__(self, kind: StatementKind, text: str) -> None:
         self._kind = kind
         # sqlglot takes all that follows SHOW for one opaque token; the leading verb is known anyway.
         verb = _LEADING.match(text)
@@ -290,12 +293,12 @@ def _alter(words: _Words) -> Statement:
 
 
 _PARSERS = {
-    "drain": _drain,
-    "refresh": _refresh,
-    "show_views": _show_views,
-    "show_refreshes": _show_refreshes,
-    "describe": _describe,
-    "explain": _explain,
-    "drop": _drop,
-    "alter": _alter,
+    StatementKind.DRAIN: _drain,
+    StatementKind.REFRESH: _refresh,
+    StatementKind.SHOW_VIEWS: _show_views,
+    StatementKind.SHOW_REFRESHES: _show_refreshes,
+    StatementKind.DESCRIBE: _describe,
+    StatementKind.EXPLAIN: _explain,
+    StatementKind.DROP: _drop,
+    StatementKind.ALTER: _alter,
 }

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from attrs import evolve
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headwater.model.command import Launch
-from headwater.model.error import LeaseLost, RefreshCancelled
+from headwater.model.command import Launch, Replaced, Written
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run, Version
 from headwater.model.view import Definition, Job, Query
-from headwater.ports import Replaced, Written
-from headwater.spark import catalog, jobs, paths, sql
+from headwater.spark import jobs, sql
 from headwater.spark.failures import translating
+from headwater.spark.file_tables import FileTables
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer
 from headwater.spark.sessions import Sessions
@@ -40,16 +39,24 @@ class SparkWarehouse:
     pointers to it.
 
     Args:
+        tables: the format of the views' tables.
         observer: few files can be read as they once were, so it compares what a run may have seen of them with the
             record; it is also told of a view with other columns, before the readers of that can run.
         memory: the rows and scans that lie close at hand.
     """
 
     def __init__(
-        self, base: SparkSession, shim: Shim, sessions: Sessions, observer: Observer, memory: Memory, writer: Writer
+        self,
+        base: SparkSession,
+        shim: Shim,
+        sessions: Sessions,
+        tables: FileTables,
+        observer: Observer,
+        memory: Memory,
+        writer: Writer,
     ) -> None:
-        self._base, self._shim, self._sessions, self._observer = base, shim, sessions, observer
-        self._memory, self._writer, self._track = memory, writer, Track(itertools.count())
+        self._base, self._shim, self._sessions, self._tables = base, shim, sessions, tables
+        self._observer, self._memory, self._writer, self._track = observer, memory, writer, Track(itertools.count())
 
     def look(self, launch: Launch, before: bool) -> None:
         run = launch.run
@@ -63,7 +70,7 @@ class SparkWarehouse:
             session = self._sessions.of_run(definition)
             context = session.sparkContext
             self._take_up(context, run, "refresh")
-            self._require_table(definition)
+            self._tables.require(definition)
             written = self._computed(launch, session, sees)
         self._memory.offer(launch, written)
         return written
@@ -81,26 +88,15 @@ class SparkWarehouse:
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         with translating(launch.run, self._shim):
-            answer = self._publish(launch, written.handle.request)
-        if "fenced" in answer:
-            raise LeaseLost(f"version {answer['fenced']} of {launch.run.view} is already published")
-        if "stranger" in answer:
-            raise _taken(launch.run.view)
-        root = launch.definition.root
+            replaced = self._tables.publish(launch, written)
         self._memory.published(launch.run.version)
-        places = written.handle.places
-        superseded = [
-            path for path in answer["superseded"] if path not in places and paths.plain(path) != paths.plain(root)
-        ]
-        return Replaced(superseded, frozenset(places[each] for each in answer["unchanged"]))
+        if replaced.reshaped:
+            self._observer.reanalyse(launch.run.view)
+        return replaced
 
     def cancel(self, view: str, version: Version) -> None:
         self._base.sparkContext._jsc.sc().cancelJobGroup(group(view, version))
         self._shim.stop_copy(group(view, version))
-
-    def sweep(self, definition: Definition, locations: Sequence[str]) -> None:
-        """Deletes superseded locations of a view."""
-        self._shim.delete_versions(definition.root, definition.owner, locations)
 
     # --- inside
 
@@ -121,33 +117,6 @@ class SparkWarehouse:
             written, counted = memory.keep(launch, frame, stop) or self._writer.write(launch, frame())
             moved = memory.moved(counted.spent(), run, written)
         return evolve(written, moved=moved, scanned=scanned, effort=memory.effort(run, session))
-
-    def _publish(self, launch: Launch, request: dict) -> dict:
-        definition = launch.definition
-        if WHOLE not in launch.run.slices:  # a redefinition always renews everything
-            return self._shim.publish(request)
-        answer = self._shim.publish({**request, "shape": catalog.shape(definition)})
-        if not answer.get("misfit"):
-            return answer
-        session = self._sessions.of_table(definition.settings)
-        answer = self._shim.publish({**request, "table": catalog.replace(session, definition), "removed": []})
-        if self._shim.owner(definition.view) != definition.owner:
-            raise _taken(definition.view)
-        catalog.swap(session, self._shim, definition)
-        self._observer.reanalyse(launch.run.view)
-        return answer
-
-    def _require_table(self, definition: Definition) -> None:
-        """Makes the table of a view if somebody dropped it.
-
-        Raises:
-            RefreshCancelled: another table has its name.
-        """
-        owner = self._shim.owner(definition.view)
-        if owner is None:
-            catalog.create(self._sessions.of_table(definition.settings), definition)
-        elif owner != definition.owner:
-            raise _taken(definition.view)
 
     def _frame(self, session: SparkSession, definition: Definition, run: Run) -> DataFrame:
         itself = (definition.view,) if definition.earlier else ()
@@ -177,7 +146,3 @@ def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:
     if isinstance(definition.made_by, Query):
         frame = frame.toDF(*(name for name, _ in wanted))
     return frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))
-
-
-def _taken(view: str) -> RefreshCancelled:
-    return RefreshCancelled(f"{view} was dropped, and another table has its name; that table stays as it is")

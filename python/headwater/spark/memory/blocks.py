@@ -21,10 +21,11 @@ from headwater.model.state import Version
 from headwater.plan.means import Costs
 from headwater.ports import Written
 from headwater.spark.counted import Counted, counts
+from headwater.spark.file_tables import Files
 from headwater.spark.memory.room import Application, Room
 from headwater.spark.settings import Memory
 from headwater.spark.shim import Shim
-from headwater.spark.writer import Files, Writer, home
+from headwater.spark.writer import Writer
 
 log = logging.getLogger("headwater")
 
@@ -54,16 +55,10 @@ class Blocks(Room):
         made = tuple(counts(counted.sums(), columns).values())
         slices = {each.slice for each in made}
         removed = tuple(each for each in launch.existing if each not in slices)
-        return Written(made, removed, Files({}, {}, self.kind), held=self.size(run.version)), counted
+        return Written(made, removed, Files(None, {}, self.kind), held=self.size(run.version)), counted
 
     def bring(self, session: SparkSession, launch: Launch, kept: Written, writer: Writer) -> Written | None:
-        """Sums are of the rows as they were made: a row that was held may have other bytes and mean the same."""
-        known = {each.slice: each for each in kept.made}
-        counted = writer.save(launch, self._shim.held(session, launch.run.version), home(launch), hashed=False)
-        found = counts(counted.sums(), launch.definition.partitioned_by)
-        if {each: made.rows for each, made in found.items()} != {each: made.rows for each, made in known.items()}:
-            return None
-        return writer.written(launch, home(launch), known)
+        return writer.rewrite(launch, self._shim.held(session, launch.run.version), kept.made)
 
     def leave(self, frame: DataFrame, number: Version, writer: Writer) -> tuple[str, int]:
         self.hold(frame, number)
@@ -93,7 +88,7 @@ class Blocks(Room):
             held = _micros(lambda: self.hold(rows, 0))
             far = _micros(lambda: _consume(session.read.parquet(place)))
             near = _micros(lambda: _consume(shim.held(session, 0)))
-            return (made, written, held, far, near), sum(each["bytes"] for each in shim.written(place, 0))
+            return (made, written, held, far, near), sum(each.bytes for each in shim.written(place, 0))
         finally:
             self.remove(0)
             shim.delete(place.removesuffix("/data"))

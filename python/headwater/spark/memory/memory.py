@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from attrs import evolve
 from py4j.protocol import Py4JError
@@ -23,12 +22,13 @@ from headwater.model.event import Effort, Moved, Place, Scanned
 from headwater.model.state import Run, Version
 from headwater.ports import Written
 from headwater.spark.counted import Counted
-from headwater.spark.memory.moved import extract_of, moved
+from headwater.spark.memory.moved import moved
 from headwater.spark.memory.overlay import PROPERTY, Output, Overlays
 from headwater.spark.memory.room import OutOfRoom, Room
 from headwater.spark.memory.scanner import Scanner
 from headwater.spark.memory.scans import Scans
-from headwater.spark.shim import FailureKind, Shim, is_gone
+from headwater.spark.shim import Shim, is_gone
+from headwater.spark.wire import FailureKind, Spent
 from headwater.spark.writer import Writer, group
 
 log = logging.getLogger("headwater")
@@ -94,8 +94,7 @@ class Memory:
             stop=stop,
             effort=lambda: self.effort(run, session),
         )
-        needs = {table: extract_of(each) for table, each in self._shim.needs(query).items()}
-        self._scans.take(run, seen, needs, scanner)
+        self._scans.take(run, seen, self._shim.needs(query), scanner)
         return tuple(scanner.made)
 
     # --- keeping
@@ -150,7 +149,7 @@ class Memory:
 
     # --- measuring
 
-    def moved(self, spent: Mapping[str, Any], run: Run, written: Written) -> tuple[Moved, ...]:
+    def moved(self, spent: Spent, run: Run, written: Written) -> tuple[Moved, ...]:
         """The time that a run took to read and to write, by the places where that lies."""
         return moved(spent, run, written, self._overlays.lying(run), self._scans.read(run))
 

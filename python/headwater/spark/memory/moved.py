@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from attrs import evolve
 
 from headwater.model.event import Moved, Place
-from headwater.model.extract import Extract
 from headwater.model.state import Run
 from headwater.ports import Written
 from headwater.spark import paths
 from headwater.spark.memory.scans import Lying
+from headwater.spark.wire import Read, Spent
 
 
 def moved(
-    spent: Mapping[str, Any], run: Run, written: Written, places: Mapping[str, Place | None], scans: Mapping[str, Lying]
+    spent: Spent, run: Run, written: Written, places: Mapping[str, Place | None], scans: Mapping[str, Lying]
 ) -> tuple[Moved, ...]:
     """The time for each table of which all lay in one place; ``places`` has that place, if it was not the warehouse.
 
@@ -26,23 +25,17 @@ def moved(
     lying = {paths.plain(scan.place): table for table, scan in scans.items() if scan.place}
     near: dict[str, Moved] = {}
     reads = []
-    for each in spent["reads"]:
-        table = each["table"] or lying.get(paths.plain(each["place"]))
+    for each in spent.reads:
+        table = each.table or lying.get(paths.plain(each.place))
         place = places.get(table, Place.WAREHOUSE)
         if table in lying.values():
             before = near.get(table, Moved(table, Place.SCAN, 0, 0))
-            near[table] = evolve(before, size=before.size + each["bytes"], micros=before.micros + each["micros"])
+            near[table] = evolve(before, size=before.size + each.bytes, micros=before.micros + each.micros)
         elif table is not None and place is not None and table != run.view and table not in scans:
             reads.append(_read(each, place))
-    return *reads, *near.values(), Moved(run.view, written.handle.place, written.size, spent["writing"])
+    return *reads, *near.values(), Moved(run.view, written.handle.place, written.size, spent.writing)
 
 
-def extract_of(needs: Mapping[str, Any]) -> Extract:
-    """The columns and rows of a table that a query needs, as the shim tells them."""
-    return Extract(needs["columns"], needs["rows"])
-
-
-def _read(read: Mapping[str, Any], place: Place) -> Moved:
-    needs = read.get("needs")
-    extract = extract_of(needs) if needs else None
-    return Moved(read["table"], place, read["bytes"], read["micros"], extract, read["share"] if extract else 1.0)
+def _read(read: Read, place: Place) -> Moved:
+    share = 1.0 if read.needs is None else read.share
+    return Moved(read.table, place, read.bytes, read.micros, read.needs, share)

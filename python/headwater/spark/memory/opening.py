@@ -48,13 +48,13 @@ def means(session: SparkSession, shim: Shim, room: Room, settings: Settings) -> 
     return room.means(Application(session, shim, settings, _is_local(session), warehouse))
 
 
-def scheduled(means: Means | None) -> tuple[Schedule, Callable[[State, str], list[str]]]:
-    """The schedule of runs, by a plan if keeping saves anything here, and the words of its plan for a view."""
+def scheduled(means: Means | None) -> tuple[Schedule, Callable[[State, str], Callable[[], list[str]]]]:
+    """The schedule of runs, by a plan if keeping saves anything here, and the finder of its words for a view."""
     if means is None or not means.pays:
-        return InOrder(), lambda state, view: []
-    from headwater.plan.arrange import ByPlan, explained  # not at the top: the solver in it takes a second to import
+        return InOrder(), lambda state, view: list
+    from headwater.plan.arrange import ByPlan, explanation  # not at the top: the solver in it takes a second to import
 
-    return ByPlan(means), lambda state, view: explained(state, view, means)
+    return ByPlan(means), lambda state, view: explanation(state, view, means)
 
 
 def _is_local(session: SparkSession) -> bool:

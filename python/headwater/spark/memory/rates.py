@@ -36,8 +36,8 @@ def measured(shim: Shim, directory: str, streams: int) -> Rates:
     """The rates of a place. Two trials of all streams together, of which the better counts: the first one also opens
     connections."""
     trials = [shim.probe(directory, PROBED, streams) for _ in range(2)]
-    write, read = (min(each[way] for each in trials) / PROBED for way in ("write", "read"))
-    alone = shim.probe(directory, PROBED, 1)["write"] / PROBED if streams > 1 else write
+    write, read = (min(times) / PROBED for times in zip(*((each.write, each.read) for each in trials), strict=True))
+    alone = shim.probe(directory, PROBED, 1).write / PROBED if streams > 1 else write
     return Rates(write, read, alone)
 
 

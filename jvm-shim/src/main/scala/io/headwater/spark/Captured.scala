@@ -1,8 +1,9 @@
 package io.headwater.spark
 
+import scala.collection.immutable.SortedMap
+
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.Access
-import org.json4s._
 
 /** What of a user's session gives a statement its meaning: catalog, database, settings. */
 object Captured {
@@ -13,16 +14,14 @@ object Captured {
     "spark.sql.timestampType", "spark.sql.crossJoin.", "spark.sql.parser.", "spark.sql.charAsVarchar",
     "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding", "spark.headwater.")
 
-  def of(session: SparkSession): JObject = {
+  def of(session: SparkSession): SessionFacts = {
     val classic = Access.classic(session)
     val settings = classic.conf.getAll.toSeq.collect {
-      case (key, value) if meaning.exists(key.startsWith) => key -> JString(value)
+      case setting @ (key, _) if meaning.exists(key.startsWith) => setting
     }
-    val zone = "spark.sql.session.timeZone" -> JString(classic.sessionState.conf.sessionLocalTimeZone)
+    val zone = "spark.sql.session.timeZone" -> classic.sessionState.conf.sessionLocalTimeZone
     val manager = classic.sessionState.catalogManager
-    JObject(
-      "catalog" -> JString(manager.currentCatalog.name),
-      "database" -> JString(Names.spelled(manager.currentNamespace.toSeq)),
-      "settings" -> JObject((settings.toMap + zone).toList.sortBy(_._1)))
+    SessionFacts(
+      manager.currentCatalog.name, Names.spelled(manager.currentNamespace.toSeq), SortedMap.from(settings.toMap + zone))
   }
 }

@@ -4,8 +4,6 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.headwater.{Spent, Tallied}
-import org.json4s._
-import org.json4s.jackson.JsonMethods.{compact, render}
 
 /** A query's rows, counted by partition (and hashed, if asked for) in the pass in which they are written. */
 class Counted(frame: DataFrame, columns: java.util.List[String], hashed: Boolean) {
@@ -14,21 +12,24 @@ class Counted(frame: DataFrame, columns: java.util.List[String], hashed: Boolean
 
   def counted: DataFrame = rows
 
-  /** A JSON list of {"values": {column: value or null}, "rows", "content"}, of what was written. */
-  def sums: String = compact(render(JArray(tally.value.toList.map { case (values, sum) =>
-    JObject(
-      "values" -> JObject(names.zip(values).map { case (name, value) => name -> Option(value).fold[JValue](JNull)(JString(_)) }),
-      "rows" -> JLong(sum.rows),
-      "content" -> JString(if (hashed) sum.hex else ""))
-  })))
+  /** A JSON list of [[CountedPartition]], of what was written. */
+  def sums: String = Wire.encode(tally.value.toList.map { case (values, sum) =>
+    CountedPartition(names.zip(values.map(Option(_))).toMap, sum.rows, if (hashed) sum.hex else "")
+  })
 
-  /**
-   * How long moving bytes took, when that was written: {"reads": [{"table", "place", "bytes", "micros", "needs",
-   * "share"}], "writing": µs}. Files of no table have a `place`. What a query `needs` of a table is as in [[Scans]], or null.
-   */
-  def spent: String = compact(render(JObject(
-    "reads" -> JArray(Spent.reads(tally).toList.map(each => JObject(
-      "table" -> each.table.fold[JValue](JNull)(JString(_)), "place" -> JString(each.place), "bytes" -> JLong(each.bytes), "micros" -> JLong(each.micros),
-      "needs" -> each.needs.fold[JValue](JNull)(Scans.told), "share" -> JDouble(each.share)))),
-    "writing" -> JLong(Spent.writing(tally)))))
+  /** How long moving bytes took, when that was written: [[Moving]] as JSON. */
+  def spent: String = Wire.encode(Moving(
+    Spent.reads(tally).map(each =>
+      TableRead(each.table, each.place, each.bytes, each.micros, each.needs.map(Extract.of), each.share)),
+    Spent.writing(tally)))
 }
+
+/** The content of a partition: its rows, and the sum of their hashes, if they were hashed. */
+final case class CountedPartition(values: Map[String, Option[String]], rows: Long, content: String)
+
+/** What was read, by table, and µs for which tasks went on when they had all rows. */
+final case class Moving(reads: Seq[TableRead], writing: Long)
+
+/** Bytes of a table's files, or of files at a place that are no table's, and what of them was needed. */
+final case class TableRead(
+    table: Option[String], place: String, bytes: Long, micros: Long, needs: Option[Extract], share: Double)

@@ -8,11 +8,12 @@ import scala.util.Try
 import org.apache.hadoop.fs.{FSError, Path}
 import org.apache.spark.{SparkContext, SparkThrowable}
 import org.apache.spark.sql.AnalysisException
-import org.json4s._
-import org.json4s.jackson.JsonMethods.{compact, render}
 
 /** Something that a query reads in place of a table's files is not there any more. */
 class OverlayGone(text: String) extends java.io.FileNotFoundException(text)
+
+/** The kind of a failure, and one line for a person. */
+final case class Failure(kind: String, said: String)
 
 /** What went wrong, by the types of exceptions and the conditions that Spark gives them, never by their texts. */
 object Failures {
@@ -20,7 +21,7 @@ object Failures {
   private val Unread = "FAILED_READ_FILE"
 
   /**
-   * @return {"kind", "said"}. The kind is `stopped` (the application), `cancelled`, `overlay_gone`, `source_gone` (a file that
+   * @return [[Failure]] as JSON. The kind is `stopped` (the application), `cancelled`, `overlay_gone`, `source_gone` (a file that
    *   was to be read), `unwritable`, `analysis` (the query is at fault) or `other`
    */
   def told(context: SparkContext, error: Throwable): String = {
@@ -33,7 +34,7 @@ object Failures {
       else if (isOfAnalysis(error)) (if (causes.forall(isOfAnalysis)) "analysis" else "other") -> error
       else if (causes.exists(isOfFiles)) "unwritable" -> causes.filter(isOfFiles).last
       else "other" -> error
-    compact(render(JObject("kind" -> JString(kind), "said" -> JString(said(shown)))))
+    Wire.encode(Failure(kind, said(shown)))
   }
 
   /** One line for a person: with the class, unless Spark wrote the message for people. */

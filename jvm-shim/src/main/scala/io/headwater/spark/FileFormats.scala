@@ -4,6 +4,7 @@ import scala.util.Try
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
@@ -13,6 +14,7 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.text.TextFileFormat
 import org.apache.spark.sql.execution.datasources.xml.XmlFileFormat
 import org.apache.spark.sql.execution.streaming.runtime.MetadataLogFileIndex
+import org.apache.spark.sql.headwater.Access
 
 /**
  * Which relations are the files that a listing of their directories finds. Only those named here are: a format that keeps a
@@ -65,6 +67,9 @@ private[spark] object FileFormats {
     else if (fs.exists(metadata) && fs.listStatus(metadata).exists(_.getPath.getName.endsWith(".metadata.json"))) Some("iceberg")
     else None
   }.toOption.flatten
+
+  def owned(session: SparkSession, directory: Path): Option[String] =
+    owned(Access.classic(session).sessionState.newHadoopConf(), directory)
 
   /** The same of a directory or one that it lies in: a part of such a table is no table either. */
   def owning(conf: Configuration, path: Path): Option[String] =

@@ -12,16 +12,17 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathName
 import org.apache.spark.sql.headwater.Access
-import org.json4s._
-import org.json4s.jackson.JsonMethods.{compact, parse, render}
+
+/** µs in which bytes are written and read. */
+final case class Probed(write: Double, read: Double)
 
 /** Listings of directories: what files there are, and a fingerprint that differs when they do. */
 object Files {
 
-  def state(session: SparkSession, directory: Option[Path]): JObject = states(session, Seq(directory)).head
+  def state(session: SparkSession, directory: Option[Path]): FileState = states(session, Seq(directory)).head
 
   /** The state of what Spark reads by a path itself: a directory, a file, or a glob that stands for several. */
-  def stateOf(session: SparkSession, path: Path): JObject = {
+  def stateOf(session: SparkSession, path: Path): FileState = {
     val conf = Access.classic(session).sessionState.newHadoopConf()
     val roots = Option(path.getFileSystem(conf).globStatus(path)).map(_.toSeq).getOrElse(Nil)
     described(Some(path), roots.flatMap {
@@ -31,26 +32,29 @@ object Files {
   }
 
   /** One state a directory, listed side by side when there are many. */
-  def states(session: SparkSession, directories: Seq[Option[Path]]): Seq[JObject] = {
+  def states(session: SparkSession, directories: Seq[Option[Path]]): Seq[FileState] = {
     val conf = Access.classic(session).sessionState.newHadoopConf()
     if (directories.size < 32) directories.map(state(conf, _))
     else directories.par.map(state(conf, _)).seq
   }
 
-  private def state(conf: Configuration, directory: Option[Path]): JObject =
+  private def state(conf: Configuration, directory: Option[Path]): FileState =
     described(directory, directory.map(data(conf, _)).getOrElse(Nil))
 
   /** The state of a directory with these files, under names that tell one from another. */
-  private[spark] def described(directory: Option[Path], files: Seq[(String, FileStatus)]): JObject = {
+  private[spark] def described(directory: Option[Path], files: Seq[(String, FileStatus)]): FileState = {
+    val lines = files.map { case (name, file) => s"$name ${file.getLen} ${file.getModificationTime}\n" }.sorted
+    FileState(digest(lines ++ directory.map(_.toString)), directory.map(_.toString), files.size, files.map(_._2.getLen).sum)
+  }
+
+  /** A value that is equal while each of a table's partitions has the same files. Files have no order, so it tells no more. */
+  private[spark] def snapshot(partitions: Seq[FoundPartition]): String =
+    digest(partitions.map(each => s"${each.spec.toSeq.sorted.mkString("/")} ${each.fingerprint}\n").sorted)
+
+  private def digest(lines: Seq[String]): String = {
     val digest = MessageDigest.getInstance("MD5")
-    files.map { case (name, file) => s"$name ${file.getLen} ${file.getModificationTime}\n" }.sorted
-      .foreach(line => digest.update(line.getBytes(StandardCharsets.UTF_8)))
-    directory.foreach(path => digest.update(path.toString.getBytes(StandardCharsets.UTF_8)))
-    JObject(
-      "fingerprint" -> JString(digest.digest().map(byte => f"$byte%02x").mkString),
-      "location" -> directory.map(path => JString(path.toString)).getOrElse(JNull),
-      "files" -> JLong(files.size),
-      "bytes" -> JLong(files.map(_._2.getLen).sum))
+    lines.foreach(line => digest.update(line.getBytes(StandardCharsets.UTF_8)))
+    digest.digest().map(byte => f"$byte%02x").mkString
   }
 
   /** The files Spark would read below a directory, with their relative names. */
@@ -69,7 +73,7 @@ object Files {
 
   /**
    * The partition directories that a write of `columns` levels made below `root`.
-   * @return a JSON list of {"values": {column: value or null}, "location", "fingerprint", "files", "bytes"}
+   * @return a JSON list of [[Directory]]
    */
   def written(session: SparkSession, root: String, columns: Int): String = {
     val conf = Access.classic(session).sessionState.newHadoopConf()
@@ -80,19 +84,16 @@ object Files {
         .flatMap(s => leaves(s.getPath, depth - 1))
     val paths = if (fs.exists(new Path(root))) leaves(new Path(root), columns) else Nil
     val states = this.states(session, paths.map(Some(_)))
-    compact(render(JArray(paths.zip(states).map { case (path, state) =>
-      JObject(("values" -> JObject(values(path, columns))) :: state.obj)
-    }.toList)))
+    Wire.encode(paths.zip(states).map { case (path, state) =>
+      Directory(values(path, columns), state.fingerprint, path.toString, state.files, state.bytes)
+    })
   }
 
-  private def values(path: Path, columns: Int): List[(String, JValue)] =
+  private def values(path: Path, columns: Int): Map[String, Option[String]] =
     Iterator.iterate(path)(_.getParent).take(columns).map(_.getName).toList.reverse.map { name =>
       val Array(column, value) = name.split("=", 2)
-      unescapePathName(column) -> (unescapePathName(value) match {
-        case "__HIVE_DEFAULT_PARTITION__" => JNull
-        case text => JString(text)
-      })
-    }
+      unescapePathName(column) -> Option(unescapePathName(value)).filter(_ != Partitions.Null)
+    }.toMap
 
   /** Makes a directory, and those above it. */
   def make(session: SparkSession, path: String): Unit = {
@@ -109,18 +110,18 @@ object Files {
   /**
    * How long it takes to write and to read so many bytes in a directory, which is made if it is not there, shared by files
    * that are written and read side by side.
-   * @return {"write": µs, "read": µs}
+   * @return [[Probed]] as JSON
    */
   def probe(session: SparkSession, directory: String, bytes: Int, streams: Int): String = {
     val conf = Access.classic(session).sessionState.newHadoopConf()
     val paths = Seq.fill(streams)(new Path(directory, s".headwater-${java.util.UUID.randomUUID}"))
     val fs = paths.head.getFileSystem(conf)
     val pool = Executors.newFixedThreadPool(streams)
-    def micros(work: Path => Unit): JValue = {
+    def micros(work: Path => Unit): Double = {
       val began = System.nanoTime
       val tasks = paths.map(path => new Callable[Unit] { override def call(): Unit = work(path) })
       pool.invokeAll(tasks.asJava).forEach(_.get())
-      JDouble((System.nanoTime - began) / 1000.0)
+      (System.nanoTime - began) / 1000.0
     }
     try {
       val write = micros { path =>
@@ -133,7 +134,7 @@ object Files {
         val content = new Array[Byte](1 << 16)
         try while (in.read(content) >= 0) {} finally in.close()
       }
-      compact(render(JObject("write" -> write, "read" -> read)))
+      Wire.encode(Probed(write, read))
     } finally {
       pool.shutdown()
       paths.foreach(fs.delete(_, false))
@@ -144,7 +145,6 @@ object Files {
   def names(session: SparkSession, root: String): String = {
     val path = new Path(root)
     val fs = path.getFileSystem(Access.classic(session).sessionState.newHadoopConf())
-    val names = if (fs.exists(path)) fs.listStatus(path).map(_.getPath.getName).toList else Nil
-    compact(render(JArray(names.map(JString(_)))))
+    Wire.encode(if (fs.exists(path)) fs.listStatus(path).map(_.getPath.getName).toList else Nil)
   }
 }

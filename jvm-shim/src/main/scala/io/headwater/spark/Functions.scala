@@ -13,11 +13,9 @@ import org.json4s._
 object Functions {
 
   /** A function's state, in the shape of a table's. */
-  def look(session: SparkSession, function: FunctionIdentifier): List[JField] =
-    find(session, function).fold(List[JField]("exists" -> JBool(false))) { found =>
-      List(
-        "exists" -> JBool(true), "kind" -> JString("function"), "created" -> JLong(1), "schema" -> JString(meaning(found)),
-        "partition_columns" -> JArray(Nil), "partitions" -> JArray(Nil))
+  def look(session: SparkSession, key: String, function: FunctionIdentifier): Looked =
+    find(session, function).fold[Looked](Missing(key)) { found =>
+      Fact(key, kind = "function", created = 1, schema = meaning(found))
     }
 
   /** The functions of the catalog that an analysed query calls, each with its definition. */

@@ -7,53 +7,45 @@ import org.apache.spark.sql.types._
 import org.json4s._
 
 /** A Headwater statement: its text is sent to the engine and the rows of the answer are returned. */
-case class HeadwaterStatement(kind: String, text: String) extends LeafRunnableCommand {
-  override val output: Seq[Attribute] = Answer.columns(kind)
+case class HeadwaterStatement(kind: StatementKind, text: String) extends LeafRunnableCommand {
+  private val columns = Answer.of(kind)
+  override val output: Seq[Attribute] = columns.output
 
-  override def run(session: SparkSession): Seq[Row] =
-    Answer.rows(kind, Bridge.ask(session, "statement", JObject("kind" -> JString(kind), "text" -> JString(text))))
+  override def run(session: SparkSession): Seq[Row] = columns.rows(Bridge.ask(session, StatementQuestion(kind, text)))
 }
 
 /** `CREATE [OR REPLACE] MATERIALIZED VIEW`, as Spark parsed and resolved it. */
-case class CreateView(body: JObject) extends LeafRunnableCommand {
-  override val output: Seq[Attribute] = Answer.columns("create")
+case class CreateView(question: CreateQuestion) extends LeafRunnableCommand {
+  override val output: Seq[Attribute] = Answer.Result.output
 
-  override def run(session: SparkSession): Seq[Row] =
-    Answer.rows("create", Bridge.ask(session, "create", body))
+  override def run(session: SparkSession): Seq[Row] = Answer.Result.rows(Bridge.ask(session, question))
+}
+
+/** The columns of an answer. */
+final case class Answer(columns: (String, DataType)*) {
+  def output: Seq[Attribute] = columns.map { case (name, dataType) => AttributeReference(name, dataType)() }
+
+  def rows(told: Seq[Seq[JValue]]): Seq[Row] =
+    told.map(values => Row.fromSeq(values.zip(columns).map { case (value, (_, as)) => Answer.typed(value, as) }))
 }
 
 /** What each kind of statement returns. */
 object Answer {
-  private val refreshes = Seq(
+  val Result: Answer = Answer("result" -> StringType)
+
+  private val refreshes = Answer(
     "run_id" -> LongType, "view" -> StringType, "partition" -> StringType, "mode" -> StringType,
     "reason" -> StringType, "version" -> LongType, "rows" -> LongType, "started_at" -> TimestampType,
     "seconds" -> DoubleType, "status" -> StringType, "error" -> StringType)
 
-  private val schemas: Map[String, Seq[(String, DataType)]] = Map(
-    "create" -> Seq("result" -> StringType),
-    "alter" -> Seq("result" -> StringType),
-    "drop" -> Seq("result" -> StringType),
-    "drain" -> refreshes,
-    "refresh" -> refreshes,
-    "show_refreshes" -> refreshes,
-    "show_views" -> Seq(
+  def of(kind: StatementKind): Answer = kind match {
+    case StatementKind.Alter | StatementKind.Drop => Result
+    case StatementKind.Drain | StatementKind.Refresh | StatementKind.ShowRefreshes => refreshes
+    case StatementKind.ShowViews => Answer(
       "database" -> StringType, "view" -> StringType, "state" -> StringType, "partitions" -> LongType,
-      "behind" -> LongType, "refreshed_at" -> TimestampType, "reason" -> StringType),
-    "describe" -> Seq("name" -> StringType, "value" -> StringType, "note" -> StringType),
-    "explain" -> Seq("plan" -> StringType))
-
-  def columns(kind: String): Seq[Attribute] =
-    schemas(kind).map { case (name, dataType) => AttributeReference(name, dataType)() }
-
-  def rows(kind: String, answer: JValue): Seq[Row] = {
-    val types = schemas(kind).map(_._2)
-    (answer \ "rows") match {
-      case JArray(rows) => rows.map {
-        case JArray(values) => Row.fromSeq(values.zip(types).map { case (value, as) => typed(value, as) })
-        case other => throw new IllegalStateException(s"a row of an answer is not an array: $other")
-      }
-      case _ => Nil
-    }
+      "behind" -> LongType, "refreshed_at" -> TimestampType, "reason" -> StringType)
+    case StatementKind.Describe => Answer("name" -> StringType, "value" -> StringType, "note" -> StringType)
+    case StatementKind.Explain => Answer("plan" -> StringType)
   }
 
   private def typed(value: JValue, as: DataType): Any = (value, as) match {

@@ -9,8 +9,19 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.headwater.Access
 import org.apache.spark.sql.types.{DataType, StructField, StructType}
-import org.json4s._
-import org.json4s.jackson.JsonMethods.parse
+
+/** Files of one partition. */
+final case class OverlaidPartition(spec: Map[String, String], location: String)
+
+/** What a query reads in place of a table's published files; see [[Overlay]]. */
+final case class Overlaid(
+    whole: Boolean,
+    without: Seq[Map[String, String]],
+    `with`: Seq[OverlaidPartition],
+    bytes: Long,
+    held: Option[Long] = None,
+    scan: Option[String] = None,
+    columns: Option[Seq[String]] = None)
 
 /**
  * Lets a refresh read what other refreshes of its run made before that is published, or from a copy
@@ -29,38 +40,39 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
     Option(session.sparkContext.getLocalProperty(Property)).filter(_.nonEmpty) match {
       case None => plan
       case Some(json) =>
-        val overlays = parse(json)
+        val overlays = Wire.decode[Map[String, Overlaid]](json)
         Access.rewrite(plan) {
           case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(view), false, _)
               if !files.location.isInstanceOf[OverlaidFiles] =>
-            overlays \ Names.key(view.identifier) match {
-              case overlay: JObject if overlay \ "held" != JNothing => beside(relation, files, view, overlay, held(view, overlay))
-              case overlay: JObject if overlay \ "scan" != JNothing =>
-                beside(relation, files, view, overlay, scanned(relation, view, overlay))
-              case overlay: JObject if Views.is(view) => listed(relation, files, view, overlay)
+            overlays.get(Names.key(view.identifier)).fold[LogicalPlan](relation) {
+              case overlay @ Overlaid(_, _, _, _, Some(version), _, _) =>
+                beside(relation, files, view, overlay, held(view, version))
+              case overlay @ Overlaid(_, _, _, _, _, Some(place), _) =>
+                beside(relation, files, view, overlay, scanned(relation, view, overlay, place))
+              case overlay if Views.is(view) => listed(relation, files, view, overlay)
               case _ => relation
             }
         }
     }
 
   private def listed(
-      relation: LogicalRelation, files: HadoopFsRelation, view: CatalogTable, overlay: JObject): LogicalRelation =
+      relation: LogicalRelation, files: HadoopFsRelation, view: CatalogTable, overlay: Overlaid): LogicalRelation =
     // What is published says nothing of how large this is.
     relation.copy(
       relation = files.copy(location = listing(view, overlay))(files.sparkSession),
       catalogTable = Some(view.copy(stats = None)))
 
   /** Rows that Spark's memory holds. */
-  private def held(view: CatalogTable, overlay: JObject): LogicalPlan =
-    Blocks.plan(integer(overlay \ "held").num).getOrElse(throw new OverlayGone(
+  private def held(view: CatalogTable, version: Long): LogicalPlan =
+    Blocks.plan(version).getOrElse(throw new OverlayGone(
       s"Spark's memory does not hold the rows of ${Names.key(view.identifier)} any more"))
 
   /** Some columns of the table, as Parquet files. */
-  private def scanned(relation: LogicalRelation, view: CatalogTable, overlay: JObject): LogicalPlan = {
-    val names = (overlay \ "columns").asInstanceOf[JArray].arr.map(_.values.toString.toLowerCase)
+  private def scanned(relation: LogicalRelation, view: CatalogTable, overlay: Overlaid, place: String): LogicalPlan = {
+    val names = overlay.columns.getOrElse(Nil).map(_.toLowerCase)
     val columns = relation.output.filter(column => names.contains(column.name.toLowerCase))
     val schema = StructType(columns.map(column => StructField(column.name, column.dataType, column.nullable)))
-    val rows = session.read.schema(schema).parquet((overlay \ "scan").values.toString).queryExecution.analyzed
+    val rows = session.read.schema(schema).parquet(place).queryExecution.analyzed
     rows.foreach {
       case LogicalRelation(found: HadoopFsRelation, _, _, _, _) => checked(view, overlay, found.location.sizeInBytes)
       case _ =>
@@ -70,14 +82,14 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
 
   /** Rows, beside what stays of what is published. What they lack, nobody reads. */
   private def beside(
-      relation: LogicalRelation, files: HadoopFsRelation, view: CatalogTable, overlay: JObject, rows: LogicalPlan)
+      relation: LogicalRelation, files: HadoopFsRelation, view: CatalogTable, overlay: Overlaid, rows: LogicalPlan)
       : LogicalPlan = {
     def as(column: Attribute, id: ExprId): NamedExpression = {
       val found = rows.output.find(_.name.equalsIgnoreCase(column.name)).getOrElse(
         unread(s"${column.name} of ${view.qualifiedName} was not scanned", column.dataType))
       Alias(found, column.name)(id)
     }
-    if (overlay \ "whole" == JBool(true)) Project(relation.output.map(column => as(column, column.exprId)), rows)
+    if (overlay.whole) Project(relation.output.map(column => as(column, column.exprId)), rows)
     else if (!Views.is(view) && !knows(view, overlay)) relation
     else {
       val mine = Project(relation.output.map(column => as(column, NamedExpression.newExprId)), rows)
@@ -86,27 +98,26 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   /** Whether the catalog has each partition `without`, spelled so: others would be missed, or read twice. */
-  private def knows(view: CatalogTable, overlay: JObject): Boolean = view.tracksPartitionsInCatalog && {
+  private def knows(view: CatalogTable, overlay: Overlaid): Boolean = view.tracksPartitionsInCatalog && {
     val there = Access.classic(session).sessionState.catalog.listPartitions(view.identifier).map(_.spec).toSet
-    (overlay \ "without").asInstanceOf[JArray].arr.map(spec).forall(there.contains)
+    overlay.without.forall(there.contains)
   }
 
   private def unread(text: String, kind: DataType): Expression =
     RaiseError(Literal("USER_RAISED_EXCEPTION"), CreateMap(Seq(Literal("errorMessage"), Literal(text))), kind)
 
   /** @throws OverlayGone when not all is there of what the other run made */
-  private def listing(view: CatalogTable, overlay: JObject): FileIndex = {
+  private def listing(view: CatalogTable, overlay: Overlaid): FileIndex = {
     val classic = Access.classic(session)
-    val own = (overlay \ "with").asInstanceOf[JArray].arr.map { each =>
-      val storage = CatalogStorageFormat.empty.copy(locationUri = Some(new Path((each \ "location").values.toString).toUri))
-      CatalogTablePartition(spec(each \ "spec"), storage)
+    val own = overlay.`with`.map { each =>
+      CatalogTablePartition(each.spec, CatalogStorageFormat.empty.copy(locationUri = Some(new Path(each.location).toUri)))
     }
     val files = if (view.partitionColumnNames.isEmpty)
       new OverlaidFiles(classic, own.map(partition => new Path(partition.location)), None)
     else {
-      val gone = (overlay \ "without").asInstanceOf[JArray].arr.map(spec).toSet
+      val gone = overlay.without.toSet
       val published =
-        if (overlay \ "whole" == JBool(true)) Nil
+        if (overlay.whole) Nil
         else classic.sessionState.catalog.listPartitions(view.identifier).filterNot(each => gone.contains(each.spec))
       val zone = classic.sessionState.conf.sessionLocalTimeZone
       val partitions = (published ++ own).map { each =>
@@ -116,21 +127,16 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
     }
     val places = own.map(partition => new Path(partition.location).toUri.getPath).toSet
     val found = files.allFiles().filter(file => below(places, file.getPath)).map(_.getLen).sum
-    if (overlay \ "scan" == JNothing) checked(view, overlay, found)
+    if (overlay.scan.isEmpty) checked(view, overlay, found)
     files
   }
 
-  private def checked(view: CatalogTable, overlay: JObject, found: Long): Unit =
-    if (JLong(found) != integer(overlay \ "bytes"))
+  private def checked(view: CatalogTable, overlay: Overlaid, found: Long): Unit =
+    if (found != overlay.bytes)
       throw new OverlayGone(s"some files of the refresh of ${Names.key(view.identifier)} are gone")
 
   private def below(places: Set[String], file: Path): Boolean =
     Iterator.iterate(file)(_.getParent).takeWhile(_ != null).exists(each => places.contains(each.toUri.getPath))
-
-  private def integer(value: JValue): JLong = JLong(value.values.toString.toLong)
-
-  private def spec(value: JValue): Map[String, String] =
-    value.asInstanceOf[JObject].obj.map { case (column, each) => column -> each.values.toString }.toMap
 }
 
 object Overlay {

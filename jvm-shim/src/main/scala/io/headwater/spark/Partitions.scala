@@ -8,12 +8,10 @@ import org.apache.spark.sql.catalyst.expressions.{Cast, Literal}
 import org.apache.spark.sql.execution.datasources.PartitioningUtils
 import org.apache.spark.sql.headwater.Access
 import org.apache.spark.sql.types.{StringType, StructType}
-import org.json4s._
 
 /** Partitions that a table's catalog lists, under the values that their names mean: `month=05` of an INT column is 5. */
 private[spark] final class Partitions(session: SparkSession, table: CatalogTable) {
   import Partitions._
-  import Tables.Merge
 
   // Not the session's own catalog, which asks the metastore for the database and the table before each list.
   private val catalog = Access.classic(session).sharedState.externalCatalog
@@ -21,45 +19,31 @@ private[spark] final class Partitions(session: SparkSession, table: CatalogTable
   private def inCatalog(spec: Option[Partitions.Spec]): Seq[CatalogTablePartition] =
     catalog.listPartitions(table.database, table.identifier.table, spec)
 
-  /**
-   * @param asked a JSON list of specs, of which each may leave columns open
-   * @param whole whether the others are listed, too
-   */
-  def state(asked: JValue, whole: Boolean): List[JField] = {
+  /** All partitions, or those that were asked for; specs may leave columns open. */
+  def state(asked: Asked): Listed = {
     val specs = this.specs(asked)
-    val all = whole || specs.isEmpty
+    val all = asked.whole || specs.isEmpty
     val listed = if (all) inCatalog(None) else those(specs)
     val states = Files.states(session, listed.map(_.storage.locationUri.map(new Path(_))))
-    found(specs, all, listed.zip(states).map { case (partition, state) =>
-      val version = partition.parameters.get("headwater.version").map(v => JLong(v.toLong)).getOrElse(JNull)
-      described(partition.spec, version, state)
+    Listed(specs.map(canonical), all, listed.zip(states).map { case (partition, state) =>
+      described(partition.spec, partition.parameters.get("headwater.version").map(_.toLong), state)
     })
   }
 
   /** The same of a table that a stream writes, whose partitions no catalog lists: its files lie in directories named by them. */
-  def streamed(root: Path, files: Seq[(String, FileStatus)], asked: JValue): List[JField] =
+  def streamed(root: Path, files: Seq[(String, FileStatus)], asked: Asked): Listed =
     Sinks.byPartition(files, table.partitionColumnNames) match {
       case Some(those) if table.partitionColumnNames.nonEmpty =>
-        found(specs(asked), whole = true, those.toSeq.map { case (spec, files) =>
-          described(spec, JNull, Files.described(Some(files.head._2.getPath.getParent), files))
+        Listed(specs(asked).map(canonical), whole = true, those.toSeq.map { case (spec, files) =>
+          described(spec, None, Files.described(Some(files.head._2.getPath.getParent), files))
         })
-      case _ => List(Tables.whole(Files.described(Some(root), files)))
+      case _ => Listed.whole(Files.described(Some(root), files))
     }
 
-  private def found(asked: Seq[Spec], whole: Boolean, partitions: Seq[JObject]): List[JField] = List(
-    "asked" -> JArray(asked.toList.map(spec => json(canonical(spec)))),
-    "whole" -> JBool(whole),
-    "partitions" -> JArray(partitions.toList))
+  private def described(spec: Spec, version: Option[Long], state: FileState): FoundPartition =
+    FoundPartition.of(canonical(spec), spec, version, state)
 
-  private def described(spec: Spec, version: JValue, state: JObject): JObject = JObject(
-    "values" -> json(canonical(spec)),
-    "spec" -> JObject(spec.toList.sortBy(_._1).map { case (column, value) => column -> JString(value) }),
-    "version" -> version) ~~ state
-
-  private def specs(asked: JValue): Seq[Spec] = asked match {
-    case JArray(some) => some.map(spelled)
-    case _ => Nil
-  }
+  private def specs(asked: Asked): Seq[Spec] = asked.partitions.getOrElse(Nil).map(spelled)
 
   /**
    * The partitions that agree with one of some specs. They are listed as they were said, and as Spark would have written
@@ -79,18 +63,19 @@ private[spark] final class Partitions(session: SparkSession, table: CatalogTable
   }
 
   /** The spec with the table's own spelling of its columns. */
-  private def spelled(spec: JValue): Spec =
-    spec.asInstanceOf[JObject].obj.map { case (column, value) =>
-      val own = table.partitionColumnNames.find(_.equalsIgnoreCase(column)).getOrElse(column)
-      own -> (value match { case JString(text) if text.nonEmpty => text; case _ => Null })
-    }.toMap
+  private def spelled(spec: Values): Spec = spec.map { case (column, value) =>
+    table.partitionColumnNames.find(_.equalsIgnoreCase(column)).getOrElse(column) -> value.filter(_.nonEmpty).getOrElse(Null)
+  }
 
   private def canonical(spec: Spec): Values = Partitions.canonical(table.partitionSchema, spec)
+}
 
-  private def json(values: Values): JObject =
-    JObject(table.partitionColumnNames.toList.flatMap { column =>
-      values.get(column).map(value => column -> value.map(JString(_)).getOrElse(JNull))
-    })
+/** Partitions of a table, all or those that were asked for. */
+private[spark] final case class Listed(asked: Seq[Partitions.Values], whole: Boolean, partitions: Seq[FoundPartition])
+
+private[spark] object Listed {
+  /** The only partition of what has no partition columns. */
+  def whole(state: FileState): Listed = Listed(Nil, whole = true, Seq(FoundPartition.whole(state)))
 }
 
 private[spark] object Partitions {

@@ -6,8 +6,6 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.hadoop.io.IOUtils
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.Access
-import org.json4s._
-import org.json4s.jackson.JsonMethods.parse
 
 /**
  * The directories that Headwater owns, one for each view. A file in it, [[Marker]], names the owner. Only the versions in a
@@ -43,10 +41,13 @@ object Roots {
    * Deletes directories of versions, or in them, with those above that are empty then.
    * @param paths a JSON list; what is not of a version below `root` stays
    */
-  def delete(session: SparkSession, root: String, owner: String, paths: String): Unit = {
+  def delete(session: SparkSession, root: String, owner: String, paths: String): Unit =
+    TableFormats.ofViews.expire(session, root, owner, Wire.decode[List[String]](paths))
+
+  private[spark] def delete(session: SparkSession, root: String, owner: String, paths: Seq[String]): Unit = {
     val (fs, top) = at(session, root)
     if (owns(fs, top, owner))
-      parse(paths).asInstanceOf[JArray].arr.map(each => fs.makeQualified(new Path(each.asInstanceOf[JString].s)))
+      paths.map(each => fs.makeQualified(new Path(each)))
         .filter(path => within(top, path).exists(isVersion))
         .foreach { path =>
           fs.delete(path, true)

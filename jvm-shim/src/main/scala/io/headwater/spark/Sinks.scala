@@ -6,7 +6,6 @@ import org.apache.spark.sql.execution.streaming.runtime.MetadataLogFileIndex
 import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
 import org.apache.spark.sql.headwater.Access
 import org.apache.spark.sql.types.StructType
-import org.json4s.JsonAST.JObject
 
 /**
  * Directories that streams write. A stream lists its files in a log there, a batch at a time, and Spark reads those that the
@@ -29,7 +28,7 @@ private[spark] object Sinks {
    * The state of a Hive table without partitions. Spark lists its directory, or reads the log of a stream where it reads the
    * table with classes of its own: what both say counts.
    */
-  def stateOfHive(session: SparkSession, directory: Path): JObject =
+  def stateOfHive(session: SparkSession, directory: Path): FileState =
     files(session, directory).fold(Files.stateOf(session, directory)) { logged =>
       val listed = Files.data(Access.classic(session).sessionState.newHadoopConf(), directory)
       Files.described(Some(directory), listed ++ logged.map { case (name, file) => s"in the log: $name" -> file })

@@ -2,8 +2,9 @@ package io.headwater.spark
 
 import org.apache.spark.sql.{headwater, SparkSession}
 import org.apache.spark.sql.headwater.Access
-import org.json4s._
-import org.json4s.jackson.JsonMethods.{compact, parse, render}
+
+/** The bytes that a query makes and reads. */
+final case class Estimate(size: Long, read: Long)
 
 /** What Spark's statistics foresee of queries. */
 object Sizes {
@@ -12,16 +13,15 @@ object Sizes {
    * What a query makes and reads, by Spark's plan of it; it does not run.
    *
    * @param known a JSON object from tables, of which files do not tell how large they will be, to their bytes
-   * @return {"size": bytes, "read": bytes}, or null where nobody can say
+   * @return [[Estimate]] as JSON, or null where nobody can say
    */
   def estimate(session: SparkSession, sql: String, known: String): String = {
     val classic = Access.classic(session)
     classic.withActive {
       val plan = classic.sessionState.executePlan(classic.sessionState.sqlParser.parsePlan(sql)).optimizedPlan
-      val told = parse(known).asInstanceOf[JObject].obj.collect { case (table, JInt(bytes)) => table -> bytes.toLong }.toMap
-      val found = headwater.Sizes.of(plan, told)
-      compact(render(if (Seq(found.size, found.read).forall(_ < Most)) JObject(
-        "size" -> JInt(found.size.ceil.toLong), "read" -> JInt(found.read.ceil.toLong)) else JNull))
+      val found = headwater.Sizes.of(plan, Wire.decode[Map[String, Long]](known))
+      val finite = Seq(found.size, found.read).forall(_ < Most)
+      Wire.encode(if (finite) Estimate(found.size.ceil.toLong, found.read.ceil.toLong) else null)
     }
   }
 

@@ -8,7 +8,7 @@ object Statement {
   sealed trait Recognised
 
   /** A statement that goes whole to the engine, which parses it. */
-  final case class Own(kind: String) extends Recognised
+  final case class Own(kind: StatementKind) extends Recognised
 
   /** `CREATE OR REPLACE MATERIALIZED VIEW`, with `OR REPLACE` blanked so that positions stay. */
   final case class CreateOrReplace(stripped: String) extends Recognised
@@ -23,15 +23,15 @@ object Statement {
   // `EXPLAIN` of Spark's own `REFRESH TABLE t`, `REFRESH FUNCTION f` and `REFRESH '/path'` stays Spark's.
   private val NotSparks = s"""(?!$Gap*+(?:['"]|(?:TABLE|FUNCTION)$Gap++\\S))"""
 
-  private val kinds: Seq[(Pattern, String)] = Seq(
-    words("REFRESH", "MATERIALIZED", "VIEWS") -> "drain",
-    words("REFRESH", "MATERIALIZED", "VIEW") -> "refresh",
-    words("SHOW", "MATERIALIZED", "VIEWS") -> "show_views",
-    words("SHOW", "REFRESHES") -> "show_refreshes",
-    words("DESC(?:RIBE)?", "MATERIALIZED", "VIEW") -> "describe",
-    words("EXPLAIN", "REFRESH" + NotSparks) -> "explain",
-    words("ALTER", "MATERIALIZED", "VIEW") -> "alter",
-    words("DROP", "MATERIALIZED", "VIEW") -> "drop")
+  private val kinds: Seq[(Pattern, StatementKind)] = Seq(
+    words("REFRESH", "MATERIALIZED", "VIEWS") -> StatementKind.Drain,
+    words("REFRESH", "MATERIALIZED", "VIEW") -> StatementKind.Refresh,
+    words("SHOW", "MATERIALIZED", "VIEWS") -> StatementKind.ShowViews,
+    words("SHOW", "REFRESHES") -> StatementKind.ShowRefreshes,
+    words("DESC(?:RIBE)?", "MATERIALIZED", "VIEW") -> StatementKind.Describe,
+    words("EXPLAIN", "REFRESH" + NotSparks) -> StatementKind.Explain,
+    words("ALTER", "MATERIALIZED", "VIEW") -> StatementKind.Alter,
+    words("DROP", "MATERIALIZED", "VIEW") -> StatementKind.Drop)
 
   private val replace =
     Pattern.compile(s"^$Gap*+CREATE$Gap++(OR$Gap++REPLACE)$Gap++MATERIALIZED$Gap++VIEW\\b", Pattern.CASE_INSENSITIVE)

@@ -5,7 +5,6 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.plans.logical.{CreateMaterializedViewAsSelect, LogicalPlan, TableSpec, View}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.headwater.Access
-import org.json4s._
 
 /**
  * Takes over `CREATE MATERIALIZED VIEW`, which Spark resolves and then refuses to plan.
@@ -24,31 +23,25 @@ case class TakeOverCreate(session: SparkSession) extends Rule[LogicalPlan] {
 
 object TakeOverCreate {
 
-  private[spark] def message(create: CreateMaterializedViewAsSelect): JObject = {
+  private[spark] def message(create: CreateMaterializedViewAsSelect): CreateQuestion = {
     val name = create.name match {
       case ResolvedIdentifier(catalog, identifier) => catalog.name +: identifier.namespace :+ identifier.name
       case other => throw new IllegalStateException(s"the view's name was not resolved: $other")
     }
     val spec = create.tableSpec.asInstanceOf[TableSpec]
-    JObject(
-      "name" -> strings(name.toSeq),
-      "columns" -> JArray(create.columns.map { column =>
-        JObject("name" -> JString(column.name), "type" -> JString(column.dataType.sql),
-          "comment" -> text(column.comment))
-      }.toList),
-      "partitioning" -> strings(create.partitioning.map {
+    CreateQuestion(
+      name = name.toSeq,
+      columns = create.columns.map(column => ColumnDef(column.name, column.dataType.sql, column.comment)),
+      partitioning = create.partitioning.map {
         case transform if transform.name == "identity" => transform.references.head.fieldNames.mkString(".")
         case other => other.describe
-      }),
-      "format" -> text(spec.provider),
-      "comment" -> text(spec.comment),
-      "properties" -> JObject(spec.properties.toList.map { case (key, value) => key -> JString(value) }),
-      "query" -> JString(create.originalText),
-      "if_not_exists" -> JBool(create.ifNotExists),
-      "or_replace" -> JBool(create.getTagValue(StatementParser.OrReplace).isDefined),
-      "temporary" -> strings(create.query.collectWithSubqueries { case view: View if view.isTempView => view.desc.identifier.table }))
+      },
+      format = spec.provider,
+      comment = spec.comment,
+      properties = spec.properties,
+      query = create.originalText,
+      if_not_exists = create.ifNotExists,
+      or_replace = create.getTagValue(StatementParser.OrReplace).isDefined,
+      temporary = create.query.collectWithSubqueries { case view: View if view.isTempView => view.desc.identifier.table })
   }
-
-  private def strings(values: Seq[String]): JArray = JArray(values.map(JString(_)).toList)
-  private def text(value: Option[String]): JValue = value.map(JString(_)).getOrElse(JNull)
 }

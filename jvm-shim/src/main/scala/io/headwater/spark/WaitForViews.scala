@@ -8,7 +8,6 @@ import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan, UnionExec}
 import org.apache.spark.sql.execution.command.{DataWritingCommand, DataWritingCommandExec, ExecutedCommandExec, LeafRunnableCommand, RunnableCommand}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.headwater.HeadwaterException
-import org.json4s._
 import org.slf4j.LoggerFactory
 
 /** With `spark.headwater.wait`, a write returns when every view that depends on it is fresh. */
@@ -77,12 +76,10 @@ object Waiting {
   /** The write is done already, so it must not fail when it cannot be waited for: a user would repeat it. */
   def forHints(session: SparkSession, hints: Seq[Hint]): Unit =
     if (hints.nonEmpty) {
-      try Bridge.ask(session, "wait", message(hints))
+      try Bridge.ask(session, WaitQuestion(hints))
       catch {
         case refused: HeadwaterException =>
           log.warn(s"the write is done, but its views could not be waited for: ${refused.text}")
       }
     }
-
-  private[spark] def message(hints: Seq[Hint]): JObject = JObject("hints" -> JArray(hints.map(_.json).toList))
 }

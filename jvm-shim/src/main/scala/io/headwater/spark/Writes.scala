@@ -1,5 +1,6 @@
 package io.headwater.spark
 
+import scala.collection.immutable.SortedMap
 import scala.util.Try
 
 import org.apache.hadoop.fs.Path
@@ -29,50 +30,57 @@ object Writes {
       Seq(Hint(
         table = insert.catalogTable.map(table => name(table.identifier)),
         path = Some(insert.outputPath.toString).filter(_ => insert.catalogTable.isEmpty),
-        partitions = if (complete) Seq(insert.staticPartitions) else Nil,
-        command = if (insert.mode == org.apache.spark.sql.SaveMode.Overwrite) "INSERT OVERWRITE" else "INSERT INTO"))
+        partitions = if (complete) Seq(named(insert.staticPartitions)) else Nil,
+        command = if (insert.mode == org.apache.spark.sql.SaveMode.Overwrite) "INSERT OVERWRITE" else "INSERT INTO",
+        kind = CommandKind.Insert))
     case insert: InsertIntoHiveTable =>
       val static = insert.partition.collect { case (column, Some(value)) => column -> value }
       val complete = static.size == insert.partition.size && static.nonEmpty
       Seq(Hint(
-        table = Some(name(insert.table.identifier)), partitions = if (complete) Seq(static) else Nil,
-        command = if (insert.overwrite) "INSERT OVERWRITE" else "INSERT INTO"))
+        table = Some(name(insert.table.identifier)), partitions = if (complete) Seq(named(static)) else Nil,
+        command = if (insert.overwrite) "INSERT OVERWRITE" else "INSERT INTO", kind = CommandKind.Insert))
     case batch: WriteToMicroBatchDataSourceV1 if batch.sink.isInstanceOf[FileStreamSink] =>
       Seq(Hint(
         table = batch.catalogTable.map(table => name(table.identifier)),
         path = batch.writeOptions.get("path").filter(_ => batch.catalogTable.isEmpty),
-        command = "a batch of a stream"))
-    case create: CreateDataSourceTableAsSelectCommand => Seq(table(create.table.identifier, "CREATE TABLE AS SELECT"))
-    case create: CreateHiveTableAsSelectCommand => Seq(table(create.tableDesc.identifier, "CREATE TABLE AS SELECT"))
+        command = "a batch of a stream", kind = CommandKind.Stream))
+    case create: CreateDataSourceTableAsSelectCommand => Seq(table(create.table.identifier, "CREATE TABLE AS SELECT", CommandKind.Create))
+    case create: CreateHiveTableAsSelectCommand => Seq(table(create.tableDesc.identifier, "CREATE TABLE AS SELECT", CommandKind.Create))
     // Where another catalog takes the session catalog's place, as Delta's does.
-    case create: CreateTableAsSelect => named(create.name, "CREATE TABLE AS SELECT")
+    case create: CreateTableAsSelect => resolved(create.name, "CREATE TABLE AS SELECT", CommandKind.Create)
     case insert: InsertIntoDataSourceDirCommand => directory(insert.storage)
     case insert: InsertIntoHiveDirCommand => directory(insert.storage)
-    case truncate: TruncateTableCommand => Seq(table(truncate.tableName, "TRUNCATE TABLE", truncate.partitionSpec.toSeq))
+    case truncate: TruncateTableCommand => Seq(table(truncate.tableName, "TRUNCATE TABLE", CommandKind.Truncate, truncate.partitionSpec.toSeq))
     case add: AlterTableAddPartitionCommand =>
-      Seq(table(add.tableName, "ADD PARTITION", add.partitionSpecsAndLocs.map(_._1)))
-    case drop: AlterTableDropPartitionCommand => Seq(table(drop.tableName, "DROP PARTITION", drop.specs))
+      Seq(table(add.tableName, "ADD PARTITION", CommandKind.Alter, add.partitionSpecsAndLocs.map(_._1)))
+    case drop: AlterTableDropPartitionCommand => Seq(table(drop.tableName, "DROP PARTITION", CommandKind.Alter, drop.specs))
     case rename: AlterTableRenamePartitionCommand =>
-      Seq(table(rename.tableName, "RENAME PARTITION", Seq(rename.oldPartition, rename.newPartition)))
-    case move: AlterTableSetLocationCommand => Seq(table(move.tableName, "SET LOCATION", move.partitionSpec.toSeq))
-    case repair: RepairTableCommand => Seq(table(repair.tableName, "REPAIR TABLE"))
-    case load: LoadDataCommand => Seq(table(load.table, "LOAD DATA", load.partition.toSeq))
-    case view: CreateViewCommand => Seq(table(view.name, "CREATE VIEW"))
-    case view: AlterViewAsCommand => Seq(table(view.name, "ALTER VIEW"))
+      Seq(table(rename.tableName, "RENAME PARTITION", CommandKind.Alter, Seq(rename.oldPartition, rename.newPartition)))
+    case move: AlterTableSetLocationCommand => Seq(table(move.tableName, "SET LOCATION", CommandKind.Alter, move.partitionSpec.toSeq))
+    case repair: RepairTableCommand => Seq(table(repair.tableName, "REPAIR TABLE", CommandKind.Alter))
+    case load: LoadDataCommand => Seq(table(load.table, "LOAD DATA", CommandKind.Load, load.partition.toSeq))
+    case view: CreateViewCommand => Seq(table(view.name, "CREATE VIEW", CommandKind.Create))
+    case view: AlterViewAsCommand => Seq(table(view.name, "ALTER VIEW", CommandKind.Alter))
     case _ => Nil
   }
 
-  private def table(identifier: TableIdentifier, command: String, partitions: Seq[Map[String, String]] = Nil) =
-    Hint(table = Some(name(identifier)), partitions = partitions, command = command)
+  private def table(
+      identifier: TableIdentifier, command: String, kind: CommandKind, partitions: Seq[Map[String, String]] = Nil) =
+    Hint(table = Some(name(identifier)), partitions = partitions.map(named), command = command, kind = kind)
 
-  private def named(plan: LogicalPlan, command: String): Seq[Hint] = plan match {
+  /** Spark says `null` for the null partition. */
+  private def named(spec: Map[String, String]): Map[String, Option[String]] =
+    SortedMap.from(spec.map { case (column, value) => column -> Option(value) })
+
+  private def resolved(plan: LogicalPlan, command: String, kind: CommandKind): Seq[Hint] = plan match {
     case ResolvedIdentifier(catalog, identifier) if catalog.name == Names.SessionCatalog =>
-      Seq(table(TableIdentifier(identifier.name, identifier.namespace.headOption), command))
+      Seq(table(TableIdentifier(identifier.name, identifier.namespace.headOption), command, kind))
     case _ => Nil
   }
 
   private def directory(storage: CatalogStorageFormat): Seq[Hint] =
-    storage.locationUri.toSeq.map(uri => Hint(path = Some(new Path(uri).toString), command = "INSERT OVERWRITE DIRECTORY"))
+    storage.locationUri.toSeq.map(uri =>
+      Hint(path = Some(new Path(uri).toString), command = "INSERT OVERWRITE DIRECTORY", kind = CommandKind.Insert))
 
   private def name(identifier: TableIdentifier): String = Names.key(identifier)
 }

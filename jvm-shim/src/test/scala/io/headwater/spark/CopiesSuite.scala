@@ -21,14 +21,14 @@ class CopiesSuite extends AnyFunSuite {
     val session = LocalSpark.emptyShop()
     Seq(1, 2).foreach(each => session.range(rows).selectExpr("uuid() AS note").write.parquet(s"$memory/a=$each"))
     val files = Files.state(session, Some(new org.apache.hadoop.fs.Path(memory)))
-    (session, (files \ "bytes").asInstanceOf[JLong].num)
+    (session, files.bytes)
   }
 
   test("bytes are copied below a directory, and nothing is left under way") {
     val (session, size) = made(100)
     Copies.copy(session, name, memory, place, 0)
     assert(session.read.parquet(place).count() == 200)
-    assert(Files.state(session, Some(new org.apache.hadoop.fs.Path(place))) \ "bytes" == JLong(size))
+    assert(Files.state(session, Some(new org.apache.hadoop.fs.Path(place))).bytes == size)
     assert(Copies.all.isEmpty)
   }
 

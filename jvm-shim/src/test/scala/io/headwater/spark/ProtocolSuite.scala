@@ -4,54 +4,66 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.headwater.Access
 import org.json4s._
-import org.json4s.jackson.JsonMethods.{compact, parse, render}
+import org.json4s.jackson.JsonMethods.{compact, render}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What the shim sends is what the golden files say, to the letter; what they say is what it reads. */
 class ProtocolSuite extends AnyFunSuite {
 
   private val hints = Seq(
-    "hint_table" -> Hint(table = Some("shop.lineitem"), command = "INSERT INTO"),
+    "hint_table" -> Hint(table = Some("shop.lineitem"), command = "INSERT INTO", kind = CommandKind.Insert),
     "hint_partitions" -> Hint(
-      table = Some("shop.lineitem"), partitions = Seq(Map("l_month" -> "1996-03-01"), Map("l_month" -> null)),
-      command = "DROP PARTITION"),
+      table = Some("shop.lineitem"), partitions = Seq(Map("l_month" -> Some("1996-03-01")), Map("l_month" -> None)),
+      command = "DROP PARTITION", kind = CommandKind.Alter),
     "hint_path" -> Hint(
-      path = Some("file:/warehouse/shop.db/lineitem/l_month=1996-03-01"), command = "INSERT OVERWRITE"),
+      path = Some("file:/warehouse/shop.db/lineitem/l_month=1996-03-01"), command = "INSERT OVERWRITE", kind = CommandKind.Insert),
     "hint_renamed" -> Hint(
-      table = Some("shop.lineitem"), renamed = Some("shop.line_item"), command = "ALTER TABLE RENAME"),
-    "hint_database" -> Hint(database = Some("shop"), command = "DROP DATABASE"))
+      table = Some("shop.lineitem"), renamed = Some("shop.line_item"), command = "ALTER TABLE RENAME",
+      kind = CommandKind.Alter),
+    "hint_database" -> Hint(database = Some("shop"), command = "DROP DATABASE", kind = CommandKind.Drop))
 
-  for ((name, hint) <- hints) test(name) { same(Bridge.message("hint", hint.json), name) }
+  for ((name, hint) <- hints) test(name) { same(Wire.encode("hint", hint), name) }
 
   test("a told message waits until it is pulled, once") {
     Bridge.forget()
-    Bridge.tell("hint", hints.head._2.json)
+    Bridge.tell(hints.head._2)
     same(Bridge.poll(0), "hint_table")
     assert(Bridge.poll(0) == "")
   }
 
   test("hints do not pile up without end when nobody pulls them") {
     Bridge.forget()
-    (1 to Bridge.Most + 5).foreach(_ => Bridge.tell("hint", hints.head._2.json))
+    (1 to Bridge.Most + 5).foreach(_ => Bridge.tell(hints.head._2))
     assert(Iterator.continually(Bridge.poll(0)).takeWhile(_ != "").size == Bridge.Most)
   }
 
-  test("abandoned") { same(Bridge.message("abandoned", JObject("id" -> JLong(3))), "abandoned") }
+  for (name <- Seq("publish_request_partitions", "publish_request_whole")) test(s"$name is read") {
+    val asked = Wire.decode[PublicationRequest](Golden.text(name))
+    assert(asked.owner == "0cc175b9c0f1b6a831c399e269772661" && asked.version == 1762000000123L)
+    assert(asked.partitions.map(_.was) == (if (name.endsWith("whole")) Nil else Seq(Some("f" * 32), None)))
+    assert(asked.location.nonEmpty == asked.partitions.isEmpty && asked.shape.isEmpty)
+  }
+
+  test("answers to a publication") {
+    same(Wire.encode(Fenced(1762000000999L)), "publish_answer_fenced")
+    assert(Wire.encode(Stranger()) == """{"stranger":true}""" && Wire.encode(Misfit()) == """{"misfit":true}""")
+  }
+
+  test("abandoned") { same(Wire.encode("abandoned", Abandoned(3)), "abandoned") }
 
   test("statement") {
-    val body = JObject("kind" -> JString("refresh"), "text" -> (Golden.json("statement") \ "text"))
-    same(Bridge.question(3, LocalSpark.emptyShop(), "statement", body), "statement")
+    same(Bridge.asked(3, LocalSpark.emptyShop(), StatementQuestion(StatementKind.Refresh, text)), "statement")
   }
 
   test("the kind of the golden statement is the one recognised") {
-    val JString(text) = Golden.json("statement") \ "text"
-    assert(LocalSpark.parser.parsePlan(text) == HeadwaterStatement("refresh", text))
+    assert(LocalSpark.parser.parsePlan(text) == HeadwaterStatement(StatementKind.Refresh, text))
   }
 
   test("wait") {
     val hint = Hint(
-      table = Some("shop.lineitem"), partitions = Seq(Map("l_month" -> "1996-03-01")), command = "INSERT OVERWRITE")
-    same(Bridge.question(4, LocalSpark.emptyShop(), "wait", Waiting.message(Seq(hint))), "wait")
+      table = Some("shop.lineitem"), partitions = Seq(Map("l_month" -> Some("1996-03-01"))), command = "INSERT OVERWRITE",
+      kind = CommandKind.Insert)
+    same(Bridge.asked(4, LocalSpark.emptyShop(), WaitQuestion(Seq(hint))), "wait")
   }
 
   test("create, with OR REPLACE") {
@@ -66,7 +78,7 @@ class ProtocolSuite extends AnyFunSuite {
   }
 
   test("reply_rows: values take the types of the statement's columns") {
-    val rows = Answer.rows("refresh", Golden.json("reply_rows"))
+    val rows = Answer.of(StatementKind.Refresh).rows(Wire.decode[Reply](Golden.text("reply_rows")).rows)
     assert(rows.map(_.size).distinct == Seq(11))
     val Seq(done, failed) = rows
     assert(done == Row(
@@ -77,14 +89,16 @@ class ProtocolSuite extends AnyFunSuite {
   }
 
   test("a reply whose values do not fit is refused by name of the type") {
-    val wrong = intercept[IllegalStateException](Answer.rows("drop", parse("""{"rows": [[1]]}""")))
+    val wrong = intercept[IllegalStateException](Answer.Result.rows(Seq(Seq(JInt(1)))))
     assert(wrong.getMessage.contains("STRING"))
   }
 
   test("reply_error carries a text and no rows") {
-    assert((Golden.json("reply_error") \ "error").isInstanceOf[JString])
-    assert(Answer.rows("refresh", Golden.json("reply_error")).isEmpty)
+    val reply = Wire.decode[Reply](Golden.text("reply_error"))
+    assert(reply.error.exists(_.startsWith("there is no materialized view")) && reply.rows.isEmpty)
   }
+
+  private lazy val text = (Golden.json("statement") \ "text").values.toString
 
   private def created(id: Long, sql: String): String = {
     val session = Access.classic(LocalSpark.emptyShop())
@@ -92,8 +106,7 @@ class ProtocolSuite extends AnyFunSuite {
     session.sql("CREATE OR REPLACE TEMPORARY VIEW fresh_lines AS SELECT * FROM lineitem")
     val plan = session.sessionState.executePlan(LocalSpark.parser.parsePlan(sql), CommandExecutionMode.SKIP)
     plan.assertAnalyzed()
-    val body = plan.analyzed.collectFirst { case CreateView(body) => body }.get
-    Bridge.question(id, session, "create", body)
+    Bridge.asked(id, session, plan.analyzed.collectFirst { case CreateView(question) => question }.get)
   }
 
   private def same(sent: String, golden: String): Unit =

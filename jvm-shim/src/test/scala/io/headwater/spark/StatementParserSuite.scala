@@ -16,7 +16,7 @@ class StatementParserSuite extends AnyFunSuite {
     creation(plan).getTagValue(StatementParser.OrReplace).isDefined
 
   test("a statement of Headwater's becomes a command that carries its text") {
-    assert(parser.parsePlan("SHOW REFRESHES LIMIT 2") == HeadwaterStatement("show_refreshes", "SHOW REFRESHES LIMIT 2"))
+    assert(parser.parsePlan("SHOW REFRESHES LIMIT 2") == HeadwaterStatement(StatementKind.ShowRefreshes, "SHOW REFRESHES LIMIT 2"))
   }
 
   test("every other statement is parsed by Spark") {
@@ -39,10 +39,10 @@ class StatementParserSuite extends AnyFunSuite {
   test("parameters are substituted in a statement of Headwater's") {
     val named = NamedParameterContext(Map("n" -> Literal(3)))
     assert(parser.parsePlanWithParameters("SHOW REFRESHES LIMIT :n", named) ==
-      HeadwaterStatement("show_refreshes", "SHOW REFRESHES LIMIT 3"))
+      HeadwaterStatement(StatementKind.ShowRefreshes, "SHOW REFRESHES LIMIT 3"))
     val positional = PositionalParameterContext(Seq(Literal("it's"), Literal(java.time.LocalDate.of(1996, 3, 1))))
     assert(parser.parsePlanWithParameters("REFRESH MATERIALIZED VIEW `?🌊` PARTITION (a = ?, b = ?) -- why?", positional) ==
-      HeadwaterStatement("refresh", "REFRESH MATERIALIZED VIEW `?🌊` PARTITION (a = 'it\\'s', b = DATE '1996-03-01') -- why?"))
+      HeadwaterStatement(StatementKind.Refresh, "REFRESH MATERIALIZED VIEW `?🌊` PARTITION (a = 'it\\'s', b = DATE '1996-03-01') -- why?"))
   }
 
   test("a parameter that has no value is Spark's own error") {

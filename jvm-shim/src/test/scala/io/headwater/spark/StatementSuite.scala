@@ -6,29 +6,29 @@ class StatementSuite extends AnyFunSuite {
   import Statement._
 
   private val own = Seq(
-    "REFRESH MATERIALIZED VIEWS" -> "drain",
-    "REFRESH MATERIALIZED VIEW v" -> "refresh",
-    "REFRESH MATERIALIZED VIEW shop.v PARTITION (month = DATE '1996-03-01') FULL" -> "refresh",
-    "REFRESH MATERIALIZED VIEW `a b`" -> "refresh",
-    "SHOW MATERIALIZED VIEWS" -> "show_views",
-    "SHOW MATERIALIZED VIEWS IN shop LIKE 'm*'" -> "show_views",
-    "SHOW REFRESHES" -> "show_refreshes",
-    "SHOW REFRESHES FOR v LIMIT 3" -> "show_refreshes",
-    "DESCRIBE MATERIALIZED VIEW v" -> "describe",
-    "DESC MATERIALIZED VIEW EXTENDED v" -> "describe",
-    "EXPLAIN REFRESH v" -> "explain",
-    "EXPLAIN REFRESH `table`" -> "explain",
-    "EXPLAIN REFRESH table_of_views" -> "explain",
-    "EXPLAIN REFRESH MATERIALIZED VIEW v" -> "explain",
-    "ALTER MATERIALIZED VIEW v SUSPEND" -> "alter",
-    "ALTER MATERIALIZED VIEW v RESUME" -> "alter",
-    "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('headwater.freshness' = '1 hour')" -> "alter",
-    "ALTER MATERIALIZED VIEW v RENAME TO w" -> "alter",
-    "DROP MATERIALIZED VIEW v" -> "drop",
-    "DROP MATERIALIZED VIEW IF EXISTS v" -> "drop")
+    "REFRESH MATERIALIZED VIEWS" -> StatementKind.Drain,
+    "REFRESH MATERIALIZED VIEW v" -> StatementKind.Refresh,
+    "REFRESH MATERIALIZED VIEW shop.v PARTITION (month = DATE '1996-03-01') FULL" -> StatementKind.Refresh,
+    "REFRESH MATERIALIZED VIEW `a b`" -> StatementKind.Refresh,
+    "SHOW MATERIALIZED VIEWS" -> StatementKind.ShowViews,
+    "SHOW MATERIALIZED VIEWS IN shop LIKE 'm*'" -> StatementKind.ShowViews,
+    "SHOW REFRESHES" -> StatementKind.ShowRefreshes,
+    "SHOW REFRESHES FOR v LIMIT 3" -> StatementKind.ShowRefreshes,
+    "DESCRIBE MATERIALIZED VIEW v" -> StatementKind.Describe,
+    "DESC MATERIALIZED VIEW EXTENDED v" -> StatementKind.Describe,
+    "EXPLAIN REFRESH v" -> StatementKind.Explain,
+    "EXPLAIN REFRESH `table`" -> StatementKind.Explain,
+    "EXPLAIN REFRESH table_of_views" -> StatementKind.Explain,
+    "EXPLAIN REFRESH MATERIALIZED VIEW v" -> StatementKind.Explain,
+    "ALTER MATERIALIZED VIEW v SUSPEND" -> StatementKind.Alter,
+    "ALTER MATERIALIZED VIEW v RESUME" -> StatementKind.Alter,
+    "ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('headwater.freshness' = '1 hour')" -> StatementKind.Alter,
+    "ALTER MATERIALIZED VIEW v RENAME TO w" -> StatementKind.Alter,
+    "DROP MATERIALIZED VIEW v" -> StatementKind.Drop,
+    "DROP MATERIALIZED VIEW IF EXISTS v" -> StatementKind.Drop)
 
   for ((sql, kind) <- own) {
-    test(s"$sql is a statement of kind $kind") {
+    test(s"$sql is a statement of kind ${kind.word}") {
       assert(recognise(sql).contains(Own(kind)))
       assert(recognise(s"$sql;").contains(Own(kind)))
       assert(recognise(sql.toLowerCase).contains(Own(kind)))
@@ -72,15 +72,15 @@ class StatementSuite extends AnyFunSuite {
 
   test("comments and blanks may stand before and between the words") {
     val sql = "\n-- nightly\n/* of the\n shop */ REFRESH --all\n\tMATERIALIZED/**/VIEWS"
-    assert(recognise(sql).contains(Own("drain")))
+    assert(recognise(sql).contains(Own(StatementKind.Drain)))
   }
 
   test("any number of blank lines and comments may stand before a statement") {
-    assert(recognise("\n" * 200000 + "SHOW REFRESHES").contains(Own("show_refreshes")))
-    assert(recognise("-- a line\n" * 50000 + "SHOW REFRESHES").contains(Own("show_refreshes")))
+    assert(recognise("\n" * 200000 + "SHOW REFRESHES").contains(Own(StatementKind.ShowRefreshes)))
+    assert(recognise("-- a line\n" * 50000 + "SHOW REFRESHES").contains(Own(StatementKind.ShowRefreshes)))
     assert(recognise("/* a */" * 50000 + "SELECT 1").isEmpty)
     assert(recognise("/*" * 50000).isEmpty)
-    assert(recognise("EXPLAIN REFRESH" + " " * 200000 + "v").contains(Own("explain")))
+    assert(recognise("EXPLAIN REFRESH" + " " * 200000 + "v").contains(Own(StatementKind.Explain)))
   }
 
   test("OR REPLACE is blanked, and every other character keeps its place") {

@@ -22,17 +22,17 @@ class WritesSuite extends AnyFunSuite {
     LocalSpark.emptyShop()
     val path = s"${LocalSpark.warehouse}/a b#c%20d"
     assert(hints(s"INSERT OVERWRITE DIRECTORY '$path' USING parquet SELECT 1 AS x") ==
-      Seq(Hint(path = Some(path), command = "INSERT OVERWRITE DIRECTORY")))
+      Seq(Hint(path = Some(path), command = "INSERT OVERWRITE DIRECTORY", kind = CommandKind.Insert)))
     val storage = CatalogStorageFormat.empty.copy(locationUri = Some(new org.apache.hadoop.fs.Path(path).toUri))
     assert(Writes.hints(InsertIntoHiveDirCommand(isLocal = false, storage, OneRowRelation(), overwrite = true, Nil)) ==
-      Seq(Hint(path = Some(path), command = "INSERT OVERWRITE DIRECTORY")))
+      Seq(Hint(path = Some(path), command = "INSERT OVERWRITE DIRECTORY", kind = CommandKind.Insert)))
   }
 
   test("a table of Hive's that is made of a query is told of when its rows are there") {
     val table = CatalogTable(
       TableIdentifier("t", Some("shop")), CatalogTableType.MANAGED, CatalogStorageFormat.empty, new StructType)
     val create = CreateHiveTableAsSelectCommand(table, OneRowRelation(), Nil, org.apache.spark.sql.SaveMode.ErrorIfExists)
-    assert(Writes.hints(create) == Seq(Hint(table = Some("shop.t"), command = "CREATE TABLE AS SELECT")))
+    assert(Writes.hints(create) == Seq(Hint(table = Some("shop.t"), command = "CREATE TABLE AS SELECT", kind = CommandKind.Create)))
   }
 
   test("of several writes in one statement the last waits for the views of all") {

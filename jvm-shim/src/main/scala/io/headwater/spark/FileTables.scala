@@ -1,0 +1,74 @@
+package io.headwater.spark
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
+import org.apache.spark.sql.headwater.Access
+
+/** Tables and ordinary views of the session catalog: their rows are in the files that a listing finds. */
+private[spark] object FileTables extends ViewFormat {
+  override val name = "files"
+
+  override def identify(known: Lookup, name: Name): Boolean = name.isInstanceOf[TableName]
+
+  override def look(session: SparkSession, known: Lookup, asked: Asked): Looked =
+    known(identifier(Names.named(asked.table))).fold[Looked](Missing(asked.table)) { meta =>
+      val isView = meta.tableType == CatalogTableType.VIEW
+      val found = Fact(
+        asked.table,
+        kind = if (isView) "view" else "table",
+        created = meta.createTime,
+        schema = (meta.schema.json +: (meta.viewText ++ format(session, meta)).toSeq).mkString(" "),
+        location = meta.storage.locationUri.map(uri => new Path(uri).toString),
+        properties = Tables.own(meta))
+      if (isView) found else contents(session, meta, asked, found)
+    }
+
+  /** To have Spark refresh a table means to analyse it first, which is needed only for what it caches. */
+  override def renew(session: SparkSession, name: Name): Unit = {
+    val (classic, table) = (Access.classic(session), identifier(name))
+    if (classic.sharedState.cacheManager.isEmpty) classic.sessionState.catalog.refreshTable(table)
+    else classic.catalog.refreshTable(table.quotedString)
+  }
+
+  override def readAt(session: SparkSession, name: Name, snapshot: String): Option[DataFrame] = None
+
+  override def publish(session: SparkSession, request: PublicationRequest): PublicationAnswer = {
+    val answer = Publication.moved(session, request)
+    renew(session, Names.named(request.table))
+    answer
+  }
+
+  override def expire(session: SparkSession, root: String, owner: String, places: Seq[String]): Unit =
+    Roots.delete(session, root, owner, places)
+
+  /** What a table is made of: another format is not read, or not followed, as the one before. */
+  private def format(session: SparkSession, meta: CatalogTable): Option[String] =
+    meta.storage.locationUri.flatMap(uri => FileFormats.owned(session, new Path(uri))).orElse(meta.provider)
+
+  private def contents(session: SparkSession, meta: CatalogTable, asked: Asked, found: Fact): Fact = {
+    val columns = meta.partitionSchema.fields.toSeq.map(field => NamedType(field.name, field.dataType.sql))
+    val root = meta.storage.locationUri.map(new Path(_))
+    val streamed = if (isHive(meta)) None else root.flatMap(Sinks.files(session, _, Some(meta.schema)))
+    val partitions = new Partitions(session, meta)
+    val listed = streamed match {
+      case Some(files) => partitions.streamed(root.get, files, asked)
+      case None if meta.partitionColumnNames.nonEmpty && inCatalog(meta) => partitions.state(asked)
+      case None if isHive(meta) => Listed.whole(root.fold(Files.state(session, None))(Sinks.stateOfHive(session, _)))
+      case None => Listed.whole(root.fold(Files.state(session, None))(Files.stateOf(session, _)))
+    }
+    found.copy(
+      partition_columns = columns, asked = listed.asked, whole = listed.whole, partitions = listed.partitions,
+      snapshot = if (listed.whole) Files.snapshot(listed.partitions) else "")
+  }
+
+  private def inCatalog(meta: CatalogTable): Boolean = meta.tracksPartitionsInCatalog || isHive(meta)
+
+  private def isHive(meta: CatalogTable): Boolean = meta.provider.contains("hive")
+
+  private def identifier(name: Name): TableIdentifier = name match {
+    case TableName(identifier) => identifier
+    case other => throw new IllegalArgumentException(s"not a table: $other")
+  }
+}

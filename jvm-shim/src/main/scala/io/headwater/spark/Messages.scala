@@ -1,0 +1,105 @@
+package io.headwater.spark
+
+import org.json4s.JValue
+
+/** What a command does, as far as it matters to what is found afterwards. */
+sealed abstract class CommandKind(val word: String) extends Product with Serializable
+
+object CommandKind {
+  case object Insert extends CommandKind("insert")
+  case object Truncate extends CommandKind("truncate")
+  case object Load extends CommandKind("load")
+  case object Stream extends CommandKind("stream")
+  case object Create extends CommandKind("create")
+  case object Alter extends CommandKind("alter")
+  case object Drop extends CommandKind("drop")
+
+  private val all = Seq(Insert, Truncate, Load, Stream, Create, Alter, Drop)
+
+  def of(word: String): CommandKind = all.find(_.word == word).getOrElse(throw new IllegalArgumentException(s"no kind: $word"))
+}
+
+/** A statement of Headwater's, by its leading words. */
+sealed abstract class StatementKind(val word: String, val definesViews: Boolean = false) extends Product with Serializable
+
+object StatementKind {
+  case object Drain extends StatementKind("drain")
+  case object Refresh extends StatementKind("refresh")
+  case object ShowViews extends StatementKind("show_views")
+  case object ShowRefreshes extends StatementKind("show_refreshes")
+  case object Describe extends StatementKind("describe")
+  case object Explain extends StatementKind("explain")
+  case object Alter extends StatementKind("alter", definesViews = true)
+  case object Drop extends StatementKind("drop", definesViews = true)
+
+  val all: Seq[StatementKind] = Seq(Drain, Refresh, ShowViews, ShowRefreshes, Describe, Explain, Alter, Drop)
+
+  def of(word: String): StatementKind =
+    all.find(_.word == word).getOrElse(throw new IllegalArgumentException(s"no kind: $word"))
+}
+
+/**
+ * Something was perhaps written.
+ *
+ * @param table its key (see [[Names]])
+ * @param partitions those that the statement named (`None` is the null partition); empty when it did not say
+ */
+final case class Hint(
+    table: Option[String] = None,
+    path: Option[String] = None,
+    database: Option[String] = None,
+    renamed: Option[String] = None,
+    partitions: Seq[Map[String, Option[String]]] = Nil,
+    command: String,
+    kind: CommandKind)
+
+/** Of a user's session, all that gives a statement its meaning. */
+final case class SessionFacts(catalog: String, database: String, settings: Map[String, String])
+
+/** The number of a question, by which it is answered, and its session. */
+final case class Asking(id: Long, session: SessionFacts)
+
+/** A message for whose answer a session waits. */
+sealed trait Question extends Product {
+  /** Its type on the wire. */
+  def messageType: String
+
+  /** Whether it may be carried out twice, when an engine was killed over it: it changes no definition. */
+  def repeatable: Boolean
+}
+
+final case class ColumnDef(name: String, `type`: String, comment: Option[String])
+
+/** `CREATE [OR REPLACE] MATERIALIZED VIEW`, as Spark parsed and resolved it. */
+final case class CreateQuestion(
+    name: Seq[String],
+    columns: Seq[ColumnDef],
+    partitioning: Seq[String],
+    format: Option[String],
+    comment: Option[String],
+    properties: Map[String, String],
+    query: String,
+    if_not_exists: Boolean,
+    or_replace: Boolean,
+    temporary: Seq[String]) extends Question {
+  override def messageType: String = "create"
+  override def repeatable: Boolean = false
+}
+
+/** Any other statement of Headwater's; the engine parses its text. */
+final case class StatementQuestion(kind: StatementKind, text: String) extends Question {
+  override def messageType: String = "statement"
+  override def repeatable: Boolean = !kind.definesViews
+}
+
+/** A write that waits for the views downstream. */
+final case class WaitQuestion(hints: Seq[Hint]) extends Question {
+  override def messageType: String = "wait"
+  override def repeatable: Boolean = true
+}
+
+/** Nobody waits for the answer to a question any more. */
+final case class Abandoned(id: Long)
+
+/** The engine's answer: rows, or why there are none. */
+final case class Reply(rows: Seq[Seq[JValue]] = Nil, error: Option[String] = None)

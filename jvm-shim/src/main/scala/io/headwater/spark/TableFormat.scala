@@ -1,0 +1,70 @@
+package io.headwater.spark
+
+import scala.util.Try
+
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+
+/** Tables of one kind, which the engine reads. Each format is one implementation, known to [[TableFormats]]. */
+private[spark] trait TableFormat {
+  def name: String
+
+  /** Whether a table is of this format. */
+  def identify(known: Lookup, name: Name): Boolean
+
+  /** A table as it is now, as a query through the catalog would find it. */
+  def look(session: SparkSession, known: Lookup, asked: Asked): Looked
+
+  /** Lets the next queries of a session see a table as it is now, whoever changed it. */
+  def renew(session: SparkSession, name: Name): Unit
+
+  /** A table as it was at a snapshot; none if the format cannot tell. */
+  def readAt(session: SparkSession, name: Name, snapshot: String): Option[DataFrame]
+}
+
+/** A format that views can have. */
+private[spark] trait ViewFormat extends TableFormat {
+
+  /** Makes readers see what was written before, whole or not at all, unless a higher version is published. */
+  def publish(session: SparkSession, request: PublicationRequest): PublicationAnswer
+
+  /** Deletes superseded places of a view. */
+  def expire(session: SparkSession, root: String, owner: String, places: Seq[String]): Unit
+}
+
+/** All formats. A table is of the first one that knows it; the last one takes all others. */
+private[spark] object TableFormats {
+  private val all: Seq[TableFormat] = Seq(Paths, FileTables)
+
+  /** The format of views. */
+  val ofViews: ViewFormat = FileTables
+
+  def of(known: Lookup, name: Name): TableFormat = all.find(_.identify(known, name)).getOrElse(FileTables)
+
+  /** The name of a table's format; empty when there is no such table. */
+  def name(session: SparkSession, key: String): String = {
+    val name = Names.named(key)
+    val known = Lookup.of(session, Seq(name))
+    if (known.exists(name)) of(known, name).name else ""
+  }
+}
+
+/** The catalog's entries of several tables, asked for together. Where that fails, each is asked for alone. */
+private[spark] final case class Lookup(session: SparkSession, identifiers: Seq[TableIdentifier]) {
+  private lazy val together = Try(Tables.metadata(session, identifiers)).toOption
+
+  def apply(identifier: TableIdentifier): Option[CatalogTable] =
+    together.fold(Tables.metadata(session, identifier))(_.get(identifier))
+
+  def exists(name: Name): Boolean = name match {
+    case TableName(identifier) => apply(identifier).nonEmpty
+    case PathName(_) => true
+    case FunctionName(_) => false
+  }
+}
+
+private[spark] object Lookup {
+  def of(session: SparkSession, names: Seq[Name]): Lookup =
+    Lookup(session, names.collect { case TableName(identifier) => identifier })
+}

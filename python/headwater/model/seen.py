@@ -1,0 +1,93 @@
+"""What a look at a table finds, whatever format it has, and the command that was perhaps the reason to look."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from attrs import Factory, frozen
+
+from headwater.model.partition import Slice
+
+
+class CommandKind(Enum):
+    """What a command does, as far as it matters to what a look finds afterwards."""
+
+    UNKNOWN = "unknown"
+    INSERT = "insert"
+    TRUNCATE = "truncate"
+    LOAD = "load"
+    STREAM = "stream"
+    CREATE = "create"
+    ALTER = "alter"
+    DROP = "drop"
+
+
+@frozen
+class Command:
+    """A command that perhaps wrote.
+
+    Attributes:
+        said: its words, for a person; empty where nobody knows of a command.
+    """
+
+    said: str = ""
+    kind: CommandKind = CommandKind.UNKNOWN
+
+    @property
+    def may_empty(self) -> bool:
+        """Whether it can leave a partition that it wrote without a row, and does not name it."""
+        return self.kind in (CommandKind.INSERT, CommandKind.TRUNCATE)
+
+
+@frozen
+class Seen:
+    """A table as one look found it.
+
+    A *snapshot* is a value of the source's that is equal while the table is the same. Its order means nothing, because
+    tables are rolled back. It is empty where a look did not see the whole table, or a format has no such value.
+
+    Attributes:
+        exists: whether there is a table of this name; the other attributes say nothing if not.
+        unreadable: why nobody can look at it; empty if it was looked at.
+        schema: a digest of the columns, the format and, for a view or function, its text.
+        incarnation: tells a table from its successor of the same name.
+        partitions: the fingerprint of each partition that was found.
+        asked: the partitions that were asked for, in the source's spelling; none: no one in particular.
+        looked: the slices that were looked at; ``None``: the whole table.
+        empty: partitions without a row, of those found.
+        columns: the partition columns.
+        location: where its files lie; empty if nobody knows.
+        owner: of a view, the owner that its table names.
+        snapshot: the source's own value for the state that was seen.
+        rearranged: partitions that hold the same rows as in the snapshot on record, in other files.
+    """
+
+    table: str
+    exists: bool = True
+    unreadable: str = ""
+    schema: str = ""
+    incarnation: int = 0
+    partitions: Mapping[Slice, str] = Factory(dict)
+    asked: tuple[Slice, ...] = ()
+    looked: tuple[Slice, ...] | None = None
+    empty: frozenset[Slice] = frozenset()
+    columns: frozenset[str] = frozenset()
+    location: str = ""
+    owner: str = ""
+    snapshot: str = ""
+    rearranged: frozenset[Slice] = frozenset()
+
+
+@frozen
+class Look:
+    """A question for the state of a table.
+
+    Attributes:
+        slices: the partitions that matter; ``None``: all.
+        since: the snapshot on record; what a format only rearranged since then is no change.
+    """
+
+    table: str
+    slices: tuple[Slice, ...] | None = None
+    since: str = ""

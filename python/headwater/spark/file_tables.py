@@ -1,0 +1,271 @@
+"""Tables, and paths, that are the files in their directories: the first format of ``ports.TableFormat``.
+
+Each version of a view lies in a hidden directory ``.v<version>`` of the view's root. Publishing moves the catalog's
+pointers there. Nothing can be read as it once was, so a look before a run and one after it tell what the run read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import evolve, frozen
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import LeaseLost, RefreshCancelled
+from headwater.model.event import Made, Place
+from headwater.model.name import FunctionName, PathName, named
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.seen import Look, Seen
+from headwater.model.state import PartitionRecord
+from headwater.model.view import Definition
+from headwater.spark import catalog, paths, sql
+from headwater.spark.counted import Counted, slice_of
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+from headwater.spark.wire import (
+    Asked,
+    Directory,
+    Fact,
+    Fenced,
+    FoundPartition,
+    Misfit,
+    Publication,
+    PublicationAnswer,
+    PublishedPartition,
+    Stranger,
+    Superseded,
+)
+
+
+@frozen
+class Files:
+    """The handle of a run's output: a publication request for the shim, if the output lies in files; the partition of
+    each location; and the kind of ``place`` where they lie."""
+
+    request: Publication | None
+    places: Mapping[str, Slice]
+    place: Place = Place.WAREHOUSE
+
+
+class FileTables:
+    """The tables of a session catalog, and paths, whose rows are in the files that a listing finds."""
+
+    name = "files"
+
+    def __init__(self, shim: Shim, sessions: Sessions) -> None:
+        self._shim, self._sessions = shim, sessions
+        self._locations: dict[str, str] = {}
+        self._scattered: set[str] = set()  # tables with a partition outside their own directory
+        self._regular: set[str] = set()  # tables whose partitions all have the names that Spark gives them
+
+    def identify(self, table: str) -> bool:
+        return self._shim.format(table) == self.name
+
+    # --- looks
+
+    def look(self, looks: Sequence[Look]) -> list[Seen]:
+        facts = self._shim.observe([self._asked(each) for each in looks])
+        return [self._seen(each) for each in facts]
+
+    def touches(self, table: str, path: str) -> bool:
+        """Whether a write to ``path`` may change the rows of ``table``. A partition may lie anywhere, so the files of a
+        table with a partition elsewhere count too."""
+        match named(table):
+            case PathName(path=location):
+                pass
+            case FunctionName():
+                return False
+            case _ if table in self._locations:
+                location = self._locations[table]
+            case _:
+                return True
+        mine, written = paths.plain(location), paths.plain(path)
+        near = paths.is_within(mine, written) or paths.is_within(written, mine)
+        return near or "*" in mine or table in self._scattered
+
+    # --- reads and writes
+
+    def read(self, table: str, snapshot: str) -> DataFrame | None:
+        """Nothing: files cannot be read as they once were."""
+        return None
+
+    def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
+        """A view's rows, as files below a place."""
+        definition, columns = launch.definition, launch.definition.partitioned_by
+        if columns:
+            frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
+        counted = self._shim.counted(frame, columns, hashed)
+        writer = counted.frame.write.format(definition.format).mode("overwrite")
+        (writer.partitionBy(*columns) if columns else writer).save(place)
+        return counted
+
+    def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
+        """The output of a run at a place; ``known`` are its rows and sums."""
+        run, definition = launch.run, launch.definition
+        columns = definition.partitioned_by
+        files = {slice_of(each, columns): each for each in self._shim.written(place, len(columns))}
+        made = tuple(evolve(known[each], fingerprint=file.fingerprint) for each, file in files.items())
+        removed = tuple(each for each in launch.existing if each not in files)
+        request = Publication(run.view, definition.owner, run.version)
+        parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
+        if columns:
+            request = evolve(request, partitions=tuple(parts), removed=tuple(map(sql.spec, removed)))
+        else:
+            [part] = parts
+            request = evolve(request, location=part.location, rows=part.rows, bytes=part.bytes, was=part.was)
+        found = Files(request, {file.location: each for each, file in files.items()})
+        return Written(made, removed, found, sum(file.bytes for file in files.values()))
+
+    # --- publications
+
+    def require(self, definition: Definition) -> None:
+        """Makes the table of a view if there is none.
+
+        Raises:
+            RefreshCancelled: another table has its name, or its table has another name.
+        """
+        owner = self._shim.owner(definition.view)
+        if owner is None:
+            self._refuse_renamed(definition)
+            catalog.create(self._sessions.of_table(definition.settings), definition)
+        elif owner != definition.owner:
+            raise _taken(definition.view)
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        definition, request, places = launch.definition, written.handle.request, written.handle.places
+        if WHOLE in launch.run.slices:  # a redefinition always renews everything
+            request = evolve(request, shape=catalog.shape(definition))
+        answer = self._shim.publish(request)
+        reshaped = isinstance(answer, Misfit)
+        if reshaped:
+            answer = self._swapped(definition, written.handle.request)
+        match answer:
+            case Fenced(version):
+                raise LeaseLost(f"version {version} of {definition.view} is already published")
+            case Stranger() | Misfit():
+                raise _taken(definition.view)
+        root = paths.plain(definition.root)
+        superseded = [path for path in answer.superseded if path not in places and paths.plain(path) != root]
+        return Replaced(superseded, frozenset(places[each] for each in answer.unchanged), reshaped)
+
+    def published(self, definition: Definition) -> set[str] | None:
+        """The places where the catalog points for a view now, and all directories that these are in; ``None`` if it has
+        no such table. The record may be behind it: after a crash between publishing and recording, or before a view
+        adopted from the catalog could be refreshed."""
+        [fact] = self._shim.observe([Asked(definition.view)])
+        if not fact.exists:
+            return None
+        found: set[str] = set()
+        for each in fact.partitions:
+            place = paths.plain(each.location) if each.location else ""
+            while place and place not in found:
+                found.add(place)
+                place = place.rpartition("/")[0]
+        return found
+
+    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
+        """Deletes superseded locations of a view, but for those that are published. False: the view has no table now,
+        so nobody knows which are, and all stay."""
+        published = self.published(definition) if locations else set()
+        if published is None:
+            return False
+        gone = [path for path in locations if paths.plain(path) not in published]
+        if gone:
+            self._shim.delete_versions(definition.root, definition.owner, gone)
+        return True
+
+    # --- inside
+
+    def _asked(self, look: Look) -> Asked:
+        """A look by value misses partitions of other names, so it is good only for tables that have none."""
+        some = None if look.slices is None else tuple(dict(each.bound) for each in look.slices)
+        return Asked(look.table, some, whole=some is None or look.table not in self._regular)
+
+    def _seen(self, fact: Fact) -> Seen:
+        table = fact.table
+        if fact.unreadable:
+            return Seen(table, unreadable=fact.unreadable)
+        if not fact.exists:
+            self._regular.discard(table)
+            return Seen(table, exists=False)
+        partitions, asked = _by_value(fact.partitions), tuple(map(Slice.of, fact.asked))
+        self._note_names(fact, partitions)
+        self._note_places(fact)
+        return Seen(
+            table,
+            schema=hashlib.sha256(fact.schema.encode()).hexdigest()[:16],
+            incarnation=fact.created,
+            partitions={each: _joined([one.fingerprint for one in several]) for each, several in partitions.items()},
+            asked=asked,
+            looked=None if fact.whole else asked,
+            empty=frozenset(each for each, several in partitions.items() if not any(one.files for one in several)),
+            columns=frozenset(each.name for each in fact.partition_columns),
+            location=fact.location or "",
+            owner=fact.properties.get(catalog.OWNER, ""),
+            snapshot=fact.snapshot,
+        )
+
+    def _note_names(self, fact: Fact, partitions: Mapping[Slice, Sequence[FoundPartition]]) -> None:
+        if any(one.spec != sql.spec(each) for each, several in partitions.items() for one in several):
+            self._regular.discard(fact.table)
+        elif fact.whole:
+            self._regular.add(fact.table)
+
+    def _note_places(self, fact: Fact) -> None:
+        if not fact.location:
+            return
+        self._locations[fact.table] = fact.location
+        root = paths.plain(fact.location)
+        if any(each.location and not paths.is_within(paths.plain(each.location), root) for each in fact.partitions):
+            self._scattered.add(fact.table)
+
+    def _swapped(self, definition: Definition, request: Publication) -> PublicationAnswer:
+        """Publishes into a new table, of the view's new shape, which then takes the view's name."""
+        session = self._sessions.of_table(definition.settings)
+        answer = self._shim.publish(evolve(request, table=catalog.replace(session, definition), removed=()))
+        if self._shim.owner(definition.view) != definition.owner:
+            raise _taken(definition.view)
+        if isinstance(answer, Superseded):
+            catalog.swap(session, self._shim, definition)
+        return answer
+
+    def _refuse_renamed(self, definition: Definition) -> None:
+        for each in self._shim.views():
+            if each.properties.get(catalog.OWNER) == definition.owner:
+                raise RefreshCancelled(f"{definition.view} is {each.table} now; its refresh goes on under that name")
+
+
+def place_of(launch: Launch) -> str:
+    """The place of a run's output in the warehouse. Spark takes a directory whose own name is hidden for one to ignore,
+    hence the level below."""
+    return f"{launch.definition.root}/.v{launch.run.version}/data"
+
+
+def _taken(view: str) -> RefreshCancelled:
+    return RefreshCancelled(f"{view} was dropped, and another table has its name; that table stays as it is")
+
+
+def _part(made: Made, file: Directory, known: PartitionRecord | None) -> PublishedPartition:
+    """A partition to publish. If it holds the rows that the record says it held, ``was`` is the fingerprint of the
+    files that must be found in its place: of others, readers may have seen other rows."""
+    same = known is not None and made.content and (made.content, made.rows) == (known.content, known.rows)
+    was = known.fingerprint if same else None
+    return PublishedPartition(sql.spec(made.slice), file.location, made.rows, file.bytes, was)
+
+
+def _by_value(partitions: Iterable[FoundPartition]) -> dict[Slice, list[FoundPartition]]:
+    """Partitions by the values that their names mean: ``month=5`` and ``month=05`` are one."""
+    found: dict[Slice, list[FoundPartition]] = {}
+    for each in partitions:
+        found.setdefault(Slice.of(each.values), []).append(each)
+    return found
+
+
+def _joined(fingerprints: Sequence[str]) -> str:
+    """One fingerprint for directories that mean one value: a change of either changes it."""
+    if len(fingerprints) == 1:
+        return fingerprints[0]
+    return hashlib.sha256(" ".join(sorted(fingerprints)).encode()).hexdigest()[:32]

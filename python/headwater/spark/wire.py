@@ -1,0 +1,394 @@
+"""The messages between the driver's JVM and the engine, as values (docs/protocol.md).
+
+Text becomes values, and values text, in this module alone. The names of attributes are those on the wire.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, TypeVar
+
+from attrs import frozen
+from cattrs.gen import make_dict_unstructure_fn
+from cattrs.preconf.json import JsonConverter, make_converter
+from cattrs.strategies import configure_tagged_union
+
+from headwater.model.extract import Extract
+from headwater.model.seen import Command, CommandKind
+
+Value = str | int | float | None
+Row = Sequence[Value]
+Values = Mapping[str, str | None]
+"""Partition values by column; ``None`` is the null partition."""
+Spec = Mapping[str, str]
+"""A partition as the catalog names it."""
+
+T = TypeVar("T")
+
+# --- messages from the driver
+
+
+class StatementKind(Enum):
+    """A statement of Headwater's, by its leading words."""
+
+    DRAIN = "drain"
+    REFRESH = "refresh"
+    SHOW_VIEWS = "show_views"
+    SHOW_REFRESHES = "show_refreshes"
+    DESCRIBE = "describe"
+    EXPLAIN = "explain"
+    ALTER = "alter"
+    DROP = "drop"
+
+
+@frozen
+class Session:
+    """Of a user's session, all that gives a statement its meaning."""
+
+    catalog: str
+    database: str
+    settings: Mapping[str, str]
+
+
+@frozen
+class Hint:
+    """Something was perhaps written."""
+
+    command: str
+    kind: CommandKind = CommandKind.UNKNOWN
+    table: str | None = None
+    path: str | None = None
+    database: str | None = None
+    renamed: str | None = None
+    partitions: tuple[Values, ...] = ()
+
+    @property
+    def by(self) -> Command:
+        return Command(self.command, self.kind)
+
+
+@frozen
+class ColumnDef:
+    """A column as a statement or an analysed query names it."""
+
+    name: str
+    type: str
+    comment: str | None = None
+
+
+@frozen
+class Create:
+    """``CREATE [OR REPLACE] MATERIALIZED VIEW``, as Spark resolved it. An output of a job has its name in ``job``."""
+
+    id: int | None
+    session: Session
+    name: tuple[str, ...]
+    query: str
+    columns: tuple[ColumnDef, ...] = ()
+    partitioning: tuple[str, ...] = ()
+    format: str | None = None
+    comment: str | None = None
+    properties: Mapping[str, str] = {}
+    if_not_exists: bool = False
+    or_replace: bool = False
+    temporary: tuple[str, ...] = ()
+    job: str = ""
+
+
+@frozen
+class Statement:
+    """Any other statement of Headwater's; the engine parses its text."""
+
+    id: int
+    session: Session
+    kind: StatementKind
+    text: str
+
+
+@frozen
+class Wait:
+    """A write whose session waits for the views downstream."""
+
+    id: int
+    session: Session
+    hints: tuple[Hint, ...]
+
+
+@frozen
+class Abandoned:
+    """Nobody waits for the answer to a question any more."""
+
+    id: int
+
+
+Question = Create | Statement | Wait
+Message = Hint | Create | Statement | Wait | Abandoned
+
+# --- answers to the driver
+
+
+@frozen
+class Rows:
+    rows: Sequence[Row]
+
+
+@frozen
+class Refused:
+    """The statement is refused, in words for the user."""
+
+    error: str
+
+
+Answer = Rows | Refused
+
+# --- looks
+
+
+@frozen
+class Asked:
+    """A table to look at: all of it if ``whole``, else these partitions."""
+
+    table: str
+    partitions: tuple[Values, ...] | None = None
+    whole: bool = True
+
+
+@frozen
+class NamedType:
+    name: str
+    type: str
+
+
+@frozen
+class FoundPartition:
+    """A partition that a look found."""
+
+    values: Values
+    fingerprint: str
+    spec: Spec = {}
+    version: int | None = None
+    location: str | None = None
+    files: int = 0
+    bytes: int = 0
+
+
+@frozen
+class Fact:
+    """What a look found of a table."""
+
+    table: str
+    exists: bool = True
+    unreadable: str = ""
+    kind: str = ""
+    created: int = 0
+    schema: str = ""
+    snapshot: str = ""
+    location: str | None = None
+    properties: Mapping[str, str] = {}
+    partition_columns: tuple[NamedType, ...] = ()
+    asked: tuple[Values, ...] = ()
+    whole: bool = True
+    partitions: tuple[FoundPartition, ...] = ()
+
+
+@frozen
+class CatalogView:
+    """A view that the catalog holds."""
+
+    table: str
+    created: int
+    properties: Mapping[str, str]
+
+
+# --- what runs write, and publish
+
+
+@frozen
+class Directory:
+    """A partition directory that a write left."""
+
+    values: Values
+    fingerprint: str
+    location: str
+    files: int
+    bytes: int
+
+
+@frozen
+class Sum:
+    """What was counted of a partition while it was written."""
+
+    values: Values
+    rows: int
+    content: str
+
+
+@frozen
+class Read:
+    """What reading took, of a table or, if it is none, of the files at a place."""
+
+    table: str | None
+    place: str
+    bytes: int
+    micros: int
+    needs: Extract | None = None
+    share: float = 1.0
+
+
+@frozen
+class Spent:
+    """What moving bytes took while a query was written."""
+
+    reads: tuple[Read, ...]
+    writing: int
+
+
+@frozen
+class PublishedPartition:
+    """A partition to publish; ``was`` is the fingerprint of files that hold the same rows."""
+
+    spec: Spec
+    location: str
+    rows: int
+    bytes: int
+    was: str | None = None
+
+
+@frozen
+class Shape:
+    """What the table of a view must be: partition columns come last."""
+
+    columns: str
+    partitioned_by: tuple[str, ...]
+    format: str
+
+
+@frozen
+class Publication:
+    """A request to move a view's pointers: those of ``partitions``, or else the table's own to a ``location``."""
+
+    table: str
+    owner: str
+    version: int
+    partitions: tuple[PublishedPartition, ...] = ()
+    removed: tuple[Spec, ...] = ()
+    location: str | None = None
+    rows: int | None = None
+    bytes: int | None = None
+    was: str | None = None
+    shape: Shape | None = None
+
+
+@frozen
+class Superseded:
+    """A publication is done: nothing points at these places any more; ``unchanged`` ones hold the rows of before."""
+
+    superseded: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
+@frozen
+class Fenced:
+    """A higher version is published already."""
+
+    fenced: int
+
+
+@frozen
+class Stranger:
+    """The table of that name is another one."""
+
+    stranger: bool
+
+
+@frozen
+class Misfit:
+    """The table does not have the shape."""
+
+    misfit: bool
+
+
+PublicationAnswer = Superseded | Fenced | Stranger | Misfit
+
+# --- measurements and failures
+
+
+@frozen
+class Probe:
+    """µs in which bytes are written and read."""
+
+    write: float
+    read: float
+
+
+class FailureKind(Enum):
+    """Why Spark could not do something."""
+
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+    OVERLAY_GONE = "overlay_gone"
+    SOURCE_GONE = "source_gone"
+    UNWRITABLE = "unwritable"
+    ANALYSIS = "analysis"
+    OTHER = "other"
+
+
+@frozen
+class Failure:
+    """A failure of Spark's; ``said`` is one line for a person."""
+
+    kind: FailureKind
+    said: str
+
+
+# --- queries
+
+Plan = Mapping[str, Any]
+"""An analysed query as ``PlanJson.describe`` writes it; ``headwater.algebra.derive.plan`` reads it."""
+
+
+@frozen
+class Described:
+    """An analysed query: its columns, the functions of the catalog that it calls, and the whole plan."""
+
+    columns: tuple[ColumnDef, ...]
+    functions: tuple[str, ...]
+    plan: Plan
+
+
+# --- coding
+
+
+def _converter() -> JsonConverter:
+    converter = make_converter(detailed_validation=False)
+    for plain in (Values, Spec, Values | None, str | None):
+        converter.register_structure_hook_func(lambda kind, plain=plain: kind == plain, lambda value, _: value)
+        converter.register_unstructure_hook_func(lambda kind, plain=plain: kind == plain, lambda value: value)
+    for partial in (PublishedPartition, Publication):  # all others say all of their attributes
+        converter.register_unstructure_hook(
+            partial, make_dict_unstructure_fn(partial, converter, _cattrs_omit_if_default=True)
+        )
+    configure_tagged_union(Message, converter, tag_name="type", tag_generator=lambda kind: kind.__name__.lower())
+    return converter
+
+
+_CONVERTER = _converter()
+
+
+def decode(text: str, kind: type[T]) -> T:
+    """The value of a kind that the driver wrote."""
+    return _CONVERTER.structure(json.loads(text), kind)
+
+
+def encode(value: object, kind: Any = None) -> str:
+    """A value as the driver reads it; ``kind`` is the union of messages that it is one of, if it is."""
+    return json.dumps(_CONVERTER.unstructure(value, unstructure_as=kind))
+
+
+def decode_plan(text: str) -> Described:
+    """An analysed query."""
+    plan = json.loads(text)
+    columns = tuple(ColumnDef(each["name"], each["type"], each.get("comment")) for each in plan["columns"])
+    return Described(columns, tuple(plan["functions"]), plan)

@@ -1,0 +1,265 @@
+"""Each format of tables keeps these promises (``ports.TableFormat``). Another one joins with one line in FORMATS."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from attrs import evolve, frozen
+from pyspark.sql import SparkSession
+from support import database
+
+from headwater.model.command import Launch
+from headwater.model.error import LeaseLost, RefreshCancelled
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.seen import Look, Seen
+from headwater.model.state import Run
+from headwater.model.view import Column, Definition
+from headwater.ports import TableFormat, Written
+from headwater.spark.counted import counts
+from headwater.spark.file_tables import FileTables
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+
+
+@frozen
+class Format:
+    """A format, and the parts of the port that it leaves open.
+
+    Attributes:
+        using: after ``USING``.
+        rearranges: whether it can tell that the same rows lie in other files.
+    """
+
+    name: str
+    using: str
+    open: Callable[[SparkSession], TableFormat]
+    rearranges: bool = False
+
+
+FORMATS = [Format("files", "parquet", lambda session: FileTables(Shim(session), Sessions(session)))]
+
+A, B, C = (Slice.of(p=each) for each in "abc")
+
+
+@pytest.fixture(params=FORMATS, ids=lambda each: each.name)
+def format(request) -> Format:
+    return request.param
+
+
+@pytest.fixture
+def tables(spark: SparkSession, format: Format) -> TableFormat:
+    return format.open(spark)
+
+
+@pytest.fixture
+def table(spark: SparkSession, format: Format) -> str:
+    """A table with the partitions a and b."""
+    spark.sql(f"CREATE TABLE t (x INT, p STRING) USING {format.using} PARTITIONED BY (p)")
+    spark.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    return f"{database(spark)}.t"
+
+
+def look(tables: TableFormat, table: str, *slices: Slice, since: str = "") -> Seen:
+    [seen] = tables.look([Look(table, slices or None, since)])
+    return seen
+
+
+def differing(before: Seen, after: Seen) -> set[Slice]:
+    slices = before.partitions.keys() | after.partitions.keys()
+    return {each for each in slices if before.partitions.get(each) != after.partitions.get(each)}
+
+
+# --- looks
+
+
+def test_a_table_has_one_format(spark: SparkSession, tables: TableFormat, table: str) -> None:
+    assert tables.identify(table)
+    assert not tables.identify(f"{database(spark)}.nothing")
+
+
+def test_a_table_that_did_not_change_looks_the_same(tables: TableFormat, table: str) -> None:
+    first = look(tables, table)
+    assert first.exists and first.snapshot and first.schema and first.partitions.keys() == {A, B}
+    assert first.columns == {"p"} and first.looked is None
+    assert look(tables, table, since=first.snapshot) == first
+
+
+@pytest.mark.parametrize(
+    ("statement", "changed"),
+    [
+        ("INSERT INTO t VALUES (3, 'b')", {B}),
+        ("INSERT INTO t VALUES (3, 'c')", {C}),
+        ("INSERT OVERWRITE t PARTITION (p = 'a') VALUES (9)", {A}),
+        ("ALTER TABLE t DROP PARTITION (p = 'a')", {A}),
+        ("TRUNCATE TABLE t", {A, B}),
+    ],
+)
+def test_each_kind_of_write_makes_another_snapshot(
+    spark: SparkSession, tables: TableFormat, table: str, statement: str, changed: set[Slice]
+) -> None:
+    before = look(tables, table)
+    spark.sql(statement)
+    after = look(tables, table, since=before.snapshot)
+    assert after.snapshot != before.snapshot and differing(before, after) == changed
+    assert not after.rearranged and (after.schema, after.incarnation) == (before.schema, before.incarnation)
+
+
+def test_other_columns_make_another_schema(spark: SparkSession, tables: TableFormat, table: str) -> None:
+    before = look(tables, table)
+    spark.sql("ALTER TABLE t ADD COLUMNS (y INT)")
+    assert look(tables, table).schema != before.schema
+
+
+def test_a_table_that_is_replaced_is_another_incarnation(
+    spark: SparkSession, format: Format, tables: TableFormat, table: str
+) -> None:
+    before = look(tables, table)
+    spark.sql("DROP TABLE t")
+    assert not look(tables, table).exists
+    time.sleep(1.1)  # Hive's metastore keeps seconds
+    spark.sql(f"CREATE TABLE t (x INT, p STRING) USING {format.using} PARTITIONED BY (p)")
+    after = look(tables, table)
+    assert after.incarnation != before.incarnation and after.schema == before.schema
+
+
+def test_the_same_rows_in_other_files_are_data_or_told_apart(
+    spark: SparkSession, format: Format, tables: TableFormat, table: str
+) -> None:
+    before = look(tables, table)
+    spark.sql("INSERT OVERWRITE t PARTITION (p = 'a') VALUES (1)")
+    after = look(tables, table, since=before.snapshot)
+    assert differing(before, after) == {A}
+    assert after.rearranged == ({A} if format.rearranges else set())
+
+
+def test_a_look_at_some_partitions_says_which(tables: TableFormat, table: str) -> None:
+    look(tables, table)
+    seen = look(tables, table, A, C)
+    assert seen.looked == seen.asked == (A, C) and seen.partitions.keys() == {A} and not seen.snapshot
+
+
+def test_a_table_that_nobody_can_look_at_takes_no_other_with_it(
+    spark: SparkSession, tables: TableFormat, table: str
+) -> None:
+    spark.sql("CREATE TABLE lost USING parquet PARTITIONED BY (p) AS SELECT 1 AS x, 'a' AS p")
+    spark.sql("ALTER TABLE lost PARTITION (p = 'a') SET LOCATION 'ftp://127.0.0.1:9/t'")  # nobody listens at this port
+    lost, seen = tables.look([Look(f"{database(spark)}.lost"), Look(table)])
+    assert lost.unreadable and seen.partitions.keys() == {A, B}
+
+
+def test_a_write_below_a_table_touches_it(tables: TableFormat, table: str) -> None:
+    location = look(tables, table).location
+    assert tables.touches(table, f"{location}/p=a") and not tables.touches(table, f"{location}_else")
+
+
+def test_a_snapshot_is_read_as_it_was_or_not_at_all(spark: SparkSession, tables: TableFormat, table: str) -> None:
+    before = look(tables, table)
+    spark.sql("INSERT OVERWRITE t PARTITION (p = 'a') VALUES (9)")
+    frame = tables.read(table, before.snapshot)
+    assert frame is None or sorted(row["x"] for row in frame.collect()) == [1, 2]
+
+
+# --- publications
+
+
+class View:
+    """A view of a format, whose runs write rows that are given."""
+
+    def __init__(self, session: SparkSession, tables: TableFormat, root: Path) -> None:
+        self._session, self._tables = session, tables
+        columns = (Column("x", "INT"), Column("p", "STRING"))
+        name = f"{database(session)}.v"
+        self.definition = Definition(
+            name, "SELECT 1", columns, ("p",), fingerprint="f", root=f"file:{root}", owner="me", database="default"
+        )
+        assert Shim(session).claim(self.definition.root, "me")
+        tables.require(self.definition)
+
+    def launch(self, version: int) -> Launch:
+        run = Run(version, self.definition.view, (A, B, C), (), (), 0, "partition", "because")
+        return Launch(run, self.definition, {})
+
+    def write(self, version: int, **rows: int) -> Written:
+        """Writes one row of each partition."""
+        launch, place = self.launch(version), f"{self.definition.root}/.v{version}/data"
+        values = ", ".join(f"({x}, '{p}')" for p, x in rows.items())
+        frame = self._session.sql(f"SELECT * FROM VALUES {values} AS t(x, p)")
+        counted = self._tables.write(launch, frame, place, True)
+        return self._tables.written(launch, place, counts(counted.sums(), ("p",)))
+
+    def publish(self, version: int, **rows: int):
+        return self._tables.publish(self.launch(version), self.write(version, **rows))
+
+    @property
+    def rows(self) -> dict[str, int]:
+        found = self._session.newSession().table(self.definition.view)
+        return {row["p"]: row["x"] for row in found.collect()}
+
+
+@pytest.fixture
+def view(spark: SparkSession, tables: TableFormat, tmp_path: Path) -> View:
+    return View(spark, tables, tmp_path / "v")
+
+
+def test_readers_see_a_run_when_it_is_published(view: View) -> None:
+    written = view.write(1, a=1, b=2)
+    assert {each.slice: each.rows for each in written.made} == {A: 1, B: 1} and view.rows == {}
+    assert view.publish(2, a=1, b=2).locations == [] and view.rows == {"a": 1, "b": 2}
+    replaced = view.publish(3, b=3)
+    assert len(replaced.locations) == 1 and not replaced.reshaped and view.rows == {"a": 1, "b": 3}
+
+
+def test_one_higher_version_fences_a_whole_publication(view: View) -> None:
+    view.publish(5, a=5)
+    with pytest.raises(LeaseLost, match="5"):
+        view.publish(4, a=4, b=4, c=4)
+    assert view.rows == {"a": 5}
+
+
+def test_a_table_of_somebody_else_stays_as_it_is(view: View) -> None:
+    view.publish(1, a=1)
+    view.definition = evolve(view.definition, owner="you")
+    with pytest.raises(RefreshCancelled, match="another table has its name"):
+        view.publish(2, a=2)
+    with pytest.raises(RefreshCancelled, match="another table has its name"):
+        view._tables.require(view.definition)
+    assert view.rows == {"a": 1}
+
+
+def test_the_table_of_a_view_is_made_once_and_not_beside_one_that_was_renamed(view: View, spark: SparkSession) -> None:
+    name = view.definition.view
+    spark.sql(f"DROP TABLE {name}")
+    view._tables.require(view.definition)
+    view.publish(1, a=1)
+    Shim(spark).rename(name, f"{name}_2")
+    with pytest.raises(RefreshCancelled, match="v_2 now"):
+        view._tables.require(view.definition)
+    assert not spark.catalog.tableExists(name)
+
+
+def test_other_columns_are_published_at_once(view: View, tables: TableFormat) -> None:
+    view.publish(1, a=1)
+    view.definition = evolve(view.definition, columns=(Column("x", "BIGINT"), Column("p", "STRING")))
+    launch = view.launch(2)
+    written = view.write(2, b=2)
+    assert tables.publish(evolve(launch, run=evolve(launch.run, slices=(WHOLE,))), written).reshaped
+    assert view.rows == {"b": 2}
+
+
+def test_what_expires_is_deleted_unless_it_is_published(view: View, tables: TableFormat) -> None:
+    view.publish(1, a=1, b=1)
+    old = view.publish(2, a=2).locations
+    root = Path(view.definition.root.removeprefix("file:"))
+    assert tables.expire(view.definition, [*old, f"{view.definition.root}/.v2", f"{view.definition.root}/.v1"])
+    assert view.rows == {"a": 2, "b": 1}
+    assert not (root / ".v1/data/p=a").exists() and (root / ".v2/data/p=a").exists()
+
+
+def test_nothing_expires_of_a_view_whose_table_is_gone(view: View, tables: TableFormat, spark: SparkSession) -> None:
+    view.publish(1, a=1)
+    spark.sql(f"DROP TABLE {view.definition.view}")
+    assert not tables.expire(view.definition, [f"{view.definition.root}/.v1"])
+    assert (Path(view.definition.root.removeprefix("file:")) / ".v1").exists()

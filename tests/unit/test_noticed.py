@@ -1,0 +1,128 @@
+"""The events that follow from a look, by the state as it is when they are recorded."""
+
+from __future__ import annotations
+
+import cases
+import pytest
+from attrs import evolve
+from cases import Machine, end, machine, start, view
+
+from headwater.engine import noticed
+from headwater.model.event import Changed, Dropped, Observed, Renamed, Unreadable
+from headwater.model.partition import Slice
+from headwater.model.seen import Command, CommandKind, Seen
+
+A1, A2 = Slice.of(a="1"), Slice.of(a="2")
+INSERT, DROP = Command("INSERT INTO", CommandKind.INSERT), Command("DROP PARTITION", CommandKind.ALTER)
+NOW, VERSION = 5, 1000
+
+FIRST = Seen("u", schema="s", incarnation=1, partitions={A1: "x"}, columns=frozenset("a"), snapshot="one")
+
+
+@pytest.fixture
+def made() -> Machine:
+    return machine({"t": "a"}, view("v", "a", "t"))
+
+
+def change(made: Machine, seen: Seen, command: Command = INSERT, before: int = 0) -> Changed | None:
+    return noticed.change(made.state, seen, command, before, NOW, VERSION)
+
+
+def looked_at(made: Machine, seen: Seen = FIRST) -> None:
+    made.record(lambda version: noticed.change(made.state, seen, Command(), 0, NOW, version))
+
+
+def test_the_first_look_is_a_baseline_with_the_sources_snapshot(made: Machine):
+    event = change(made, FIRST, Command())
+    assert event == Changed(NOW, VERSION, "u", (Observed(A1, "x"),), "s", 1, "appeared", True, 0, "one")
+    looked_at(made)
+    assert made.state.tables["u"].snapshot == "one"
+    assert change(made, FIRST) is None
+
+
+def test_partitions_that_differ_changed(made: Machine):
+    looked_at(made)
+    found = change(made, evolve(FIRST, partitions={A1: "y"}, snapshot="two"), before=7)
+    assert (found.partitions, found.verb, found.baseline) == ((Observed(A1, "y"),), "changed (INSERT INTO)", False)
+    assert (found.before, found.snapshot) == (7, "two")
+
+
+def test_a_rearrangement_is_no_change_and_the_record_stays_at_its_snapshot(made: Machine):
+    looked_at(made)
+    compacted = evolve(FIRST, partitions={A1: "y", A2: "z"}, snapshot="two", rearranged=frozenset([A1]))
+    assert [each.slice for each in change(made, compacted).partitions] == [A2]
+    assert change(made, evolve(compacted, partitions={A1: "y"})) is None
+    assert made.state.tables["u"].snapshot == "one"
+
+
+@pytest.mark.parametrize(
+    ("command", "asked", "told"),
+    [
+        (INSERT, (), True),
+        (Command("TRUNCATE TABLE", CommandKind.TRUNCATE), (), True),
+        (DROP, (), False),
+        (DROP, (A1,), True),
+        (Command(), (A1,), False),
+        (Command("INSERTED BY HAND", CommandKind.UNKNOWN), (), False),
+    ],
+)
+def test_an_empty_partition_that_a_command_wrote_may_have_been_read_full(made: Machine, command, asked, told):
+    """The kind of the command decides, not its words."""
+    looked_at(made)
+    seen = evolve(FIRST, asked=asked, empty=frozenset([A1]))
+    assert (change(made, seen, command) is not None) is told
+
+
+def test_other_columns_another_incarnation_and_the_end_of_a_table(made: Machine):
+    looked_at(made)
+    gone = Seen("u", exists=False)
+    for seen in (evolve(FIRST, schema="s2"), evolve(FIRST, incarnation=2), gone):
+        assert noticed.is_another(made.state, seen)
+        assert change(made, seen).partitions == ()
+    assert not noticed.is_another(made.state, FIRST)
+    looked_at(made, gone)
+    assert not noticed.is_another(made.state, gone) and change(made, gone) is None
+    assert noticed.is_another(made.state, FIRST), "it is there again"
+
+
+def test_what_became_a_view_meanwhile_is_no_table(made: Machine):
+    assert change(made, evolve(FIRST, table="v")) is None
+
+
+def test_readability_is_told_once(made: Machine):
+    lost = Seen("u", unreadable="no file system")
+    assert noticed.readability(made.state, FIRST, NOW) is None
+    made.record(lambda _: noticed.readability(made.state, lost, NOW))
+    assert noticed.readability(made.state, lost, NOW) is None
+    assert noticed.readability(made.state, FIRST, NOW) == Unreadable(NOW, "u", "")
+
+
+# --- views
+
+
+def drift(made: Machine, was: noticed.Standing) -> Changed | None:
+    return noticed.drift(made.state, Seen("v", partitions={A1: "by hand"}), was, Command(), NOW, VERSION)
+
+
+def test_a_view_that_was_written_past_headwater_drifted(made: Machine):
+    was = noticed.standing(made.state, "v")
+    assert drift(made, was).verb == "was written past Headwater (by another program)"
+
+
+def test_a_view_that_moved_on_since_the_look_began_did_not_drift(made: Machine):
+    was = noticed.standing(made.state, "v")
+    cases.change(made, "t", A1)
+    made.now += 300_000
+    assert start(made, "v")
+    assert noticed.standing(made.state, "v") is None and drift(made, was) is None
+    end(made, "v")
+    assert noticed.standing(made.state, "v") is not None and drift(made, was) is None
+
+
+def test_a_lost_table_means_that_the_view_was_dropped_or_renamed(made: Machine):
+    was = noticed.standing(made.state, "v")
+    assert noticed.lost(made.state, "v", was, None, NOW) == Dropped(NOW, "v")
+    renamed = noticed.lost(made.state, "v", was, "w", NOW)
+    assert renamed == Renamed(NOW, "v", "w", evolve(was.definition, view="w"))
+    assert noticed.lost(made.state, "v", was, "v", NOW) is None, "a view on record has that name"
+    assert noticed.lost(made.state, "v", evolve(was, highest=0), None, NOW) is None, "it moved on"

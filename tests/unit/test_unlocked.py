@@ -1,0 +1,239 @@
+"""Nothing is asked of Spark, the metastore or the files while the recorder's lock is held."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
+
+import pytest
+from attrs import evolve
+from cases import A1, view
+
+from headwater.model.error import HeadwaterError, StatementError
+from headwater.model.event import Changed, Declared, Dropped, Event, Made, Published, Renamed, Started
+from headwater.model.partition import WHOLE
+from headwater.model.seen import Look, Seen
+from headwater.model.view import Definition
+from headwater.runtime.loop import Loop
+from headwater.runtime.record import Recorder
+from headwater.spark.observer import Observer, Target
+from headwater.spark.statements import Statements
+from headwater.spark.sweep import Sweeper
+from headwater.spark.wire import CatalogView, Session, Statement, StatementKind
+from headwater.store.sql import SqlStore
+
+V = evolve(view("default.v", "a", "t"), owner="me", root="file:/w/v")
+W = evolve(view("default.w", "a", "default.v"), owner="you", root="file:/w/w")
+THERE = Seen("default.v", schema="s", incarnation=1, partitions={A1: "published"}, owner="me")
+
+
+class Driver:
+    """Stands for the shim, a table format, a session and the warehouse. Every call finds out whether another thread
+    could take the lock meanwhile.
+
+    Attributes:
+        tables: as a look finds them; others are not there.
+        meanwhile: done within the next look.
+    """
+
+    def __init__(self) -> None:
+        self.lock: threading.RLock | None = None
+        self.tables = {"default.v": THERE}
+        self.calls: list[str] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        taken: list[bool] = []
+
+        def take() -> None:
+            taken.append(self.lock.acquire(timeout=1))
+            if taken[0]:
+                self.lock.release()
+
+        other = threading.Thread(target=take)
+        other.start()
+        other.join()
+        assert taken == [True], f"{name} was called while the lock was held"
+
+    def look(self, looks: Sequence[Look]) -> list[Seen]:
+        found = [self.tables.get(each.table, Seen(each.table, exists=False)) for each in looks]
+        self._called("look")
+        meanwhile, self.meanwhile = self.meanwhile, lambda: None
+        meanwhile()
+        return found
+
+    def views(self) -> list[CatalogView]:
+        self._called("views")
+        return [
+            CatalogView(name, 1, {"headwater.owner": each.owner}) for name, each in self.tables.items() if each.owner
+        ]
+
+    def owner(self, table: str) -> str | None:
+        self._called("owner")
+        return self.tables[table].owner if table in self.tables else None
+
+    def rename(self, table: str, to: str) -> None:
+        self._called("rename")
+        self.tables[to] = evolve(self.tables.pop(table), table=to)
+
+    def sql(self, text: str) -> None:
+        self._called("sql")
+        if text.startswith("DROP TABLE"):
+            del self.tables[text.split()[-1].replace("`", "")]
+
+    def of_table(self, settings=()):
+        return self
+
+    def analysed(self, definition: Definition) -> Definition:
+        self._called("analysed")
+        return definition
+
+    def __getattr__(self, name: str):
+        return lambda *_, **__: self._called(name) or []
+
+
+class Engine:
+    """An engine with one view, which is published."""
+
+    def __init__(self, path) -> None:
+        self.driver, self.store = Driver(), SqlStore(path, clock=lambda: 1_000_000)
+        self.recorder = Recorder(self.store, self.driver, SimpleNamespace(now=lambda: 1_000_000))
+        self.loop = Loop(self.recorder, self.driver, "me", acts=False)
+        self.driver.lock = self.recorder.lock
+        self.observer = Observer(self.recorder, self.driver, self.driver, self.driver)
+        self.statements = Statements(
+            self.recorder,
+            self.loop,
+            self.store,
+            self.observer,
+            self.driver,
+            self.driver,
+            self.driver,
+            lambda _state, view: lambda: [self.driver.planned(view) or "planned as 1 of 1 refreshes"],
+        )
+        self.record(lambda version: Changed(1, version, "t", (), "", 0, "appeared", True))
+        self.record(lambda version: Declared(1, version, V, "was declared"))
+        self.refresh()
+
+    def record(self, build: Callable[[int], Event]) -> Event:
+        return self.recorder.record(lambda _state, version: build(version))
+
+    def start(self) -> Event:
+        needs = ((WHOLE, tuple(self.recorder.state.origins)),)
+        return self.record(lambda version: Started(1, version, V.view, needs, (), "full", "because"))
+
+    def refresh(self, fingerprint: str = "published") -> None:
+        run = self.start()
+        made = (Made(A1, 1, fingerprint),)
+        self.record(lambda _: Published(1, run.version, V.view, made, (), 1.0))
+
+    def look(self) -> None:
+        self.observer.look(Target({"default.v": None}))
+
+    def last(self) -> Event:
+        return list(self.store.read())[-1].event
+
+    def say(self, kind: StatementKind, text: str):
+        return self.statements.answer(Statement(1, Session("spark_catalog", "default", {}), kind, text))
+
+
+@pytest.fixture
+def engine(tmp_path) -> Iterator[Engine]:
+    made = Engine(tmp_path / "store.db")
+    yield made
+    made.loop.close()
+    made.store.close()
+
+
+def test_a_view_that_is_as_it_was_published_is_left_alone(engine: Engine):
+    engine.look()
+    assert isinstance(engine.last(), Published)
+
+
+def test_a_view_whose_table_is_gone_was_dropped(engine: Engine):
+    engine.record(lambda version: Declared(1, version, W, "was declared"))
+    engine.driver.tables.clear()
+    engine.look()
+    assert Dropped(1_000_000, "default.v") in [entry.event for entry in engine.store.read()]
+    assert {"look", "views", "release", "analysed"} <= set(engine.driver.calls)
+
+
+def test_a_view_whose_table_has_another_name_goes_by_that(engine: Engine):
+    engine.driver.tables = {"default.w": evolve(THERE, table="default.w")}
+    engine.look()
+    assert engine.last() == Renamed(1_000_000, "default.v", "default.w", evolve(V, view="default.w"))
+
+
+def test_a_view_that_was_written_by_hand_is_repaired(engine: Engine):
+    engine.driver.tables["default.v"] = evolve(THERE, partitions={A1: "by hand"})
+    engine.look()
+    assert engine.last().verb == "was written past Headwater (by another program)"
+
+
+def test_a_swap_that_was_cut_off_drops_nothing(engine: Engine):
+    engine.driver.tables = {"default.v__headwater": evolve(THERE, table="default.v__headwater", owner="")}
+    engine.look()
+    assert isinstance(engine.last(), Published)
+
+
+def test_a_view_that_is_published_while_a_look_finds_it_gone_is_asked_after_again(engine: Engine):
+    """The look saw the moment between two statements of a swap."""
+    engine.driver.tables.clear()
+
+    def meanwhile() -> None:
+        engine.driver.meanwhile = swapped
+
+    def swapped() -> None:
+        engine.refresh()
+        engine.driver.tables["default.v"] = THERE
+
+    engine.driver.meanwhile = meanwhile
+    engine.look()
+    assert isinstance(engine.last(), Published) and engine.driver.calls.count("look") == 3
+
+
+def test_a_publication_during_a_look_is_no_write_by_hand(engine: Engine):
+    engine.driver.meanwhile = lambda: engine.refresh("newer")
+    engine.look()
+    assert isinstance(engine.last(), Published)
+
+
+def test_statements_ask_without_the_lock(engine: Engine):
+    assert engine.say(StatementKind.ALTER, "ALTER MATERIALIZED VIEW v RENAME TO w") == [["default.v is now default.w"]]
+    assert set(engine.driver.tables) == {"default.w"}
+    assert engine.say(StatementKind.DROP, "DROP MATERIALIZED VIEW w") == [["default.w dropped"]]
+    assert {"rename", "owner", "release", "sql"} <= set(engine.driver.calls)
+
+
+def test_an_explanation_searches_for_a_plan_without_the_lock(engine: Engine):
+    said = engine.say(StatementKind.EXPLAIN, "EXPLAIN REFRESH MATERIALIZED VIEW v")
+    assert said[-1] == ["planned as 1 of 1 refreshes"] and "planned" in engine.driver.calls
+
+
+def test_a_view_that_is_read_is_not_dropped(engine: Engine):
+    engine.record(lambda version: Declared(1, version, W, "was declared"))
+    with pytest.raises(StatementError, match=r"default\.v is read by default\.w; drop it first"):
+        engine.say(StatementKind.DROP, "DROP MATERIALIZED VIEW v")
+    assert "default.v" in engine.recorder.state.views
+
+
+def test_a_view_that_starts_to_run_while_its_table_gets_another_name_keeps_its_own(engine: Engine):
+    rename = engine.driver.rename
+
+    def renaming(table: str, to: str) -> None:
+        rename(table, to)
+        if to == "default.w":
+            engine.start()
+
+    engine.driver.rename = renaming
+    with pytest.raises(HeadwaterError, match="is being refreshed; rename it when"):
+        engine.say(StatementKind.ALTER, "ALTER MATERIALIZED VIEW v RENAME TO w")
+    assert set(engine.driver.tables) == {"default.v"} and set(engine.recorder.state.views) == {"default.v"}
+
+
+def test_a_sweep_asks_without_the_lock(engine: Engine):
+    engine.store.discard("default.v", ["file:/w/v/.v1"], 0)
+    Sweeper(engine.recorder, SimpleNamespace(leads=True), engine.store, engine.driver, engine.driver).sweep()
+    assert {"names", "expire"} <= set(engine.driver.calls)
