@@ -15,15 +15,18 @@ from attrs import Factory, define, evolve, frozen
 from greenlet import getcurrent, greenlet
 from reference import Content, Recorded, World
 
+from headwater.engine import noticed
 from headwater.engine.choose import Choice, Ready, ready, wake_at
 from headwater.engine.coverage import unknown_images
 from headwater.engine.flight import Flight, Stage
-from headwater.ledger.compare import differences, revisited
-from headwater.model.command import Bring, Command, Compute, Launch, Look, Publish
+from headwater.ledger.compare import differences
+from headwater.model.command import Bring, Compute, Launch, Look, Publish
+from headwater.model.command import Command as KernelCommand
 from headwater.model.error import HeadwaterError, LeaseLost, RefreshCancelled, RefreshFailed
 from headwater.model.estimate import Estimate
-from headwater.model.event import Changed, Declared, Dropped, Event, Published, Started
+from headwater.model.event import Declared, Dropped, Event, Published, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.seen import Command, Seen
 from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.ports import Beat
@@ -244,7 +247,7 @@ class Machine:
     def declare(self, definition: Definition, why: str = "was declared") -> None:
         for source in definition.sources:
             if source not in self.state.tables:
-                self.look(source, baseline=True)
+                self.look(source)
         self.world.content.setdefault(definition.view, {})
         self.world.stamps.setdefault(definition.view, {})
         estimate = Estimate(1, 1) if len(self.journal) % 2 else None  # of which there is one, readers need not wait
@@ -257,24 +260,27 @@ class Machine:
         self.record(lambda _: Dropped(self.now, view))
         self.world.remove(definition)
 
-    def look(self, table: str, baseline: bool = False, named: tuple[Slice, ...] = (), before: int = 0) -> None:
-        """Compares a table with the record and records the difference, as the observer does.
+    def look(self, table: str, named: tuple[Slice, ...] = (), before: int = 0) -> None:
+        """Compares a table with the record and records the event that follows, as the observer does.
 
         ``named`` are the partitions that a statement is known to have written, ``before`` a run that is about
         to read the table.
         """
-        record = self.state.tables.get(table)
-        if table in self.state.running or table in self.state.unreadable or self.unfilled(table):
+        if table in self.state.unreadable:
             return
-        found = self.world.found(table)
-        changed = differences(record, found) + revisited(record, found, (), named)
-        if changed or (baseline and record is None):
-            first = record is None
-            self.recorder.change(
-                table,
-                [each.slice for each in changed],
-                lambda _, version: Changed(self.now, version, table, changed, "", 1, "was written", first, before),
-            )
+        columns = frozenset(column for each in named for column in each.columns)
+        seen = Seen(table, incarnation=1, partitions=self.world.found(table), asked=named, columns=columns)
+        command, was = Command("a write" if named else ""), noticed.standing(self.state, table)
+
+        def build(state: State, version: int) -> Event | None:
+            if was is None:
+                event = noticed.change(state, seen, command, before, self.now, version)
+            else:
+                event = noticed.drift(state, seen, was, command, self.now, version)
+            return event and evolve(event, verb="was written")  # the same word whoever wrote, so that tests are short
+
+        if (event := build(self.state, 0)) is not None:
+            self.recorder.change(table, [each.slice for each in event.partitions], build)
 
     def unfilled(self, table: str) -> bool:
         """Whether a table is a view that was never published, as far as is recorded: what it holds is nobody's."""
@@ -384,7 +390,7 @@ class Machine:
 
     # --- inside
 
-    def _submit(self, command: Command, work: Callable[[], None]) -> None:
+    def _submit(self, command: KernelCommand, work: Callable[[], None]) -> None:
         """A step of a run is a coroutine that waits for its turn; all else is done when the decision is over."""
         if not isinstance(command, Look | Compute | Bring | Publish):
             self._due.append(work)
