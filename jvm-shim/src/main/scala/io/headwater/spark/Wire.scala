@@ -16,7 +16,26 @@ private[spark] object Wire {
     { case JString(word) => StatementKind.of(word) },
     { case kind: StatementKind => JString(kind.word) }))
 
-  private implicit val formats: Formats = DefaultFormats.preservingEmptyValues + kinds + statements
+  /** By hand, because a look may find a hundred thousand: reflection takes three times as long. Reading one is left to it. */
+  private object Partitions extends Serializer[FoundPartition] {
+    override def deserialize(implicit formats: Formats): PartialFunction[(TypeInfo, JValue), FoundPartition] =
+      PartialFunction.empty
+
+    override def serialize(implicit formats: Formats): PartialFunction[Any, JValue] = {
+      case each: FoundPartition => JObject(
+        "values" -> JObject(each.values.toList.map { case (column, value) => column -> text(value) }),
+        "spec" -> JObject(each.spec.toList.map { case (column, value) => column -> JString(value) }),
+        "version" -> each.version.fold[JValue](JNull)(JInt(_)),
+        "fingerprint" -> JString(each.fingerprint),
+        "location" -> text(each.location),
+        "files" -> JInt(each.files),
+        "bytes" -> JInt(each.bytes))
+    }
+
+    private def text(value: Option[String]): JValue = value.fold[JValue](JNull)(JString(_))
+  }
+
+  private implicit val formats: Formats = DefaultFormats.preservingEmptyValues + kinds + statements + Partitions
 
   def encode(value: Any): String = compact(render(Extraction.decompose(value)))
 
