@@ -67,7 +67,11 @@ class Warehouse(Evaluator, Protocol):
         """
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
-        """Makes readers see what was written, whole or not at all."""
+        """Makes readers see what was written, whole or not at all, in place of everything in the run's slices.
+
+        ``written.removed`` may be incomplete there: an engine that was killed may have published a partition that is
+        not on record.
+        """
 
     def remove(self, definition: Definition) -> None:
         """Removes a dropped table, and what was written for it."""
