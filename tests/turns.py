@@ -29,7 +29,8 @@ SECONDS = {
     "tests/spark/test_readers.py": 60,
     "tests/spark/test_shared_scans.py": 75,
     "tests/spark/test_statements.py": 60,
-    "tests/spark/test_two_engines.py": 110,
+    "tests/spark/test_two_engines.py": 145,
+    "tests/unit/test_chaos.py": 320,
 }
 """Expected for each long test of a file, on a quiet machine of two cores."""
 UNKNOWN = 120
