@@ -20,7 +20,6 @@ SHORT = 900
 
 SECONDS = {
     "tests/laws/test_mutations.py": 60,
-    "tests/unit/test_chaos.py": 620,
     "tests/spark/test_crashes.py": 100,
     "tests/spark/test_faults.py": 6,
     "tests/spark/test_memory.py": 120,

@@ -190,7 +190,8 @@ class World:
         """What a run makes of sources as it read them."""
         content = restricted(recomputed(launch.definition, tables), launch.run.slices)
         made = tuple(Made(each, 1, f"v{launch.run.version}", str(value)) for each, value in content.items())
-        removed = tuple(each for each in launch.existing if each not in content)
+        there = restricted(self.content.get(launch.run.view, {}), launch.run.slices) if launch.unsure else ()
+        removed = tuple(each for each in dict.fromkeys((*launch.existing, *there)) if each not in content)
         return Written(made, removed, content)
 
     # the port

@@ -278,6 +278,21 @@ def test_another_engine_takes_a_run_over_when_its_engine_was_not_heard_of(bench)
     assert not one.leads and one.loop.mine.number > two.loop.mine.number
 
 
+def test_a_partition_that_a_lost_engine_published_and_nobody_recorded_goes_with_its_source(bench):
+    one, two = bench.engine("one", Fails), bench.engine("two")
+    bench.declare(one, V)
+    bench.drain(one)
+    one.store.kinds, shown = (Published,), len(bench.world.publications)
+    bench.write(one, A2, 8)
+    one.step()
+    until(lambda: len(bench.world.publications) > shown)
+    one.close()
+    assert A2 in bench.world.read("v") and len(bench.of(Published)) == 1
+    bench.write(two, A2, None)
+    bench.drain(two)
+    assert A2 not in bench.world.read("v")
+
+
 def test_only_the_runs_of_the_lost_engine_are_put_back(bench):
     one, two = bench.engine("one", tracks=1), bench.engine("two", tracks=1)
     bench.declare(one, V, view("x", "a", "u"))

@@ -170,7 +170,12 @@ def _start(state: State, mine: Flights, capacity: Capacity, now: int) -> Command
     if question is not None:
         return Plan(question)
     choices = capacity.schedule.choose(state, found, mine.plan)
-    return Record(evolve(started(state, choices[0], 0, now), engine=mine.number), numbered=True) if choices else None
+    if not choices:
+        return None
+    choice = choices[0]
+    if state.views[choice.ready.view].unsure:
+        choice = evolve(choice, kept=False)  # the warehouse tells which partitions it has to remove
+    return Record(evolve(started(state, choice, 0, now), engine=mine.number), numbered=True)
 
 
 def _is_open(state: State, mine: Flights, found: Ready) -> bool:

@@ -205,6 +205,7 @@ def forget_engine(state: State, engine: int) -> None:
         for view in [view for view, run in runs.items() if run.engine == engine]:
             del runs[view]
     while lost := next((run for run in state.running.values() if run.engine == engine), None):
+        state.views[lost.view].unsure = True
         put_back(state, lost)
 
 

@@ -52,7 +52,8 @@ def launched(state: State, name: str) -> Launch:
     """The run of a view that has just begun, with what has to be known to carry it out."""
     run = state.running[name]
     existing = _existing(state, name, run.slices)
-    return Launch(run, state.views[name].definition, existing, expected_sizes(state, name, run.slices)[0])
+    size, _ = expected_sizes(state, name, run.slices)
+    return Launch(run, state.views[name].definition, existing, size, state.views[name].unsure)
 
 
 def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:
@@ -123,7 +124,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
         for other in [each for each in record.partitions if each.columns != columns]:
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
-    view.failures, view.retry_at, view.preempted = 0, 0, 0
+    view.failures, view.retry_at, view.preempted, view.unsure = 0, 0, 0, False
     view.overran = (event.version, state.highest)
     learn(view, event)
     for each in event.scanned:

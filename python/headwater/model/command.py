@@ -28,12 +28,15 @@ class Launch:
         existing: the view's partitions in the run's slices, with the record of each: those that the run does not make
             again have become empty, and one that comes out as its record says is unchanged.
         size: how many bytes it will write, by what was written lately; 0 if nobody knows.
+        unsure: readers may see partitions that are not in ``existing`` (``ViewState.unsure``). Those that the run does
+            not make are to be removed, too.
     """
 
     run: Run
     definition: Definition
     existing: Mapping[Slice, PartitionRecord]
     size: int = 0
+    unsure: bool = False
 
 
 @frozen

@@ -17,7 +17,7 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import LeaseLost, RefreshCancelled
 from headwater.model.event import Made, Place
 from headwater.model.name import FunctionName, PathName, named
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord
 from headwater.model.view import Definition
@@ -108,7 +108,7 @@ class FileTables:
         columns = definition.partitioned_by
         files = {slice_of(each, columns): each for each in self._shim.written(place, len(columns))}
         made = tuple(evolve(known[each], fingerprint=file.fingerprint) for each, file in files.items())
-        removed = tuple(each for each in launch.existing if each not in files)
+        removed = tuple(each for each in self._there(launch) if each not in files)
         request = Publication(run.view, definition.owner, run.version)
         parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
         if columns:
@@ -118,6 +118,14 @@ class FileTables:
             request = evolve(request, location=part.location, rows=part.rows, bytes=part.bytes, was=part.was)
         found = Files(request, {file.location: each for each, file in files.items()})
         return Written(made, removed, found, sum(file.bytes for file in files.values()))
+
+    def _there(self, launch: Launch) -> Iterable[Slice]:
+        """The partitions in a run's slices that readers see before it is published."""
+        if not launch.unsure:
+            return launch.existing
+        [seen] = self.look([Look(launch.run.view)])
+        computed = Region(launch.run.slices)
+        return dict.fromkeys((*launch.existing, *(each for each in seen.partitions if computed.covers(each))))
 
     # --- publications
 

@@ -49,7 +49,7 @@ class Output:
     def of(cls, run: Run, existing: Iterable[Slice], written: Written) -> Output:
         """The rows that a run wrote in place of partitions that exist."""
         files, made = written.handle, (each.slice for each in written.made)
-        whole, without = WHOLE in run.slices, frozenset((*existing, *made))
+        whole, without = WHOLE in run.slices, frozenset((*existing, *written.removed, *made))
         if files.place is Place.BLOCKS:
             return cls(whole, without, {}, 0, files.place, run.version)
         places = {each: location for location, each in files.places.items()}
