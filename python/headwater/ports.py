@@ -149,7 +149,7 @@ class Warehouse(Protocol):
         """Makes readers see what was written, whole or not at all.
 
         Raises:
-            LeaseLost: a higher version is published already.
+            TakenOver: a higher version is published already.
         """
 
     def cancel(self, view: str, version: Version) -> None:
@@ -207,7 +207,7 @@ class TableFormat(Protocol):
         """Makes readers see the output, whole or not at all.
 
         Raises:
-            LeaseLost: a higher version is published already.
+            TakenOver: a higher version is published already.
             RefreshCancelled: another table has the view's name.
         """
 

@@ -22,7 +22,7 @@ from headwater.engine.flight import Flight, Stage
 from headwater.ledger.compare import differences
 from headwater.model.command import Bring, Compute, Launch, Look, Publish
 from headwater.model.command import Command as KernelCommand
-from headwater.model.error import HeadwaterError, LeaseLost, RefreshCancelled, RefreshFailed
+from headwater.model.error import HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.estimate import Estimate
 from headwater.model.event import Declared, Dropped, Event, Published, Started
 from headwater.model.partition import WHOLE, Slice
@@ -70,7 +70,7 @@ class MemoryStore:
 
     def append(self, build, after: int, by: int | None = None, evicting: int | None = None) -> Entry:
         if by is not None and by not in self.engines.values():
-            raise LeaseLost("it was evicted")
+            raise TakenOver("it was evicted")
         [entry] = self.append_all([build], after)
         if evicting is not None:
             self.engines = {name: number for name, number in self.engines.items() if number != evicting}

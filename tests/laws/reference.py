@@ -22,7 +22,7 @@ from headwater.engine.transition import transition
 from headwater.model.calendar import Window
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.dependency import Computed, Expression, Occurrence, Same, Windowed
-from headwater.model.error import LeaseLost, RefreshFailed
+from headwater.model.error import RefreshFailed, TakenOver
 from headwater.model.event import Declared, Event, Made, Renamed, Started
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import State, Status
@@ -240,7 +240,7 @@ class World:
         with self.lock:
             view, version = launch.run.view, launch.run.version
             if self.newest.get(view, 0) > version:
-                raise LeaseLost(f"version {self.newest[view]} of {view} is already published")
+                raise TakenOver(f"version {self.newest[view]} of {view} is already published")
             before = self.content.get(view, {})
             after = self.with_written(launch, written, before)
             gone = before.keys() - after.keys()

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from support import database
 
 from headwater.model.command import Launch
-from headwater.model.error import LeaseLost, RefreshCancelled
+from headwater.model.error import RefreshCancelled, TakenOver
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import Run
@@ -214,7 +214,7 @@ def test_readers_see_a_run_when_it_is_published(view: View) -> None:
 
 def test_one_higher_version_fences_a_whole_publication(view: View) -> None:
     view.publish(5, a=5)
-    with pytest.raises(LeaseLost, match="5"):
+    with pytest.raises(TakenOver, match="5"):
         view.publish(4, a=4, b=4, c=4)
     assert view.rows == {"a": 5}
 

@@ -16,7 +16,7 @@ from processes import SALES, SLOW, SPIN, Home, Session, is_alive, until
 
 from headwater.demo.session import spark_home
 from headwater.model.event import EngineLost, Event, Published, Started
-from headwater.runtime.loop import LEASE
+from headwater.runtime.loop import ALIVE
 from headwater.store.sql import SqlStore
 
 pytestmark = pytest.mark.long
@@ -120,7 +120,7 @@ def test_all_act(metastore: str, tmp_path: Path) -> None:
         paused, awake = sorted(pids, key=lambda pid: numbers(home)[pid] != lost.engine)
         assert kept.engine == numbers(home)[awake]
         os.kill(paused, signal.SIGSTOP)
-        until(lambda: of(home, EngineLost), "take-over", LEASE / 1000 + MARGIN)
+        until(lambda: of(home, EngineLost), "take-over", ALIVE / 1000 + MARGIN)
         until(
             lambda: any(published(home, each.version) for each in again(home, lost.version)), "refresh by the other", 90
         )

@@ -1,4 +1,4 @@
-"""A warehouse in a directory, and a program that is an engine over it: ``python shelf.py STORE DIRECTORY LEASE AHEAD``.
+"""A warehouse in a directory, and a program that is an engine over it: ``python shelf.py STORE DIRECTORY ALIVE AHEAD``.
 
 Each run writes files of its own. Readers see those that the newest *page* of a table names. A page is a file that is
 linked into its place whole, and only where none is yet; so nobody ever holds a lock that a paused engine would keep.
@@ -25,7 +25,7 @@ from reference import Content, World, read_by
 from headwater.engine.choose import Choice, Ready
 from headwater.engine.schedule import InOrder
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import HeadwaterError, LeaseLost
+from headwater.model.error import HeadwaterError, TakenOver
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.runtime import loop as loops
@@ -110,7 +110,7 @@ class Shelf(World):
         while True:
             number, page = self._newest(view)
             if page.version > version:
-                raise LeaseLost(f"version {page.version} of {view} is already published")
+                raise TakenOver(f"version {page.version} of {view} is already published")
             kept = {each: place for each, place in page.places.items() if not _is_replaced(launch, each)}
             made = {each.slice: each.fingerprint for each in written.made}
             time.sleep(random.uniform(0, PACE))
@@ -233,7 +233,7 @@ class Ahead:
 def main(where: str, folder: str, lease: str, ahead: str) -> None:
     logging.basicConfig(level=logging.WARNING, format=f"%(asctime)s {os.getpid()} %(message)s", stream=sys.stderr)
     threading.Thread(target=_end_with_driver, daemon=True).start()
-    loops.LEASE = int(lease)
+    loops.ALIVE = int(lease)
     shelf = Shelf(Path(folder), {})
     recorder = Recorder(SqlStore(where), shelf, Ahead(int(ahead)))
     loop = loops.Loop(recorder, shelf, f"{socket.gethostname()}:{os.getpid()}:chaos", schedule=Keeping())

@@ -34,7 +34,7 @@ from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.runtime.record import Recorder, SystemClock
 
-LEASE = 1_500
+ALIVE = 1_500
 """How long (ms) an engine is taken to be alive here: much happens in little time."""
 
 TEN_MINUTES = 600_000
@@ -89,7 +89,7 @@ class Engines:
     done: Counter = Factory(Counter)
 
     def start(self, place: int) -> subprocess.Popen:
-        program = [sys.executable, shelf.__file__, self.where, str(self.folder), str(LEASE)]
+        program = [sys.executable, shelf.__file__, self.where, str(self.folder), str(ALIVE)]
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
                 [*program, str(place * self.chaos.ahead)],

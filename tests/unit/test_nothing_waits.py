@@ -19,7 +19,7 @@ from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.event import Hurried, Suspended
 from headwater.model.partition import Slice
 from headwater.model.view import Definition
-from headwater.runtime.loop import LEASE
+from headwater.runtime.loop import ALIVE
 
 SLOW = 10.0
 """Seconds that a call takes, unless the test ends before."""
@@ -90,7 +90,7 @@ def goes_on(bench: Bench, engine) -> None:
     for _ in range(3):
         at_once(lambda: engine.record(lambda _, version: Hurried(bench.clock.now(), version)))
     for _ in range(4):
-        bench.clock.at += LEASE // 2 + 1
+        bench.clock.at += ALIVE // 2 + 1
         at_once(engine.step)
         assert [each.alive for each in engine.store.engines()] == [True]
 

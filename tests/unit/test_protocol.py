@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from headwater.engine.refreshes import refreshes
 from headwater.model.command import Launch
-from headwater.model.error import DriverGone, HeadwaterError, LeaseLost, RefreshCancelled, RefreshFailed
+from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.event import Effort, Made, Mode, Place, Published, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import Look
@@ -585,7 +585,7 @@ def test_what_has_the_rows_that_the_record_says_is_to_be_compared_with_what_is_t
 
 
 def test_a_fenced_publication_means_that_another_engine_refreshes():
-    with pytest.raises(LeaseLost, match="1762000000999"):
+    with pytest.raises(TakenOver, match="1762000000999"):
         publish(golden("publish_answer_fenced"))
 
 

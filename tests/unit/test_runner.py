@@ -100,7 +100,7 @@ def test_an_engine_that_takes_over_starts_anew(bench, engine):
     other = bench.engine("two")
 
     def taken_over() -> bool:
-        """The other engine may have renewed its lease at the end of a run."""
+        """The other engine may have been heard of at the end of a run."""
         bench.clock.at += 60_000
         other.step()
         return other.leads

@@ -17,7 +17,7 @@ from headwater.engine.schedule import InOrder, Question, pending_of
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
 from headwater.model.command import Launch
-from headwater.model.error import JournalError, LeaseLost, PlanError, RefreshFailed, StoreError
+from headwater.model.error import JournalError, PlanError, RefreshFailed, StoreError, TakenOver
 from headwater.model.event import (
     Changed,
     Declared,
@@ -33,7 +33,7 @@ from headwater.model.event import (
 )
 from headwater.model.state import State
 from headwater.runtime import summaries
-from headwater.runtime.loop import LEASE, Loop
+from headwater.runtime.loop import ALIVE, Loop
 from headwater.runtime.record import Recorder
 from headwater.runtime.summaries import PAUSE
 from headwater.store.board import Kept
@@ -154,7 +154,7 @@ class Bench:
 
 def evict(store: SqlStore, name: str, now: int) -> None:
     """An engine of this name takes over from the one whose time is up."""
-    beat = store.beat(name, LEASE)
+    beat = store.beat(name, ALIVE)
     assert beat.leads
     store.append(lambda _: EngineLost(now, *beat.overdue), beat.last, beat.number, *beat.overdue)
 
@@ -263,7 +263,7 @@ def test_another_engine_takes_a_run_over_when_its_engine_was_not_heard_of(bench)
     two.step()
     number = one.loop.mine.number
     assert one.leads and not two.leads and two.state.running["v"].engine == number
-    bench.clock.at += LEASE - 1
+    bench.clock.at += ALIVE - 1
     two.step()
     assert two.state.running["v"].engine == number
     bench.clock.at += 1
@@ -301,7 +301,7 @@ def test_only_the_runs_of_the_lost_engine_are_put_back(bench):
     two.step()
     running = {name: run.engine for name, run in two.state.running.items()}
     assert sorted(running.values()) == [one.loop.mine.number, two.loop.mine.number]
-    bench.clock.at += LEASE
+    bench.clock.at += ALIVE
     two.step()
     assert {name: run.engine for name, run in two.state.running.items()} == {
         name: engine for name, engine in running.items() if engine == two.loop.mine.number
@@ -329,13 +329,13 @@ def test_what_one_engine_prepared_another_reads_when_it_is_published(bench):
 
 @pytest.mark.parametrize("step", ["compute", "publish"])
 def test_a_paused_holder_cannot_publish(bench, step):
-    """Whether it was paused before it looked at the lease or after, a newer version stays."""
+    """Whether it was paused before it asked the store or after, a newer version stays."""
     one, two = bench.engine("one"), bench.engine("two")
     bench.declare(one, V)
     arrived, going = bench.hold(step)
     one.step()
     assert arrived.wait(20)
-    bench.clock.at += LEASE
+    bench.clock.at += ALIVE
     bench.world.pause = lambda step, launch: None
     bench.write(two, A1, 5)
     bench.drain(two)
@@ -348,7 +348,7 @@ def test_a_paused_holder_cannot_publish(bench, step):
 
 
 class FailsAtSecondStart(SqlStore):
-    starts, error = 0, LeaseLost("another engine took over this store")
+    starts, error = 0, TakenOver("another engine took over this store")
 
     def append(self, build, after, by=None, evicting=None):
         def counted(version):
@@ -370,8 +370,8 @@ def test_a_run_that_began_before_its_engine_was_given_up_is_not_published(bench)
     def append(build, after, by=None, evicting=None):
         try:
             return original(build, after, by, evicting)
-        except LeaseLost:
-            bench.clock.at += LEASE
+        except TakenOver:
+            bench.clock.at += ALIVE
             evict(two.store, "two", bench.clock.now())
             raise
 
@@ -424,7 +424,7 @@ def test_a_takeover_that_was_not_recorded_is_recorded_later(bench):
     arrived, going = bench.hold("compute")
     one.step()
     assert arrived.wait(20)
-    bench.clock.at += LEASE
+    bench.clock.at += ALIVE
     two.store.kinds = (EngineLost,)
     with pytest.raises(StoreError):
         two.step()
@@ -637,7 +637,7 @@ def test_an_engine_that_was_overtaken_does_not_put_its_older_summary_back(bench)
     bench.declare(one, V)
     bench.drain(one)
     seq, old = one.seq, summary(one.state)
-    bench.clock.at += LEASE
+    bench.clock.at += ALIVE
     bench.write(two, A1, 5)
     bench.drain(two)
     bench.clock.at += PAUSE

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from headwater.engine.refreshes import Outcome, refreshes
 from headwater.engine.status import Condition, Phase, Summary, ViewStatus
-from headwater.model.error import JournalError, LeaseLost, StillAlive, StoreError
+from headwater.model.error import JournalError, StillAlive, StoreError, TakenOver
 from headwater.model.event import Dropped, EngineLost, Failed, Hurried, Mode, Published, Started
 from headwater.model.partition import WHOLE
 from headwater.store.board import Kept
@@ -133,9 +133,9 @@ def test_several_events_are_appended_in_one_transaction_with_versions_of_their_o
 
 def test_when_one_of_several_cannot_be_made_none_is_appended(store):
     def refuses(version):
-        raise LeaseLost("no")
+        raise TakenOver("no")
 
-    with pytest.raises(LeaseLost):
+    with pytest.raises(TakenOver):
         store.append_all([hurried, refuses], 0)
     assert list(store.read()) == []
 
@@ -267,9 +267,9 @@ def test_an_evicted_engine_appends_nothing_and_comes_back_under_another_number(s
     store.append(restarted(), 0, by=1)
     clock.at = 10
     store.append(restarted(), 1, by=2, evicting=1)
-    with pytest.raises(LeaseLost):
+    with pytest.raises(TakenOver):
         store.append(restarted(), 2, by=1)
-    with pytest.raises(LeaseLost):
+    with pytest.raises(TakenOver):
         store.append_all([restarted()], 2, by=1)
     assert store.last() == 2
     beat = store.beat("one", 10)

@@ -35,7 +35,7 @@ class JournalError(StoreError):
         self.position = position
 
 
-class LeaseLost(HeadwaterError):
+class TakenOver(HeadwaterError):
     """Another engine took over the runs of this one; its rows are not published."""
 
 
@@ -43,7 +43,7 @@ class StillAlive(HeadwaterError):
     """The engine that was to be evicted has renewed its time; its runs are its own."""
 
 
-class DriverGone(LeaseLost):
+class DriverGone(TakenOver):
     """The Spark application of this engine ends; the pending requests go on in the next one."""
 
 

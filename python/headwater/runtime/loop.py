@@ -29,7 +29,7 @@ from headwater.model.command import (
     Release,
     Wanted,
 )
-from headwater.model.error import LeaseLost, StillAlive
+from headwater.model.error import StillAlive, TakenOver
 from headwater.ports import Warehouse
 from headwater.runtime.execute import guarded, performed, planned
 from headwater.runtime.record import Recorder
@@ -38,7 +38,7 @@ from headwater.store.keeper import HISTORY, Keeper
 
 log = logging.getLogger("headwater")
 
-LEASE = 15_000
+ALIVE = 15_000
 """How long (ms) an engine is taken to be alive after it was heard of; then others take its runs over. It is heard of
 when half of that is over, so it may be held up for the other half."""
 
@@ -114,7 +114,7 @@ class Loop:
     def _beat(self) -> None:
         if self._closed:
             return
-        beat = self._store.beat(self.engine, LEASE)
+        beat = self._store.beat(self.engine, ALIVE)
         renumbered(self.mine, beat.number)
         self.mine.overdue, self.leads = beat.overdue, beat.leads
         self._clock.hear(beat.at)
@@ -159,7 +159,7 @@ class Loop:
             event = self.recorder.attempt(build, self.mine.number, command.evicting)
         except StillAlive:
             self.mine.overdue = tuple(each for each in self.mine.overdue if each != command.evicting)
-        except LeaseLost as error:
+        except TakenOver as error:
             log.warning("this engine was taken for gone, and its refreshes are others' now: %s", error)
             renumbered(self.mine, None)
         else:

@@ -135,7 +135,7 @@ class Recorder:
         applied instead.
 
         Raises:
-            LeaseLost: the engine was given up by another one.
+            TakenOver: the engine was given up by another one.
             StillAlive: the engine that is to be evicted was heard of again.
         """
         with self.lock:

@@ -50,7 +50,7 @@ log = logging.getLogger("headwater")
 
 POLL = 500  # ms
 JOIN = 0.5  # s in which further hints join a look
-HEARTBEAT = 1.0  # s between two looks at the lease, the journal and the clock, at most
+HEARTBEAT = 1.0  # s between two words to the store that this engine is alive, at most
 DEBOUNCE = 0.02  # s between two of them, at least
 STATEMENTS = 64  # that may wait at the same time
 REFUSED = 3  # the exit status with which an engine refuses to start; EngineProcess.scala shows what it said last
@@ -180,7 +180,7 @@ class Engine:
             log.warning("this application's catalog is in memory, so its views end with it")
 
     def _watch(self) -> None:
-        """The heartbeat: lease, journal, time, orders from the command line. A record of another thread is followed at
+        """The heartbeat: a word to the store, the journal, time, orders from the command line. A record of another thread is followed at
         once, or a moment later where this one has just looked."""
         while True:
             wake = self._guarded(self.loop.step)
@@ -267,7 +267,7 @@ class Engine:
 
 
 def _is_gone(holder: str, application: str) -> bool:
-    """Whether a holder of the lease is an engine on this machine that has ended. An application has one
+    """Whether an engine was one on this machine, and has ended. An application has one
     engine at a time, so another engine of this one is gone in any case."""
     try:
         host, pid, of = holder.rsplit(":", 2)
@@ -286,7 +286,7 @@ _ending = threading.Lock()
 
 
 def _end(engine: Engine | None, status: int = 0) -> NoReturn:
-    """Ends this process, whatever its threads do. The lease is given back first, if that goes quickly,
+    """Ends this process, whatever its threads do. It leaves the store first, if that goes quickly,
     so that the next engine need not wait until it runs out."""
     with _ending:
         if engine is not None:

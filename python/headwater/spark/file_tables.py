@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import LeaseLost, RefreshCancelled
+from headwater.model.error import RefreshCancelled, TakenOver
 from headwater.model.event import Made, Place
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Region, Slice
@@ -152,7 +152,7 @@ class FileTables:
             answer = self._swapped(definition, written.handle.request)
         match answer:
             case Fenced(version):
-                raise LeaseLost(f"version {version} of {definition.view} is already published")
+                raise TakenOver(f"version {version} of {definition.view} is already published")
             case Stranger() | Misfit():
                 raise _taken(definition.view)
         root = paths.plain(definition.root)

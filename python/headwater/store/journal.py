@@ -13,7 +13,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 from attrs import frozen
 
-from headwater.model.error import JournalError, LeaseLost, StillAlive, StoreError
+from headwater.model.error import JournalError, StillAlive, StoreError, TakenOver
 from headwater.model.event import Event
 from headwater.store import codec
 from headwater.store.database import Broken, Database
@@ -80,7 +80,7 @@ class Journal(Database):
 
         Raises:
             Stale: the journal's last entry is not ``after``.
-            LeaseLost: the engine ``by`` was evicted.
+            TakenOver: the engine ``by`` was evicted.
             StillAlive: the engine ``evicting`` has renewed its time.
         """
         [entry] = self._append([build], _Attempt(after, by, evicting, _token()))
@@ -92,7 +92,7 @@ class Journal(Database):
 
         Raises:
             Stale: the journal's last entry is not ``after``.
-            LeaseLost: the engine ``by`` was evicted.
+            TakenOver: the engine ``by`` was evicted.
         """
         return self._append(list(builds), _Attempt(after, by, None, _token()))
 
@@ -186,7 +186,7 @@ class Journal(Database):
             raise Stale
         now = self._time(connection)
         if attempt.by is not None and _until(connection, attempt.by) is None:
-            raise LeaseLost("another engine took over the refreshes of this one, as it did not answer for a while")
+            raise TakenOver("another engine took over the refreshes of this one, as it did not answer for a while")
         if attempt.evicting is not None:
             until = _until(connection, attempt.evicting)
             if until is not None and until > now:
