@@ -180,8 +180,8 @@ class Engine:
             log.warning("this application's catalog is in memory, so its views end with it")
 
     def _watch(self) -> None:
-        """The heartbeat: a word to the store, the journal, time, orders from the command line. A record of another thread is followed at
-        once, or a moment later where this one has just looked."""
+        """The heartbeat: a word to the store, the journal, time, orders from the command line. A record of another
+        thread is followed at once, or a moment later where this one has just looked."""
         while True:
             wake = self._guarded(self.loop.step)
             self._guarded(self._obey)
