@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from headwater.model.error import AnalysisFailed, NotNow
 from headwater.model.event import Broken, Declared
+from headwater.model.view import Query
 from headwater.spark.define import Analyst
 from headwater.spark.observer import Observer
 from headwater.spark.wire import Failure, FailureKind
@@ -83,7 +84,7 @@ def test_what_spark_refuses_is_broken(observer: Observer, analysis: Analysis):
 
 def test_a_view_that_is_redefined_while_it_is_analysed_is_analysed_again(observer: Observer, analysis: Analysis):
     """The old query's new meaning must not take the place of the new query."""
-    views, newer = observer._recorder.state.views, evolve(DEFINITION, query="SELECT 2", fingerprint="newer")
+    views, newer = observer._recorder.state.views, evolve(DEFINITION, made_by=Query("SELECT 2"), fingerprint="newer")
     asked = []
 
     def analysed(definition):

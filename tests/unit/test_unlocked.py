@@ -11,7 +11,7 @@ from attrs import evolve
 from cases import A1, view
 
 from headwater.model.error import HeadwaterError, StatementError
-from headwater.model.event import Changed, Declared, Dropped, Event, Made, Published, Renamed, Started
+from headwater.model.event import Changed, Declared, Dropped, Event, Made, Mode, Published, Renamed, Started
 from headwater.model.partition import WHOLE
 from headwater.model.seen import Look, Seen
 from headwater.model.view import Definition
@@ -122,7 +122,7 @@ class Engine:
 
     def start(self) -> Event:
         needs = ((WHOLE, tuple(self.recorder.state.origins)),)
-        return self.record(lambda version: Started(1, version, V.view, needs, (), "full", "because"))
+        return self.record(lambda version: Started(1, version, V.view, needs, (), Mode.FULL, "because"))
 
     def refresh(self, fingerprint: str = "published") -> None:
         run = self.start()

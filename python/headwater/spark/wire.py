@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from attrs import frozen
-from cattrs.gen import make_dict_unstructure_fn, override
+from cattrs.gen import make_dict_unstructure_fn
 from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
@@ -94,7 +94,7 @@ class Create:
     if_not_exists: bool = False
     or_replace: bool = False
     temporary: tuple[str, ...] = ()
-    job: str = ""
+    job: str | None = None
 
 
 @frozen
@@ -370,9 +370,6 @@ def _converter() -> JsonConverter:
         converter.register_unstructure_hook(
             partial, make_dict_unstructure_fn(partial, converter, _cattrs_omit_if_default=True)
         )
-    # Only the engine itself declares the outputs of jobs.
-    unstructure = make_dict_unstructure_fn(Create, converter, job=override(omit=True))
-    converter.register_unstructure_hook(Create, unstructure)
     configure_tagged_union(Message, converter, tag_name="type", tag_generator=lambda kind: kind.__name__.lower())
     return converter
 

@@ -81,7 +81,8 @@ final case class CreateQuestion(
     query: String,
     if_not_exists: Boolean,
     or_replace: Boolean,
-    temporary: Seq[String]) extends Question {
+    temporary: Seq[String],
+    job: Option[String] = None) extends Question {
   override def messageType: String = "create"
   override def repeatable: Boolean = false
 }
