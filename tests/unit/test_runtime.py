@@ -17,7 +17,7 @@ from headwater.engine.schedule import InOrder, Question, pending_of
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
 from headwater.model.command import Launch
-from headwater.model.error import JournalError, PlanError, RefreshFailed, StoreError, TakenOver
+from headwater.model.error import JournalError, PlanError, RefreshCancelled, RefreshFailed, StoreError, TakenOver
 from headwater.model.event import (
     Changed,
     Declared,
@@ -511,6 +511,24 @@ def test_a_closed_engine_does_not_take_the_lease_again(bench):
     assert not bench.world.publications
     bench.drain(two)
     assert two.leads
+
+
+def test_a_refresh_that_the_warehouse_cancels_is_no_failure(bench):
+    one = bench.engine("one")
+    bench.declare(one, V)
+
+    def cancels(step, launch):
+        raise RefreshCancelled("a write came in between")
+
+    bench.world.pause = cancels
+    one.step()
+    until(lambda: bool(bench.of(Failed)))
+    one.sync()
+    [ended] = bench.of(Failed)
+    assert ended.cancelled and one.state.views["v"].failures == 0
+    bench.world.pause = lambda step, launch: None
+    bench.clock.at += 5_000
+    bench.drain(one)
 
 
 def test_a_failed_refresh_is_tried_again_with_the_reason_shown(bench):
