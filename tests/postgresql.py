@@ -39,3 +39,14 @@ def _guard(connection: psycopg.Connection, rules: Path) -> None:
     connection.execute(f"CREATE USER {user} PASSWORD '{password}'")
     rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text()}")
     connection.execute("SELECT pg_reload_conf()")
+
+
+def forget(url: str) -> None:
+    """Removes the store in a PostgreSQL database."""
+    with psycopg.connect(libpq(url), autocommit=True) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS headwater CASCADE")
+
+
+def libpq(url: str) -> str:
+    """A URL as libpq spells it."""
+    return url.replace("postgresql+psycopg://", "postgresql://", 1)

@@ -27,8 +27,7 @@ RUNTIME, STORE = ("test_runtime.py", "test_runner.py", "test_nothing_waits.py"),
 BY_CONTRACT = {
     "an engine runs on what another one prepared": RUNTIME,
     "a paused engine publishes without asking the store": RUNTIME,
-    "an engine that was given up goes on with its runs": RUNTIME,
-    "a run whose record was answered with a broken connection is forgotten": RUNTIME,
+    "an engine takes up the runs of others": RUNTIME,
     "a run that was cancelled counts as failed": RUNTIME,
     "nothing that a run left is removed": RUNTIME,
     "two copies go on at the same time": RUNTIME,
@@ -220,15 +219,10 @@ MUTATIONS = {
         "            case Publish() if not self._is_confirmed():\n",
         "            case Publish() if False:\n",
     ),
-    "an engine that was given up goes on with its runs": (
-        "engine/flight.py",
-        "        mine.flights = {version: flight for version, flight in mine.flights.items() if flight.busy}\n",
-        "        pass\n",
-    ),
-    "a run whose record was answered with a broken connection is forgotten": (
+    "an engine takes up the runs of others": (
         "engine/flight.py",
         "        if run.engine == mine.number and run.version not in mine.flights:\n",
-        "        if run.engine == mine.number and run.version == state.highest and run.version not in mine.flights:\n",
+        "        if run.version not in mine.flights:\n",
     ),
     "a run that was cancelled counts as failed": (
         "runtime/execute.py",

@@ -44,21 +44,10 @@ def stores(request, tmp_path) -> Iterator[Stores]:
     """A store of each kind, which is empty."""
     where = tmp_path / "store.db"
     if request.param == "postgresql":
+        from tests.postgresql import forget  # a second that most tests need not wait for
+
         where = request.getfixturevalue("postgresql")
         forget(where)
     made = Stores(where)
     yield made
     made.close()
-
-
-def forget(url: str) -> None:
-    """Removes the store in a PostgreSQL database."""
-    import psycopg
-
-    with psycopg.connect(libpq(url), autocommit=True) as connection:
-        connection.execute("DROP SCHEMA IF EXISTS headwater CASCADE")
-
-
-def libpq(url: str) -> str:
-    """A URL as libpq spells it."""
-    return url.replace("postgresql+psycopg://", "postgresql://", 1)

@@ -293,6 +293,21 @@ def test_a_partition_that_a_lost_engine_published_and_nobody_recorded_goes_with_
     assert A2 not in bench.world.read("v")
 
 
+def test_an_engine_asks_the_store_before_it_publishes(bench):
+    one, two = bench.engine("one"), bench.engine("two")
+    bench.declare(one, V)
+    arrived, going = bench.hold("compute")
+    one.step()
+    assert arrived.wait(20)
+    one.choose(lambda state, found: [])
+    bench.clock.at += ALIVE
+    evict(two.store, "two", bench.clock.now())
+    going.set()
+    until(lambda: not one.mine)
+    assert not bench.world.publications
+    bench.drain(two)
+
+
 def test_only_the_runs_of_the_lost_engine_are_put_back(bench):
     one, two = bench.engine("one", tracks=1), bench.engine("two", tracks=1)
     bench.declare(one, V, view("x", "a", "u"))

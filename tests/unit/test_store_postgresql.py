@@ -12,7 +12,6 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
-from conftest import forget, libpq
 
 from headwater.cli.main import main
 from headwater.model.error import StoreError
@@ -21,7 +20,7 @@ from headwater.spark import place
 from headwater.store import postgresql as dialect
 from headwater.store.journal import Stale
 from headwater.store.sql import SqlStore
-from tests.postgresql import GUARDED
+from tests.postgresql import GUARDED, forget, libpq
 
 SECRET = "correct horse"
 
