@@ -177,11 +177,16 @@ class Engine:
 
     def drop(self, name: str) -> None:
         """Forgets a derived table and lets the warehouse remove it."""
-        with self._recorder.lock:
-            known = self._recorder.state.views.get(name)
-        if self._recorder.record(lambda state, _: Dropped(self._now(), name) if name in state.views else None):
-            self._loop.step()  # which stops a run of it
-            self._warehouse.remove(known.definition)
+        dropped: list[Definition] = []
+
+        def drop(state: State, _version: int) -> Dropped | None:
+            dropped[:] = [state.views[name].definition] if name in state.views else []
+            return Dropped(self._now(), name) if dropped else None
+
+        self._recorder.record(drop)
+        self._loop.step()  # which stops a run of it
+        for definition in dropped:
+            self._warehouse.remove(definition)
 
     def changed(self, name: str, *partitions: Mapping[str, Value], gone: bool = False) -> None:
         """Records a write to partitions of a table, or their removal; without a partition, to the whole table."""

@@ -10,15 +10,17 @@ from itertools import pairwise
 import pytest
 from attrs import evolve
 from cases import A1, A2, view
-from reference import World, recomputed, replayed
+from reference import World, computed, recomputed, replayed
 
 from headwater.engine.choose import Choice, Ready
 from headwater.engine.schedule import InOrder, Question, pending_of
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
 from headwater.model.command import Launch
+from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.error import JournalError, PlanError, RefreshCancelled, RefreshFailed, StoreError, TakenOver
 from headwater.model.event import (
+    CancelAsked,
     Changed,
     Declared,
     Dropped,
@@ -32,6 +34,7 @@ from headwater.model.event import (
     Suspended,
 )
 from headwater.model.state import State
+from headwater.model.view import Definition
 from headwater.runtime import summaries
 from headwater.runtime.loop import ALIVE, Loop
 from headwater.runtime.record import Recorder
@@ -243,6 +246,62 @@ def test_a_change_that_another_engine_records_preempts_a_run(bench, monkeypatch)
     [ended] = bench.of(Failed)
     assert ended.cancelled and "both run together" in ended.error
     assert len(bench.of(Published)) == 2
+
+
+def test_who_asks_to_cancel_need_not_know_whose_run_it_is(bench, monkeypatch):
+    cancelled = []
+    monkeypatch.setattr(bench.world, "cancel", lambda view, version: cancelled.append(view))
+    one, two = bench.engine("one"), bench.engine("two")
+    one.step()
+    bench.declare(two, V)
+    arrived, going = bench.hold("read")
+    two.step()
+    assert arrived.wait(20) and one.leads and not two.leads
+    one.record(lambda _s, _v: CancelAsked(bench.clock.now(), "v"))
+    two.step()
+    until(lambda: cancelled == ["v"])
+    going.set()
+    until(lambda: bool(bench.of(Failed)))
+    [ended] = bench.of(Failed)
+    assert ended.cancelled and "headwater cancel" in ended.error and two.state.views["v"].pending
+    bench.clock.at += 5_000
+    bench.drain(one, two)
+
+
+def test_a_view_that_is_redefined_while_its_column_is_evaluated_is_followed_as_it_is_then(bench):
+    half, flag = (
+        Definition("w", "q", (), ("a",), dependencies=(Dependency("t", (Occurrence((("a", each),)),)),), fingerprint=n)
+        for n, each in (("1", computed("half", "a")), ("2", computed("flag", "a")))
+    )
+    one = bench.engine("one")
+    bench.declare(one, half)
+    bench.drain(one)
+    evaluate, asked = bench.world.evaluate, []
+
+    def redefined(definition, sql, inputs, names):
+        if not asked:
+            asked.append(sql)
+            bench.declare(one, flag)
+        return evaluate(definition, sql, inputs, names)
+
+    bench.world.write("t", A2, 8)
+    bench.world.evaluate = redefined
+    assert bench.look(one, "t") is not None and asked
+    bench.clock.at += 60_000
+    bench.drain(one)
+
+
+def test_refreshes_go_on_where_the_planner_breaks(bench):
+    class Breaks(InOrder):
+        def question(self, state, plan):
+            return Question(pending_of(state)) if plan is None else None
+
+        def solve(self, question):
+            raise ZeroDivisionError
+
+    one = bench.engine("one", schedule=Breaks())
+    bench.declare(one, V)
+    bench.drain(one)
 
 
 def test_both_engines_see_a_change_and_it_is_recorded_once(bench):

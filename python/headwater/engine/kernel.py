@@ -105,6 +105,8 @@ def _refused(state: State, flight: Flight) -> str:
         return f"{run.view} was dropped, renamed or redefined while it was computed, or what it read was not published"
     if known.preempted:
         return f"a change came for what was computed of {run.view}; both run together now"
+    if known.cancelled:
+        return f"the refresh of {run.view} was cancelled, by headwater cancel"
     lost = [each for each in bases(state, flight) if each in state.unreadable]
     if lost and flight.stage in (Stage.COMPUTE, Stage.PREPARE):
         return f"{run.view} reads {', '.join(lost)}, which cannot be read now"
@@ -130,13 +132,13 @@ def _awaited(state: State, run: Run) -> bool:
 
 
 def _cancelled(state: State, mine: Flights) -> Iterator[Cancel]:
-    """Stops what a change preempted, and what was put back while it runs, once each time that time goes on: a run
-    between two Spark jobs has none to cancel. One that is being published is let go on."""
+    """Stops what is not wanted any more while it runs, once each time that time goes on: a run between two Spark jobs
+    has none to cancel. One that is being published is let go on."""
     for flight in mine.flights.values():
         if flight.busy and flight.stage is not Stage.PUBLISH and flight.version not in mine.stopped:
             run = flight.launch.run
             known = state.running.get(run.view)
-            if known is None or known.version != run.version or known.preempted:
+            if known is None or known.version != run.version or known.preempted or known.cancelled:
                 yield Cancel(run.view, run.version)
 
 
@@ -150,13 +152,13 @@ def _released(state: State, mine: Flights) -> Iterator[Release]:
 
 def _skip(state: State, mine: Flights, now: int) -> Command | None:
     """Completes what need not run."""
-    if not unneeded(state):
+    found = unneeded(state)
+    if not found:
         return None
     wanted = unspread_images(state) - mine.refused
     if wanted:
         return None if mine.evaluating else Evaluate(frozenset(wanted))
-    found = unneeded(state)
-    return Record(skipped(state, found[0], 0, now), numbered=True) if found else None
+    return Record(skipped(state, found[0], 0, now), numbered=True)
 
 
 def _start(state: State, mine: Flights, capacity: Capacity, now: int) -> Command | None:

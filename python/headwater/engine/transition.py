@@ -22,6 +22,7 @@ from headwater.model.event import (
     Altered,
     Broken,
     Budgeted,
+    CancelAsked,
     Changed,
     Declared,
     Dropped,
@@ -103,6 +104,9 @@ def _of_view(state: State, view: ViewState, event: Event) -> None:
             runs.failed(state, view, event)
         case Skipped():
             queue.skip(state, event)
+        case CancelAsked():
+            if event.view in state.running:
+                state.running[event.view] = evolve(state.running[event.view], cancelled=True)
         case Suspended():
             runs.release(view, Status.SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
         case Resumed():

@@ -301,6 +301,14 @@ class Skipped:
 
 
 @frozen
+class CancelAsked:
+    """Somebody asked to cancel the run of a view, whichever engine it is of; what it was for stays pending."""
+
+    at: int
+    view: str
+
+
+@frozen
 class Suspended:
     at: int
     view: str
@@ -362,6 +370,7 @@ Event = (
     | Published
     | Failed
     | Skipped
+    | CancelAsked
     | Suspended
     | Resumed
     | Broken

@@ -111,6 +111,7 @@ class Run:
 
     Attributes:
         preempted: it is to be cancelled: a change came for what it computes, and its view wants both in one run.
+        cancelled: somebody asked to cancel it.
         kept: what it makes is kept close at hand for its readers.
         prepared: all of it is computed, and other runs may read it before it is published.
         on: the runs of which it reads what they made, where they left it. It is published after them, or not at all.
@@ -127,6 +128,7 @@ class Run:
     mode: Mode
     reason: str
     preempted: bool = False
+    cancelled: bool = False
     kept: bool = False
     prepared: bool = False
     on: frozenset[Version] = frozenset()

@@ -20,8 +20,10 @@ def questions(state: State, wanted: Wanted) -> Questions:
     """The expressions that ``engine.coverage.unknown_images`` asks for, each once with all its inputs."""
     found: dict[tuple[Definition, Computed], list[tuple[Value, ...]]] = {}
     for view, key, inputs in sorted(wanted, key=repr):
-        definition = state.views[view].definition
-        found.setdefault((definition, _computed(definition, key)), []).append(inputs)
+        definition = state.views[view].definition if view in state.views else None
+        expression = definition and _computed(definition, key)
+        if expression is not None:  # else the view was dropped or redefined since somebody wanted that
+            found.setdefault((definition, expression), []).append(inputs)
     return found
 
 
@@ -38,11 +40,9 @@ def evaluated(evaluator: Evaluator, asked: Questions) -> tuple[Image, ...]:
     return tuple(images)
 
 
-def _computed(definition: Definition, key: str) -> Computed:
-    for expression in _expressions(definition):
-        if isinstance(expression, Computed) and expression.key == key:
-            return expression
-    raise LookupError(f"{definition.view} has no computed column {key}")
+def _computed(definition: Definition, key: str) -> Computed | None:
+    computed = (each for each in _expressions(definition) if isinstance(each, Computed))
+    return next((each for each in computed if each.key == key), None)
 
 
 def _expressions(definition: Definition) -> Iterable[object]:

@@ -37,7 +37,9 @@ def planned(command: Plan, schedule: Schedule) -> Planned:
         return Planned(schedule.solve(command.question))
     except PlanError as error:
         log.warning("refreshes run unplanned, and nothing is kept: %s", error)
-        return Planned(schedules.Planned(command.question.pending))
+    except Exception:  # nothing starts before there is an answer
+        log.exception("refreshes run unplanned, and nothing is kept")
+    return Planned(schedules.Planned(command.question.pending))
 
 
 def performed(step: Step, warehouse: Warehouse, store: Store, clock: Clock) -> Answer:

@@ -158,13 +158,15 @@ class Loop:
         try:
             event = self.recorder.attempt(build, self.mine.number, command.evicting)
         except StillAlive:
-            self.mine.overdue = tuple(each for each in self.mine.overdue if each != command.evicting)
+            event = None
         except TakenOver as error:
             log.warning("this engine was taken for gone, and its refreshes are others' now: %s", error)
             renumbered(self.mine, None)
-        else:
-            if event is not None:
-                recorded(self.mine, event)
+            return
+        if event is not None:
+            recorded(self.mine, event)
+        elif command.evicting is not None:
+            self.mine.overdue = ()  # others may have been faster, or it is alive; the next beat tells
 
     def _carry_out(self, command: Command) -> None:
         answer: Answer | None = None
@@ -206,7 +208,7 @@ class _Pools:
 
     def submit(self, command: Command, work: Callable[[], None]) -> None:
         pool = self._tracks if isinstance(command, Look | Compute) else self._others
-        pool.submit(work)
+        pool.submit(guarded, work, "a step of a refresh could not be followed")
 
     def close(self) -> None:
         for pool in (self._tracks, self._others):

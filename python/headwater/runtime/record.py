@@ -121,7 +121,7 @@ class Recorder:
         """Records computed values, and returns those that the warehouse cannot tell. They stay unknown, and their
         columns free: more is refreshed, nothing is missed."""
         with self.lock:
-            asked = questions(self.state, frozenset(each for each in wanted if each[0] in self.state.views))
+            asked = questions(self.state, wanted)
         try:
             images = evaluated(self.evaluator, asked)
         except HeadwaterError as error:

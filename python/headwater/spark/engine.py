@@ -22,7 +22,7 @@ from typing import Any, NoReturn, TypeVar
 from pyspark.sql import SparkSession
 
 from headwater.model.error import HeadwaterError, JournalError, StoreError
-from headwater.model.event import Budgeted, Requested
+from headwater.model.event import Budgeted, CancelAsked, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
 from headwater.plan.means import decode_means, encode_means
@@ -105,7 +105,6 @@ class Engine:
         known = [view.definition for view in self.recorder.state.views.values()]
         self.store.raise_version(highest_written(self.shim, known))
         self._asked = ThreadPoolExecutor(STATEMENTS, "headwater-statement")
-        self._cancelled: dict[str, int] = {}
         self._ready = threading.Event()
 
     def run(self) -> None:
@@ -126,7 +125,7 @@ class Engine:
 
     def leave(self) -> None:
         """Lets others take over at once, as far as that is still possible."""
-        self.store.leave(self.loop.engine)
+        self.loop.close()
         self.memory.close()
         if self._temporary:
             place.remove(self._where)
@@ -192,21 +191,15 @@ class Engine:
                 self.recorder.changed.wait_for(lambda: not self.loop.is_up_to_date, min(max(0, pause), HEARTBEAT))
 
     def _obey(self) -> None:
-        """Carries out orders. A run between two Spark jobs has none to cancel, so that is tried until the run
-        has ended."""
+        """Records what the command line ordered."""
         if not self.loop.leads:
             return
-        with self.recorder.lock:
-            running = {view: run.version for view, run in self.recorder.state.running.items()}
         for order in self.store.take_orders(self.loop.mine.number):
             if order.kind == "backfill":
                 self._backfill(json.loads(order.subject))
-            elif order.subject in running:
-                self._cancelled[order.subject] = running[order.subject]
+            else:
+                self._cancel(order.subject)
             self.store.carried_out(order)
-        self._cancelled = {view: run for view, run in self._cancelled.items() if running.get(view) == run}
-        for view, version in self._cancelled.items():
-            self.warehouse.cancel(view, version)
 
     def _keep_to_budget(self) -> None:
         """Records this application's budget when it is the one that refreshes."""
@@ -220,6 +213,12 @@ class Engine:
 
         if self.loop.leads and self.recorder.state.budget != mine:
             self.recorder.record(event)
+
+    def _cancel(self, view: str) -> None:
+        def event(state: State, _version: int) -> CancelAsked | None:
+            return CancelAsked(self.recorder.clock.now(), view) if view in state.running else None
+
+        self.recorder.record(event)
 
     def _backfill(self, asked: Mapping[str, Any]) -> None:
         slices = tuple(Slice.of(each) for each in asked["slices"])
@@ -243,7 +242,6 @@ class Engine:
                 # Looking at once would cost a user's series of small writes a third more; one look serves them all.
                 time.sleep(JOIN)
                 self._guarded(self.observer.hinted)
-                self._guarded(self.loop.step)
             if time.monotonic() - checked > self._check:
                 adopted = adopted or self._guarded(self._adopt)
                 self._guarded(self.observer.check)
