@@ -41,6 +41,7 @@ class Beat:
         last: the number of the journal's last entry.
         overdue: the numbers of other engines whose time is up; they are to be evicted.
         leads: whether it has the lowest number of those alive.
+        known: the numbers of all engines that were not evicted.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Beat:
     last: int
     overdue: tuple[int, ...]
     leads: bool
+    known: frozenset[int]
 
 
 @frozen

@@ -105,7 +105,8 @@ class MemoryStore:
             self._numbers += 1
             self.engines[name] = self._numbers
         overdue = tuple(number for each, number in self.engines.items() if each in self.gone)
-        return Beat(self.engines[name], self.now(), len(self.journal), overdue, False)
+        known = frozenset(self.engines.values())
+        return Beat(self.engines[name], self.now(), len(self.journal), overdue, False, known)
 
     def discard(self, view: str, paths: Iterable[str], now: int) -> None:
         pass

@@ -12,7 +12,7 @@ from attrs import evolve
 from cases import A1, A2, view
 from reference import World, computed, recomputed, replayed
 
-from headwater.engine.choose import Choice, Ready
+from headwater.engine.choose import Choice, Ready, ready, started
 from headwater.engine.schedule import InOrder, Question, pending_of
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
@@ -276,19 +276,28 @@ def test_a_view_that_is_redefined_while_its_column_is_evaluated_is_followed_as_i
     one = bench.engine("one")
     bench.declare(one, half)
     bench.drain(one)
-    evaluate, asked = bench.world.evaluate, []
+    evaluate, asked = one.recorder.evaluate, []
 
-    def redefined(definition, sql, inputs, names):
+    def redefined(wanted):
         if not asked:
-            asked.append(sql)
+            asked.append(wanted)
             bench.declare(one, flag)
-        return evaluate(definition, sql, inputs, names)
+        return evaluate(wanted)
 
     bench.world.write("t", A2, 8)
-    bench.world.evaluate = redefined
+    one.recorder.evaluate = redefined
     assert bench.look(one, "t") is not None and asked
     bench.clock.at += 60_000
     bench.drain(one)
+
+
+def test_a_run_of_an_engine_that_the_store_does_not_know_is_taken_over(bench):
+    one = bench.engine("one")
+    bench.declare(one, V)
+    one.record(lambda state, version: evolve(started(state, Choice(ready(state, 10**13)[0]), version, 0), engine=99))
+    assert one.state.running["v"].engine == 99
+    bench.drain(one)
+    assert [event.engine for event in bench.of(EngineLost)] == [99]
 
 
 def test_refreshes_go_on_where_the_planner_breaks(bench):

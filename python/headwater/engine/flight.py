@@ -91,7 +91,8 @@ class Flights:
 
     Attributes:
         number: of the engine, as the store gave it; ``None`` while it may not act.
-        overdue: other engines that have not been heard of for too long.
+        overdue: other engines that have not been heard of for too long; ``known``: all that the store knows, or
+            ``None`` while nobody asked.
         flights: its runs, in the order in which they began; those of an engine that it was before end unheard.
         readable: runs that may have left something for other runs.
         stopped: the runs that were asked to stop since the last step.
@@ -102,6 +103,7 @@ class Flights:
 
     number: int | None = None
     overdue: tuple[int, ...] = ()
+    known: frozenset[int] | None = None
     flights: dict[Version, Flight] = Factory(dict)
     readable: set[Version] = Factory(set)
     stopped: set[Version] = Factory(set)

@@ -45,8 +45,8 @@ def decide(state: State, mine: Flights, capacity: Capacity, now: int) -> list[Co
     commands: list[Command] = [*_cancelled(state, mine), *_released(state, mine)]
     if mine.number is None:
         return commands
-    if mine.overdue:
-        return [*commands, Record(EngineLost(now, mine.overdue[0]), evicting=mine.overdue[0])]
+    if (lost := _lost(state, mine)) is not None:
+        return [*commands, Record(EngineLost(now, lost), evicting=lost)]
     copies = capacity.copies - sum(each.busy and each.stage is Stage.BRING for each in mine.flights.values())
     last: Command | None = None
     for flight in mine.flights.values():
@@ -58,6 +58,14 @@ def decide(state: State, mine: Flights, capacity: Capacity, now: int) -> list[Co
             copies -= isinstance(step, Bring)
     last = last or _skip(state, mine, now) or _start(state, mine, capacity, now)
     return commands if last is None else [*commands, last]
+
+
+def _lost(state: State, mine: Flights) -> int | None:
+    """An engine that is gone: one that was not heard of for too long, or one with a run that the store does not know,
+    as it is after an older copy of the store took its place."""
+    known = mine.known
+    strangers = [run.engine for run in state.running.values() if known is not None and run.engine not in known]
+    return next(iter((*mine.overdue, *strangers)), None)
 
 
 def free(mine: Flights, capacity: Capacity) -> int:

@@ -116,7 +116,7 @@ class Loop:
             return
         beat = self._store.beat(self.engine, ALIVE)
         renumbered(self.mine, beat.number)
-        self.mine.overdue, self.leads = beat.overdue, beat.leads
+        self.mine.overdue, self.mine.known, self.leads = beat.overdue, beat.known, beat.leads
         self._clock.hear(beat.at)
         if beat.last != self.recorder.seq:
             self.recorder.sync()
@@ -166,7 +166,7 @@ class Loop:
         if event is not None:
             recorded(self.mine, event)
         elif command.evicting is not None:
-            self.mine.overdue = ()  # others may have been faster, or it is alive; the next beat tells
+            self.mine.overdue, self.mine.known = (), None  # others were faster, or it is alive; the next beat tells
 
     def _carry_out(self, command: Command) -> None:
         answer: Answer | None = None

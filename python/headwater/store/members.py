@@ -59,7 +59,8 @@ class Members(Database):
         others = [row for row in rows if row.number != number]
         overdue = tuple(row.number for row in others if row.until <= now)
         leads = all(row.number > number for row in others if row.until > now)
-        return Beat(number, now, connection.scalar(sa.select(meta.c.last)), overdue, leads)
+        known = frozenset(row.number for row in rows)
+        return Beat(number, now, connection.scalar(sa.select(meta.c.last)), overdue, leads, known)
 
 
 def _rows(connection: sa.Connection) -> Sequence[sa.Row]:
