@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +12,7 @@ from pathlib import Path
 import pytest
 from processes import SALES, SLOW, SPIN, Home, Session, is_alive, until
 
-from headwater.demo.session import spark_home
+from benchmarks import services
 from headwater.model.event import EngineLost, Event, Published, Started
 from headwater.runtime.loop import ALIVE
 from headwater.store.sql import SqlStore
@@ -31,45 +29,8 @@ track is free."""
 
 @pytest.fixture(scope="module")
 def metastore(tmp_path_factory) -> Iterator[str]:
-    """A metastore service, which Spark's own jars contain: embedded Derby serves one program only."""
-    folder = tmp_path_factory.mktemp("metastore")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = {
-        "javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/db;create=true",
-        "hive.metastore.schema.verification": "false",
-        "datanucleus.schema.autoCreateAll": "true",
-        "hive.metastore.warehouse.dir": f"{folder}/warehouse",
-    }
-    with (folder / "log").open("wb") as log:
-        service = subprocess.Popen(
-            [
-                "java",
-                "-Dhive.async.log.enabled=false",
-                f"-Dderby.system.home={folder}",
-                *("-cp", f"{spark_home()}/jars/*", "org.apache.hadoop.hive.metastore.HiveMetaStore"),
-                *("-p", str(port)),
-                *(part for key, value in settings.items() for part in ("--hiveconf", f"{key}={value}")),
-            ],
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        until(lambda: is_open(port), "metastore", 90)
-        yield f"thrift://127.0.0.1:{port}"
-    finally:
-        service.kill()
-        service.wait()
-
-
-def is_open(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
+    with services.metastore(tmp_path_factory.mktemp("shared") / "metastore") as uri:
+        yield uri
 
 
 def numbers(home: Home) -> dict[int, int]:
