@@ -140,9 +140,7 @@ class Bench:
         for name, known in engines[0].state.views.items():
             assert self.world.read(name) == recomputed(known.definition, self.world.content)
 
-    def hold(
-        self, step: str, version: Callable[[int], bool] = lambda _: True
-    ) -> tuple[threading.Event, threading.Event]:
+    def hold(self, step: str) -> tuple[threading.Event, threading.Event]:
         """Makes a run wait at a step: the events that it arrived, and that it may go on."""
         arrived, going = threading.Event(), threading.Event()
 
@@ -582,7 +580,7 @@ def test_a_refresh_that_the_warehouse_fences_fails_and_is_tried_again(bench):
     bench.drain(one)
 
 
-def test_a_closed_engine_does_not_take_the_lease_again(bench):
+def test_a_closed_engine_acts_no_more(bench):
     one, two = bench.engine("one"), bench.engine("two")
     bench.declare(one, V)
     arrived, going = bench.hold("compute")
