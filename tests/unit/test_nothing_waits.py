@@ -6,11 +6,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from statistics import median
 
 import pytest
 from cases import A1, A2, view
 from reference import computed
-from test_runtime import Bench, until
+from test_runtime import Bench, Engine, until
 
 from headwater.engine import report
 from headwater.engine.choose import Choice
@@ -26,6 +27,8 @@ SLOW = 10.0
 
 AT_ONCE = 0.05
 """Seconds in which everything else is answered."""
+
+TIMES = 7
 
 
 class Gate:
@@ -78,33 +81,45 @@ def bench(tmp_path, gate) -> Iterator[Bench]:
         each.store.close()
 
 
-def at_once(work: Callable[[], object]) -> object:
+def soon(work: Callable[[], object]) -> object:
+    """What a call answers that does not wait for a slow one. How long else it takes is the machine's affair."""
     began = time.monotonic()
     found = work()
-    assert time.monotonic() - began < AT_ONCE
+    assert time.monotonic() - began < SLOW / 10
     return found
 
 
-def goes_on(bench: Bench, engine) -> None:
+def at_once(work: Callable[[], object]) -> None:
+    """Each of several calls answers soon, and in the median at once: one may meet a busy disk."""
+    took = []
+    for _ in range(TIMES):
+        began = time.monotonic()
+        soon(work)
+        took.append(time.monotonic() - began)
+    assert median(took) < AT_ONCE
+
+
+def goes_on(bench: Bench, engine: Engine) -> None:
     """Events are recorded, the engine renews its time, and readers of the state are answered, all at once."""
-    for _ in range(3):
-        at_once(lambda: engine.record(lambda _, version: Hurried(bench.clock.now(), version)))
-    for _ in range(4):
+
+    def renewed() -> None:
         bench.clock.at += ALIVE // 2 + 1
-        at_once(engine.step)
+        engine.step()
         assert [each.alive for each in engine.store.engines()] == [True]
 
-    def told() -> list[str]:
+    def told() -> None:
         with engine.recorder.lock:
-            return report.explain(engine.state, "v", bench.clock.now())
+            assert report.explain(engine.state, "v", bench.clock.now())
 
-    assert at_once(told)
+    at_once(lambda: engine.record(lambda _, version: Hurried(bench.clock.now(), version)))
+    at_once(renewed)
+    at_once(told)
 
 
 def test_while_a_plan_is_made(bench, gate):
     one = bench.engine("one", schedule=SlowPlans(gate))
     bench.declare(one, V)
-    at_once(one.step)
+    soon(one.step)
     assert gate.waiting.wait(5)
     goes_on(bench, one)
     assert not one.state.running
@@ -120,7 +135,7 @@ def test_while_a_run_is_in_the_warehouse(bench, gate, step):
     one.step()
     one.choose(lambda state, found: [Choice(each, each.view == "v") for each in found])
     bench.world.pause = lambda at, launch: gate.wait() if at == step else None
-    at_once(one.step)
+    soon(one.step)
     assert gate.waiting.wait(5)
     goes_on(bench, one)
     gate.open()
@@ -138,7 +153,7 @@ def test_while_a_run_is_cancelled_and_what_it_left_is_removed(bench, gate):
     assert arrived.wait(5)
     bench.world.cancel = gate.wait
     bench.write(one, A1, 5)
-    at_once(one.step)
+    soon(one.step)
     assert gate.waiting.wait(5)
     goes_on(bench, one)
     going.set()

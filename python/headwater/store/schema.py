@@ -107,7 +107,9 @@ def _add_engines(connection: sa.Connection) -> None:
     """Several engines act on a store, and the journal can be compacted."""
     for name in ("last", "compacted", "compacted_at", "engines"):
         _execute(connection, f"ALTER TABLE meta ADD COLUMN {name} BIGINT NOT NULL DEFAULT 0")
-    connection.execute(sa.update(meta).values(last=sa.select(sa.func.coalesce(sa.func.max(journal.c.seq), 0))))
+    connection.execute(
+        sa.update(meta).values(last=sa.select(sa.func.coalesce(sa.func.max(journal.c.seq), 0)).scalar_subquery())
+    )
     _execute(connection, "ALTER TABLE journal ADD COLUMN token VARCHAR")
     _execute(connection, "ALTER TABLE command ADD COLUMN taken_by BIGINT")
     _execute(connection, "DROP TABLE lease")
