@@ -179,18 +179,15 @@ class TableFormat(Protocol):
 
     name: str
 
-    def identify(self, table: str) -> bool:
-        """Whether a table is of this format."""
-
     def look(self, looks: Sequence[Look]) -> Sequence[Seen]:
         """Tables as they are now, in the order of the looks. One that nobody can look at takes no other with it."""
 
     def touches(self, table: str, path: str) -> bool:
         """Whether a write to a path may change a table."""
 
-    def read(self, table: str, snapshot: str) -> Any:
-        """A frame of a table as it was at a snapshot. ``None``: the format cannot. Then looks before a run and
-        after it tell what the run read."""
+    def pin(self, table: str, snapshot: str) -> Any:
+        """How the shim reads a table as it was at a snapshot (``wire.Pin``). ``None``: the format cannot. Then looks
+        before a run and after it tell what the run read."""
 
     def write(self, launch: Launch, frame: Any, place: str, hashed: bool) -> Any:
         """Writes a run's rows to a place that no reader sees, and counts them."""
@@ -215,6 +212,10 @@ class TableFormat(Protocol):
 
     def published(self, definition: Definition) -> set[str] | None:
         """The places that readers of a view are sent to, with those above them; ``None`` if its table is not there."""
+
+    def highest(self, definition: Definition) -> Version:
+        """The highest version that was written of a view; 0: none. A store that was put back from a copy may not know
+        it, and must not give it again: readers have those rows."""
 
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
         """Deletes superseded places, but for those that are published; false if nobody can say which are."""

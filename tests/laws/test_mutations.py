@@ -196,7 +196,7 @@ MUTATIONS = {
     ),
     "a run does not look before it reads": (
         "engine/kernel.py",
-        "        case Stage.LOOK if bases(state, flight):\n",
+        "        case Stage.LOOK if unpinned(state, flight):\n",
         "        case Stage.LOOK if False:\n",
     ),
     "whatever was published counts as unchanged": (

@@ -22,6 +22,8 @@ from headwater.spark.counted import counts
 from headwater.spark.file_tables import FileTables
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.warehouse import PINS
+from headwater.spark.wire import encode
 
 
 @frozen
@@ -30,13 +32,13 @@ class Format:
 
     Attributes:
         using: after ``USING``.
-        rearranges: whether it can tell that the same rows lie in other files.
+        pins: whether a run reads its tables at a snapshot.
     """
 
     name: str
     using: str
     open: Callable[[SparkSession], TableFormat]
-    rearranges: bool = False
+    pins: bool = False
 
 
 FORMATS = [Format("files", "parquet", lambda session: FileTables(Shim(session), Sessions(session)))]
@@ -76,8 +78,8 @@ def differing(before: Seen, after: Seen) -> set[Slice]:
 
 
 def test_a_table_has_one_format(spark: SparkSession, tables: TableFormat, table: str) -> None:
-    assert tables.identify(table)
-    assert not tables.identify(f"{database(spark)}.nothing")
+    assert Shim(spark).format(table) == tables.name
+    assert Shim(spark).format(f"{database(spark)}.nothing") == ""
 
 
 def test_a_table_that_did_not_change_looks_the_same(tables: TableFormat, table: str) -> None:
@@ -104,7 +106,7 @@ def test_each_kind_of_write_makes_another_snapshot(
     spark.sql(statement)
     after = look(tables, table, since=before.snapshot)
     assert after.snapshot != before.snapshot and differing(before, after) == changed
-    assert not after.rearranged and (after.schema, after.incarnation) == (before.schema, before.incarnation)
+    assert not after.lost and (after.schema, after.incarnation) == (before.schema, before.incarnation)
 
 
 def test_other_columns_make_another_schema(spark: SparkSession, tables: TableFormat, table: str) -> None:
@@ -123,16 +125,6 @@ def test_a_table_that_is_replaced_is_another_incarnation(
     spark.sql(f"CREATE TABLE t (x INT, p STRING) USING {format.using} PARTITIONED BY (p)")
     after = look(tables, table)
     assert after.incarnation != before.incarnation and after.schema == before.schema
-
-
-def test_the_same_rows_in_other_files_are_data_or_told_apart(
-    spark: SparkSession, format: Format, tables: TableFormat, table: str
-) -> None:
-    before = look(tables, table)
-    spark.sql("INSERT OVERWRITE t PARTITION (p = 'a') VALUES (1)")
-    after = look(tables, table, since=before.snapshot)
-    assert differing(before, after) == {A}
-    assert after.rearranged == ({A} if format.rearranges else set())
 
 
 def test_a_look_at_some_partitions_says_which(tables: TableFormat, table: str) -> None:
@@ -155,11 +147,16 @@ def test_a_write_below_a_table_touches_it(tables: TableFormat, table: str) -> No
     assert tables.touches(table, f"{location}/p=a") and not tables.touches(table, f"{location}_else")
 
 
-def test_a_snapshot_is_read_as_it_was_or_not_at_all(spark: SparkSession, tables: TableFormat, table: str) -> None:
+def test_a_snapshot_is_read_as_it_was_or_not_at_all(
+    spark: SparkSession, format: Format, tables: TableFormat, table: str
+) -> None:
     before = look(tables, table)
     spark.sql("INSERT OVERWRITE t PARTITION (p = 'a') VALUES (9)")
-    frame = tables.read(table, before.snapshot)
-    assert frame is None or sorted(row["x"] for row in frame.collect()) == [1, 2]
+    pin = tables.pin(table, before.snapshot)
+    assert (pin is not None) == before.pinned == format.pins
+    if pin is not None:
+        spark.conf.set(PINS, encode({table: pin}))
+        assert sorted(row["x"] for row in spark.sql("SELECT x FROM t").collect()) == [1, 2]
 
 
 # --- publications

@@ -14,6 +14,7 @@ from strategies import examples, graphs, machine, play, scripts, slices, values
 from headwater.model.error import JournalError
 from headwater.model.estimate import Estimate
 from headwater.model.event import (
+    Advanced,
     Altered,
     Broken,
     Budgeted,
@@ -80,7 +81,9 @@ KINDS = {
         st.booleans(),
         numbers,
         texts,
+        st.booleans(),
     ),
+    Advanced: st.builds(Advanced, numbers, texts, texts),
     Evaluated: st.builds(
         Evaluated,
         numbers,

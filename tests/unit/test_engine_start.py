@@ -13,6 +13,8 @@ from py4j.protocol import Py4JJavaError
 from headwater.ports import Member
 from headwater.spark.adopt import highest_written
 from headwater.spark.engine import Engine
+from headwater.spark.file_tables import FileTables
+from headwater.spark.formats import Formats
 
 ALIVE, LOST = 3, 4
 
@@ -39,14 +41,19 @@ def shim(**names: Iterable[str] | Exception) -> SimpleNamespace:
     return SimpleNamespace(names=listed)
 
 
+def formats(**names: Iterable[str] | Exception) -> Formats:
+    driver = shim(**names)
+    return Formats(driver, FileTables(driver, None))
+
+
 def test_the_highest_version_is_that_of_any_directory():
-    seen = shim(v=[".headwater", ".v7", ".v30"], w=[".v9", "data", ".vx"], x=[])
+    seen = formats(v=[".headwater", ".v7", ".v30"], w=[".v9", "data", ".vx"], x=[])
     assert highest_written(seen, definitions("v", "w", "x")) == 30
     assert highest_written(seen, []) == 0
 
 
 def test_a_view_that_cannot_be_reached_hides_no_other(caplog: pytest.LogCaptureFixture):
-    assert highest_written(shim(v=Unreached(), w=[".v9"]), definitions("v", "w")) == 9
+    assert highest_written(formats(v=Unreached(), w=[".v9"]), definitions("v", "w")) == 9
     assert "the versions of v stay unknown: no such host" in caplog.text
 
 

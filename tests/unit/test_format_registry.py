@@ -4,50 +4,84 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import evolve
+from cases import view
+
 from headwater.model.seen import Look, Seen
 from headwater.spark.formats import Formats
+from headwater.spark.wire import Pin
 
 
 class Format:
-    """A format that has the tables of one database; each look is noted."""
+    """A format; each look is noted."""
 
-    def __init__(self, database: str) -> None:
-        self._database, self.looked = database, []
-        self.asked = 0
+    def __init__(self, name: str) -> None:
+        self.name, self.looked = name, []
         self.gone: set[str] = set()
-
-    def identify(self, table: str) -> bool:
-        self.asked += 1
-        return table.startswith(f"{self._database}.")
 
     def look(self, looks: Sequence[Look]) -> list[Seen]:
         self.looked.append([each.table for each in looks])
-        return [Seen(each.table, exists=each.table not in self.gone, schema=self._database) for each in looks]
+        return [Seen(each.table, exists=each.table not in self.gone, schema=self.name) for each in looks]
 
     def touches(self, table: str, path: str) -> bool:
-        return path.startswith(self._database)
+        return path.startswith(self.name)
+
+    def pin(self, table: str, snapshot: str) -> Pin | None:
+        return Pin(snapshot) if self.name == "lake" else None
+
+
+class Names:
+    """Which format a table has, by its database; each question is noted."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.moved: dict[str, str] = {}
+
+    def __call__(self, table: str) -> str:
+        self.asked.append(table)
+        return self.moved.get(table, table.partition(".")[0])
 
 
 def test_tables_are_told_apart_by_format_and_answered_in_order():
-    lake, files = Format("lake"), Format("")
-    seen = Formats(lake, files).look([Look("a.t"), Look("lake.t"), Look("b.t"), Look("lake.u")])
+    lake, files = Format("lake"), Format("files")
+    seen = Formats(Names(), files, lake).look([Look("a.t"), Look("lake.t"), Look("b.t"), Look("lake.u")])
     assert [each.table for each in seen] == ["a.t", "lake.t", "b.t", "lake.u"]
-    assert [each.schema for each in seen] == ["", "lake", "", "lake"]
+    assert [each.schema for each in seen] == ["files", "lake", "files", "lake"]
     assert (lake.looked, files.looked) == ([["lake.t", "lake.u"]], [["a.t", "b.t"]])
 
 
 def test_a_table_is_identified_once_until_it_is_gone():
-    lake = Format("lake")
-    formats = Formats(lake, Format(""))
+    lake, names = Format("lake"), Names()
+    formats = Formats(names, Format("files"), lake)
     for _ in range(2):
         formats.look([Look("lake.t")])
-        assert formats.touches("lake.t", "lake/t") and lake.asked == 1
+        assert formats.touches("lake.t", "lake/t") and names.asked == ["lake.t"]
     lake.gone.add("lake.t")
-    formats.look([Look("lake.t")])
-    formats.look([Look("lake.t")])
-    assert lake.asked == 2
+    assert not formats.look([Look("lake.t")])[0].exists and names.asked == ["lake.t"] * 2
 
 
-def test_one_format_has_all_tables_and_is_not_asked():
-    files = Format("")
-    assert Formats(files).look([Look("t")])[0].table == "t" and files.asked == 0
+def test_a_table_of_another_format_that_took_the_name_is_looked_at_at_once():
+    lake, files, names = Format("lake"), Format("files"), Names()
+    formats = Formats(names, files, lake)
+    formats.look([Look("lake.t")])
+    lake.gone.add("lake.t")
+    names.moved["lake.t"] = "files"
+    [seen] = formats.look([Look("lake.t", since="one")])
+    assert (seen.schema, seen.since) == ("files", "one") and formats.of("lake.t") is files
+
+
+def test_without_lakes_no_table_is_asked_for():
+    names = Names()
+    assert Formats(names, Format("files")).look([Look("t")])[0].table == "t" and not names.asked
+
+
+def test_a_run_pins_the_tables_that_can_be_read_as_they_were():
+    formats = Formats(Names(), Format("files"), Format("lake"))
+    assert formats.pins({"a.t": "x", "lake.t": "7"}) == {"lake.t": Pin("7")}
+
+
+def test_a_view_has_the_format_that_it_declares():
+    lake, files = Format("delta"), Format("files")
+    formats = Formats(Names(), files, lake)
+    for declared, format in (("delta", lake), ("parquet", files)):
+        assert formats.of_view(evolve(view("v", "a", "t"), format=declared)) is format

@@ -47,12 +47,51 @@ def test_partitions_that_differ_changed(made: Machine):
     assert (found.before, found.snapshot) == (7, "two")
 
 
-def test_a_rearrangement_is_no_change_and_the_record_stays_at_its_snapshot(made: Machine):
-    looked_at(made)
-    compacted = evolve(FIRST, partitions={A1: "y", A2: "z"}, snapshot="two", rearranged=frozenset([A1]))
-    assert [each.slice for each in change(made, compacted).partitions] == [A2]
-    assert change(made, evolve(compacted, partitions={A1: "y"})) is None
-    assert made.state.tables["u"].snapshot == "one"
+PINNED = evolve(FIRST, pinned=True)
+
+
+def since(seen: Seen, snapshot: str, **partitions: str) -> Seen:
+    """A look that says what changed since the first one."""
+    found = {Slice.of(a=each.removeprefix("a")): fingerprint for each, fingerprint in partitions.items()}
+    return evolve(seen, partitions=found, looked=tuple(found), snapshot=snapshot, since=seen.snapshot)
+
+
+def test_a_log_tells_the_partitions_that_changed_and_all_others_stay(made: Machine):
+    looked_at(made, evolve(PINNED, partitions={A1: "one", A2: "one"}))
+    found = change(made, since(PINNED, "two", a2="two"))
+    assert (found.partitions, found.snapshot, found.pinned) == ((Observed(A2, "two"),), "two", True)
+
+
+def test_a_rearrangement_is_no_change_and_moves_the_snapshot(made: Machine):
+    looked_at(made, PINNED)
+    compacted = since(PINNED, "two")
+    assert change(made, compacted) is None
+    made.record(lambda _: noticed.advance(made.state, compacted, NOW))
+    assert made.state.tables["u"].snapshot == "two" and noticed.advance(made.state, compacted, NOW) is None
+    assert noticed.advance(made.state, evolve(FIRST, snapshot="three"), NOW) is None, "files have no log"
+
+
+def test_a_look_that_another_one_overtook_says_nothing(made: Machine):
+    looked_at(made, PINNED)
+    late = since(PINNED, "two", a1="two")
+    looked_at(made, late)
+    assert noticed.is_outdated(made.state, since(PINNED, "three", a1="three"))
+    assert change(made, since(PINNED, "three", a1="three")) is None
+    assert not noticed.is_outdated(made.state, since(late, "three", a1="three"))
+
+
+def test_a_run_that_is_about_to_read_sees_no_later_snapshot(made: Machine):
+    """It reads the snapshot that was on record as it began."""
+    looked_at(made, PINNED)
+    assert change(made, since(PINNED, "two", a1="two"), before=7).before == 0
+
+
+def test_a_change_of_all_that_nobody_can_place_says_why(made: Machine):
+    looked_at(made, PINNED)
+    cleaned = evolve(PINNED, partitions={A1: "nine"}, snapshot="nine", lost="the log was cleaned past version 3")
+    assert change(made, cleaned).verb == (
+        "changed (INSERT INTO); nobody can say where, as the log was cleaned past version 3"
+    )
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from headwater.spark.define import Analyst
 from headwater.spark.engine import Engine
 from headwater.spark.evaluator import SparkEvaluator
 from headwater.spark.file_tables import Files, FileTables, _part, place_of
+from headwater.spark.formats import Formats
 from headwater.spark.memory.memory import Memory
 from headwater.spark.memory.moved import moved
 from headwater.spark.memory.room import NoRoom, Room
@@ -99,9 +100,9 @@ class Recorder(SimpleNamespace):
 def warehouse_of(
     shim, sessions, base=None, room: Room | None = None, tables: TableFormat | None = None, bandwidth: int = 0
 ) -> SparkWarehouse:
-    tables = tables or FileTables(shim, sessions)
-    writer = Writer(shim, tables, bandwidth)
-    return SparkWarehouse(base, shim, sessions, tables, Recorder(), Memory(room or NoRoom(), shim, writer), writer)
+    formats = Formats(None, tables or FileTables(shim, sessions))
+    writer = Writer(shim, formats, bandwidth)
+    return SparkWarehouse(base, shim, sessions, formats, Recorder(), Memory(room or NoRoom(), shim, writer), writer)
 
 
 # --- the transport

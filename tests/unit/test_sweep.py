@@ -11,6 +11,7 @@ from cases import machine, view
 
 from headwater.model.error import RefreshFailed
 from headwater.spark.file_tables import FileTables
+from headwater.spark.formats import Formats
 from headwater.spark.sweep import Sweeper
 from headwater.spark.wire import Asked, Fact, FoundPartition
 from headwater.store.sql import SqlStore
@@ -43,7 +44,7 @@ def sweeper(store: SqlStore, files: Files) -> Sweeper:
     made.state.highest = 50
     clock = SimpleNamespace(now=lambda: NOW)
     recorder = SimpleNamespace(state=made.state, clock=clock, lock=RLock())
-    return Sweeper(recorder, SimpleNamespace(leads=True), store, FileTables(files, None), files)
+    return Sweeper(recorder, SimpleNamespace(leads=True), store, Formats(files, FileTables(files, None)), files)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from headwater.model.seen import Look, Seen
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
+from headwater.spark.formats import Formats
 from headwater.spark.observer import Observer, Target
 from headwater.spark.statements import Statements
 from headwater.spark.sweep import Sweeper
@@ -235,5 +236,6 @@ def test_a_view_that_starts_to_run_while_its_table_gets_another_name_keeps_its_o
 
 def test_a_sweep_asks_without_the_lock(engine: Engine):
     engine.store.discard("default.v", ["file:/w/v/.v1"], 0)
-    Sweeper(engine.recorder, SimpleNamespace(leads=True), engine.store, engine.driver, engine.driver).sweep()
+    driver = engine.driver
+    Sweeper(engine.recorder, SimpleNamespace(leads=True), engine.store, Formats(None, driver), driver).sweep()
     assert {"names", "expire"} <= set(engine.driver.calls)

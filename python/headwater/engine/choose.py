@@ -33,6 +33,7 @@ from headwater.model.event import Skipped, Started
 from headwater.model.extract import Shared
 from headwater.model.partition import Slice, Value, overlapping, sort_key
 from headwater.model.state import Needs, State, Version, ViewState
+from headwater.model.view import Definition, Pairs
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
@@ -76,7 +77,16 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
     definition = state.views[chosen.view].definition
     inputs = tuple((source, _highest(state, source, definition.reads_ahead)) for source in definition.sources)
     mode, why = choose_method(state, chosen.view, chosen.slices).method.mode, reason(state, chosen.origins)
-    return Started(now, version, chosen.view, chosen.needs, inputs, mode, why, choice.kept, choice.shared)
+    kept = choice.kept and not definition.is_lake
+    snapshots = _pins(state, definition)
+    return Started(now, version, chosen.view, chosen.needs, inputs, mode, why, kept, choice.shared, snapshots=snapshots)
+
+
+def _pins(state: State, definition: Definition) -> Pairs:
+    """The snapshots on record of the tables that are pinned, among those that a run reads and writes."""
+    tables = dict.fromkeys((*definition.sources, definition.view))
+    records = {each: state.tables[each] for each in tables if each in state.tables}
+    return tuple((name, record.snapshot) for name, record in records.items() if record.pinned)
 
 
 def _highest(state: State, source: str, ahead: bool) -> Version:

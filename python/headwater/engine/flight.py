@@ -223,6 +223,7 @@ def published(flight: Flight) -> Published:
         written.held if flight.launch.run.kept else 0,
         written.scanned,
         written.effort,
+        flight.replaced.snapshot,
     )
 
 
@@ -231,7 +232,13 @@ def bases(state: State, flight: Flight) -> list[str]:
     return [each for each in flight.launch.definition.sources if each not in state.views]
 
 
+def unpinned(state: State, flight: Flight) -> list[str]:
+    """Those of them that the run reads as they are at that moment, so that looks tell what it read."""
+    pinned = dict(flight.launch.run.snapshots)
+    return [each for each in bases(state, flight) if each not in pinned]
+
+
 def seen(state: State, flight: Flight) -> Mapping[str, Version]:
     """The versions of its sources that a run sees which starts to read now."""
-    known = [each for each in bases(state, flight) if each in state.tables]
+    known = [each for each in unpinned(state, flight) if each in state.tables]
     return {**dict(flight.launch.run.inputs), **{each: state.tables[each].highest for each in known}}

@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 
 from headwater.engine.choose import Ready, ready, skipped, started, unneeded, unspread_images
 from headwater.engine.coverage import images_of_readers, wanted_of
-from headwater.engine.flight import Flight, Flights, Stage, bases, published, seen
+from headwater.engine.flight import Flight, Flights, Stage, bases, published, seen, unpinned
 from headwater.engine.schedule import Schedule
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
 from headwater.model.event import EngineLost, Failed, Prepared
@@ -89,13 +89,13 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
     if refused := _refused(state, flight):
         return Record(_failed(flight, refused, True, now))
     match flight.stage:
-        case Stage.LOOK if bases(state, flight):
+        case Stage.LOOK if unpinned(state, flight):
             return Look(launch, before=True)
         case Stage.LOOK | Stage.COMPUTE:
             return Compute(launch, seen(state, flight))
-        case Stage.CHECK if bases(state, flight):
+        case Stage.CHECK if unpinned(state, flight):
             return Look(launch, before=False)
-        case Stage.CHECK | Stage.PREPARE if run.kept or _awaited(state, run):
+        case Stage.CHECK | Stage.PREPARE if not launch.definition.is_lake and (run.kept or _awaited(state, run)):
             written = flight.written
             prepared = Prepared(now, run.version, run.view, written.made, written.removed)
             return _evaluate(state, flight) or Record(prepared)

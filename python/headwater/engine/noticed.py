@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from attrs import evolve, frozen
 
 from headwater.ledger.compare import differences, revisited, summary
-from headwater.model.event import Changed, Dropped, Observed, Renamed, Unreadable
+from headwater.model.event import Advanced, Changed, Dropped, Observed, Renamed, Unreadable
 from headwater.model.partition import Slice
 from headwater.model.seen import Command, Seen
 from headwater.model.state import State, TableRecord, Version
@@ -51,7 +51,7 @@ def is_another(state: State, seen: Seen) -> bool:
 def change(state: State, seen: Seen, command: Command, before: Version, at: int, version: Version) -> Changed | None:
     """What changed in a table that is no view; ``before``: the run that was about to read it, if one was."""
     table, record = seen.table, state.tables.get(seen.table)
-    if table in state.views:
+    if table in state.views or is_outdated(state, seen):
         return None
     another = is_another(state, seen)
     if not seen.exists:
@@ -60,9 +60,35 @@ def change(state: State, seen: Seen, command: Command, before: Version, at: int,
     if not changed and not another and record is not None:
         return None
     verb = summary(changed, record, command.said) if changed else f"has other columns ({command.said})"
+    if seen.lost and record is not None:
+        verb = f"{verb}; nobody can say where, as {seen.lost}"
     return Changed(
-        at, version, table, changed, seen.schema, seen.incarnation, verb, record is None, before, seen.snapshot
+        at,
+        version,
+        table,
+        changed,
+        seen.schema,
+        seen.incarnation,
+        verb,
+        baseline=record is None,
+        before=0 if seen.pinned else before,  # the run reads the snapshot that was on record as it began
+        snapshot=seen.snapshot,
+        pinned=seen.pinned,
     )
+
+
+def advance(state: State, seen: Seen, at: int) -> Advanced | None:
+    """A table has another snapshot, and nothing else is new."""
+    record = state.tables.get(seen.table)
+    if record is None or not (seen.exists and seen.pinned and record.pinned) or record.snapshot == seen.snapshot:
+        return None
+    return Advanced(at, seen.table, seen.snapshot)
+
+
+def is_outdated(state: State, seen: Seen) -> bool:
+    """Whether a look compared a table with a snapshot that is not on record any more: it missed what came between."""
+    record = state.tables.get(seen.table)
+    return seen.looked is not None and seen.pinned and (record is None or record.snapshot != seen.since)
 
 
 def drift(state: State, seen: Seen, was: Standing, command: Command, at: int, version: Version) -> Changed | None:
@@ -70,11 +96,21 @@ def drift(state: State, seen: Seen, was: Standing, command: Command, at: int, ve
     if standing(state, seen.table) != was or was.highest == 0:
         return None
     record = state.tables[seen.table]
-    drifted = differences(record, seen.partitions)
+    drifted = differences(record, seen.partitions, seen.looked)
     if not drifted:
         return None
     verb = f"was written past Headwater ({command.said or 'by another program'})"
-    return Changed(at, version, seen.table, drifted, record.schema, record.created, verb)
+    return Changed(
+        at,
+        version,
+        seen.table,
+        drifted,
+        record.schema,
+        record.created,
+        verb,
+        snapshot=seen.snapshot if seen.pinned else record.snapshot,
+        pinned=seen.pinned,
+    )
 
 
 def lost(state: State, view: str, was: Standing, to: str | None, at: int) -> Dropped | Renamed | None:
@@ -86,11 +122,10 @@ def lost(state: State, view: str, was: Standing, to: str | None, at: int) -> Dro
 
 
 def _differing(record: TableRecord | None, seen: Seen, command: Command) -> tuple[Observed, ...]:
-    """The partitions that differ from the record, but for those that hold the same rows in other files. The record
-    keeps the snapshot that it is of, so the next look compares with the same one."""
+    """The partitions that differ from the record, and those that a command named and that may have come and gone."""
     named = [each for each in _written(seen, command) if each.columns == seen.columns]
-    found = (*differences(record, seen.partitions, seen.looked), *revisited(record, seen.partitions, seen.empty, named))
-    return tuple(each for each in found if each.slice not in seen.rearranged)
+    differing = differences(record, seen.partitions, seen.looked)
+    return (*differing, *revisited(record, seen.partitions, seen.empty, named))
 
 
 def _written(seen: Seen, command: Command) -> Iterable[Slice]:

@@ -164,6 +164,7 @@ def start(state: State, event: Started) -> Run:
         on=on,
         shared=event.shared,
         engine=event.engine,
+        snapshots=event.snapshots,
     )
     state.running[event.view] = run
     state.views[event.view].overran = None

@@ -124,6 +124,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
         for other in [each for each in record.partitions if each.columns != columns]:
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
+    record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
     view.failures, view.retry_at, view.preempted, view.unsure = 0, 0, 0, False
     view.overran = (event.version, state.highest)
     learn(view, event)

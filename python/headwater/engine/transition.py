@@ -19,6 +19,7 @@ from headwater.engine.coverage import Reach, cover, cover_each, together, unreso
 from headwater.engine.delay.ration import learn_gap
 from headwater.engine.policy import follows
 from headwater.model.event import (
+    Advanced,
     Altered,
     Broken,
     Budgeted,
@@ -54,6 +55,9 @@ def transition(state: State, event: Event) -> State:
     match event:
         case Changed():
             _changed(state, event)
+        case Advanced(table=table, snapshot=snapshot):
+            if table in state.tables and table not in state.running:
+                state.tables[table].snapshot = snapshot
         case Declared():
             _declared(state, event)
         case Evaluated(images=images):
@@ -130,7 +134,8 @@ def _changed(state: State, event: Changed) -> None:
     record = state.tables.get(event.table)
     if record is None:
         record = state.tables[event.table] = TableRecord()
-    record.schema, record.created, record.snapshot = event.schema, event.created, event.snapshot
+    record.schema, record.created = event.schema, event.created
+    record.snapshot, record.pinned = event.snapshot, event.pinned
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
     record.highest = event.version

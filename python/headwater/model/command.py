@@ -71,11 +71,13 @@ class Replaced:
         unchanged: the published partitions that hold the same rows as what they replaced, as far as that
             is known for certain: content sums agree, and what was replaced was as the record says.
         reshaped: whether readers see other columns from now on.
+        snapshot: of a lake table the snapshot that the publication made.
     """
 
     locations: Sequence[str] = ()
     unchanged: frozenset[Slice] = frozenset()
     reshaped: bool = False
+    snapshot: str = ""
 
 
 # --- commands

@@ -69,7 +69,8 @@ class Changed:
 
     ``schema`` and ``created`` identify the table's incarnation; ``baseline`` marks the first look at
     a table, which is no change for anybody. ``before`` is the version of a run that was about to read the table
-    then, if there was one: it reads this change. ``snapshot`` is the source's own value for the state that was found.
+    then, if there was one: it reads this change. ``snapshot`` is the source's own value for the state that was found;
+    runs read the table at that snapshot if it is ``pinned``.
     """
 
     at: int
@@ -82,6 +83,16 @@ class Changed:
     baseline: bool = False
     before: int = 0
     snapshot: str = ""
+    pinned: bool = False
+
+
+@frozen
+class Advanced:
+    """A table has another snapshot with the same rows: its files were rearranged, or its properties changed."""
+
+    at: int
+    table: str
+    snapshot: str
 
 
 Image = tuple[str, tuple[Value, ...], Value]
@@ -134,7 +145,7 @@ class Started:
     ``needs`` says for each pending slice on behalf of which of its origins it runs: not always all. ``kept``: what
     it makes is kept close at hand for its readers, and brought to the warehouse in the background. ``shared``: the
     scans that it reads, if they can be made, in place of tables. ``engine``: the number of the engine that it
-    belongs to.
+    belongs to. ``snapshots``: of each table that is pinned the snapshot at which the run reads it.
     """
 
     at: int
@@ -147,6 +158,7 @@ class Started:
     kept: bool = False
     shared: tuple[Shared, ...] = ()
     engine: int = 0
+    snapshots: Pairs = ()
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -259,6 +271,7 @@ class Published:
         held: bytes that it took in blocks of Spark's memory; 0 if it lay in none.
         scanned: the scans that it made, for others too.
         effort: what its tasks took; ``None`` where nobody knows.
+        snapshot: of a view that is pinned, the snapshot that the publication made.
     """
 
     at: int
@@ -273,6 +286,7 @@ class Published:
     held: int = 0
     scanned: tuple[Scanned, ...] = ()
     effort: Effort | None = None
+    snapshot: str = ""
 
 
 @frozen
@@ -362,6 +376,7 @@ Event = (
     | Renamed
     | Altered
     | Changed
+    | Advanced
     | Evaluated
     | Requested
     | Hurried

@@ -60,7 +60,9 @@ class Seen:
         location: where its files lie; empty if nobody knows.
         owner: of a view, the owner that its table names.
         snapshot: the source's own value for the state that was seen.
-        rearranged: partitions that hold the same rows as in the snapshot on record, in other files.
+        pinned: whether runs read the table as it was at a snapshot. A look then needs no other look after it.
+        since: the snapshot with which a look at only some slices compared the table.
+        lost: why all partitions count as changed, where nobody can say which did; empty if somebody can.
     """
 
     table: str
@@ -76,7 +78,9 @@ class Seen:
     location: str = ""
     owner: str = ""
     snapshot: str = ""
-    rearranged: frozenset[Slice] = frozenset()
+    pinned: bool = False
+    since: str = ""
+    lost: str = ""
 
 
 @frozen
@@ -85,7 +89,7 @@ class Look:
 
     Attributes:
         slices: the partitions that matter; ``None``: all.
-        since: the snapshot on record; what a format only rearranged since then is no change.
+        since: the snapshot on record. A format with a log says only what changed since then.
     """
 
     table: str

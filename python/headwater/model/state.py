@@ -13,7 +13,7 @@ from headwater.model.estimate import Estimate
 from headwater.model.event import Mode, Place, Scanned
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import Slice, Value
-from headwater.model.view import Definition
+from headwater.model.view import Definition, Pairs
 
 Version = int
 
@@ -74,6 +74,7 @@ class TableRecord:
         scanned: what a scan of it that runs shared took lately; ``None`` if there was none.
         snapshot: the source's own value for that state, beside the versions that Headwater gives partitions; empty
             where there is none.
+        pinned: whether runs read the table at that snapshot, whatever programs write meanwhile.
     """
 
     schema: str = ""
@@ -84,6 +85,7 @@ class TableRecord:
     gap: float | None = None
     scanned: Scanned | None = None
     snapshot: str = ""
+    pinned: bool = False
 
 
 @frozen
@@ -117,6 +119,7 @@ class Run:
         on: the runs of which it reads what they made, where they left it. It is published after them, or not at all.
         shared: the scans that it reads in place of tables, and makes if it is the first.
         engine: the number of the engine that it belongs to.
+        snapshots: of each table that is pinned, the view's own among them, the snapshot on record as the run began.
     """
 
     version: Version
@@ -134,6 +137,7 @@ class Run:
     on: frozenset[Version] = frozenset()
     shared: tuple[Shared, ...] = ()
     engine: int = 0
+    snapshots: Pairs = ()
 
 
 @frozen

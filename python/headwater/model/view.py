@@ -10,6 +10,9 @@ from attrs import field, frozen
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.policy import Policy
 
+LAKE_FORMATS = ("delta", "iceberg")
+"""The formats whose tables have a log of snapshots. A *lake table* has one of them."""
+
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -64,7 +67,7 @@ class Definition:
             strictly back in time, the same column in all, and may take others over as they are.
         through: keys of the ordinary views and of the functions of the catalog that the query uses.
         declared: the column list of the statement; empty when it had none.
-        root: the directory of its own in which its versions lie.
+        root: the directory of its own in which its versions lie; empty for a lake table, which its catalog places.
         owner: what marks that directory, and the view's table in the catalog, as this view's.
     """
 
@@ -99,6 +102,11 @@ class Definition:
                 return text
             case Job(function):
                 return function
+
+    @property
+    def is_lake(self) -> bool:
+        """Whether its table is a lake table: nobody can read a run's rows before the commit that publishes them."""
+        return self.format in LAKE_FORMATS
 
     @property
     def reads_ahead(self) -> bool:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import Broken, Declared
@@ -15,13 +16,14 @@ from headwater.model.view import Definition
 from headwater.runtime.record import Recorder
 from headwater.spark import catalog
 from headwater.spark.define import Analyst, first_line
+from headwater.spark.formats import Formats
 from headwater.spark.observer import Observer
 from headwater.spark.shim import Shim
 
 log = logging.getLogger("headwater")
 
 
-def adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer) -> bool:
+def adopt(recorder: Recorder, shim: Shim, formats: Formats, analyst: Analyst, observer: Observer) -> bool:
     """Declares the views that the catalog holds and the store does not know, or knows otherwise, sources first.
 
     This happens when a store was lost or put back, or when a declaration was cut off before it was
@@ -30,7 +32,7 @@ def adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer) 
     Returns whether that is all; views that Spark cannot analyse now are left for another time.
     """
     found, complete = dict(_unknown(recorder, shim)), True
-    recorder.store.raise_version(highest_written(shim, found.values()))
+    recorder.store.raise_version(highest_written(formats, found.values()))
     while found:
         progress = [view for view, definition in found.items() if not set(definition.sources) & (set(found) - {view})]
         for view in progress or list(found):
@@ -42,19 +44,17 @@ def adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer) 
     return complete
 
 
-def highest_written(shim: Shim, definitions: Iterable[Definition]) -> Version:
-    """The highest version that any of these views has files of. A store that was put back from a copy may not know it,
-    and must not give it again: readers have those files."""
-    return max((version for definition in definitions for version in _written(shim, definition)), default=0)
+def highest_written(formats: Formats, definitions: Iterable[Definition]) -> Version:
+    """The highest version that any of these views has rows of."""
+    return max((_highest(formats, each) for each in definitions), default=0)
 
 
-def _written(shim: Shim, definition: Definition) -> list[Version]:
+def _highest(formats: Formats, definition: Definition) -> Version:
     try:
-        names = shim.names(definition.root)
-    except Py4JJavaError as error:
+        return formats.of_view(definition).highest(definition)
+    except (Py4JJavaError, PySparkException) as error:
         log.warning("the versions of %s stay unknown: %s", definition.view, first_line(error))
-        return []
-    return [int(name[2:]) for name in names if name.startswith(".v") and name[2:].isdigit()]
+        return 0
 
 
 def _unknown(recorder: Recorder, shim: Shim) -> Iterator[tuple[str, Definition]]:

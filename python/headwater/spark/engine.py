@@ -75,14 +75,16 @@ class Engine:
         self._temporary = self._in_memory and "spark.headwater.store" not in conf
         self._said_in_memory = False
         self.store = place.opened(self._where, place.catalog_identity(session))
-        tables = FileTables(self.shim, self.sessions)
-        writer = Writer(self.shim, tables, settings.bandwidth)
+        self.formats = Formats(self.shim.format, FileTables(self.shim, self.sessions))
+        writer = Writer(self.shim, self.formats, settings.bandwidth)
         room = opening.room(session, self.shim, settings)
         self.memory = Memory(room, self.shim, writer)
         self.recorder = self._restored()
         self.analyst = Analyst(self.shim, self.sessions, estimates=self._keeping_pays)
-        self.observer = Observer(self.recorder, self.shim, Formats(tables), self.analyst)
-        self.warehouse = SparkWarehouse(session, self.shim, self.sessions, tables, self.observer, self.memory, writer)
+        self.observer = Observer(self.recorder, self.shim, self.formats, self.analyst)
+        self.warehouse = SparkWarehouse(
+            session, self.shim, self.sessions, self.formats, self.observer, self.memory, writer
+        )
         means = opening.means(session, self.shim, room, settings)
         schedule, explanation = opening.scheduled(means)
         application = session.sparkContext.applicationId
@@ -100,10 +102,10 @@ class Engine:
         self.statements = Statements(
             self.recorder, self.loop, self.store, self.observer, self.analyst, self.sessions, self.shim, explanation
         )
-        self.sweeper = Sweeper(self.recorder, self.loop, self.store, tables, self.shim)
+        self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
         self._end_the_lost(application)
         known = [view.definition for view in self.recorder.state.views.values()]
-        self.store.raise_version(highest_written(self.shim, known))
+        self.store.raise_version(highest_written(self.formats, known))
         self._asked = ThreadPoolExecutor(STATEMENTS, "headwater-statement")
         self._ready = threading.Event()
 
@@ -249,7 +251,7 @@ class Engine:
                 checked = time.monotonic()
 
     def _adopt(self) -> bool:
-        return adopt(self.recorder, self.shim, self.analyst, self.observer)
+        return adopt(self.recorder, self.shim, self.formats, self.analyst, self.observer)
 
     def _guarded(self, work: Callable[[], Result]) -> Result | None:
         """Background work must go on after a failure; what failed is found again by the next check."""

@@ -19,7 +19,7 @@ from headwater.model.event import Made, Place
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
-from headwater.model.state import PartitionRecord
+from headwater.model.state import PartitionRecord, Version
 from headwater.model.view import Definition
 from headwater.spark import catalog, paths, sql
 from headwater.spark.counted import Counted, slice_of
@@ -32,6 +32,7 @@ from headwater.spark.wire import (
     Fenced,
     FoundPartition,
     Misfit,
+    Pin,
     Publication,
     PublicationAnswer,
     PublishedPartition,
@@ -61,9 +62,6 @@ class FileTables:
         self._scattered: set[str] = set()  # tables with a partition outside their own directory
         self._regular: set[str] = set()  # tables whose partitions all have the names that Spark gives them
 
-    def identify(self, table: str) -> bool:
-        return self._shim.format(table) == self.name
-
     # --- looks
 
     def look(self, looks: Sequence[Look]) -> list[Seen]:
@@ -88,7 +86,7 @@ class FileTables:
 
     # --- reads and writes
 
-    def read(self, table: str, snapshot: str) -> DataFrame | None:
+    def pin(self, table: str, snapshot: str) -> Pin | None:
         """Nothing: files cannot be read as they once were."""
         return None
 
@@ -173,6 +171,10 @@ class FileTables:
                 found.add(place)
                 place = place.rpartition("/")[0]
         return found
+
+    def highest(self, definition: Definition) -> Version:
+        versions = (name[2:] for name in self._shim.names(definition.root) if name.startswith(".v"))
+        return max((int(each) for each in versions if each.isdigit()), default=0)
 
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
         """Deletes superseded locations of a view, but for those that are published. False: the view has no table now,

@@ -1,44 +1,73 @@
-"""The formats of tables that an engine knows, and which table is of which."""
+"""The formats of tables that an engine knows, and which table or view is of which."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from attrs import evolve
 
 from headwater.model.seen import Look, Seen
+from headwater.model.view import Definition
 from headwater.ports import TableFormat
+from headwater.spark.wire import Pin
 
 
 class Formats:
-    """Looks at tables of any format.
+    """Looks at tables of any format, and has the format of each view.
 
     Args:
-        formats: each table is of the first one that identifies it; the last takes all that no other does.
+        named: the name of a table's format; another one, or none, if the table is not there.
+        files: the format of all tables that no other format has.
+        lakes: the others.
     """
 
-    def __init__(self, *formats: TableFormat) -> None:
-        self._special, self._last = formats[:-1], formats[-1]
+    def __init__(self, named: Callable[[str], str], files: TableFormat, *lakes: TableFormat) -> None:
+        self._named, self._files = named, files
+        self._lakes = {each.name: each for each in lakes}
         self._known: dict[str, TableFormat] = {}
 
     def of(self, table: str) -> TableFormat:
         """The format of a table."""
-        if not self._special:
-            return self._last
+        if not self._lakes:
+            return self._files
         if table not in self._known:
-            found = (each for each in self._special if each.identify(table))
-            self._known[table] = next(found, self._last)
+            self._known[table] = self._lakes.get(self._named(table), self._files)
         return self._known[table]
 
+    def of_view(self, definition: Definition) -> TableFormat:
+        """The format that the table of a view is to have."""
+        return self._lakes.get(definition.format, self._files)
+
     def look(self, looks: Sequence[Look]) -> list[Seen]:
-        """Tables as they are now, in the order of the looks, by one call for each format."""
-        by_format: dict[TableFormat, list[Look]] = {}
-        for each in looks:
-            by_format.setdefault(self.of(each.table), []).append(each)
-        seen = {each.table: each for tables, some in by_format.items() for each in tables.look(some)}
-        for each in seen.values():
-            if not each.exists:
-                self._known.pop(each.table, None)  # a table of another format may take its name
-        return [seen[each.table] for each in looks]
+        """Tables as they are now, in the order of the looks, by one call for each format. One that its format does not
+        find may have another format by now."""
+        asked = {each.table: each for each in looks}
+        seen = self._seen(asked.values())
+        moved = [table for table, each in seen.items() if self._is_doubtful(each) and self._has_moved(table)]
+        seen |= self._seen([asked[table] for table in moved])
+        return [evolve(seen[each.table], since=each.since) for each in looks]
 
     def touches(self, table: str, path: str) -> bool:
         """Whether a write to a path may change a table."""
         return self.of(table).touches(table, path)
+
+    def pins(self, snapshots: Mapping[str, str]) -> dict[str, Pin]:
+        """How a run reads tables at these snapshots."""
+        found = {table: self.of(table).pin(table, snapshot) for table, snapshot in snapshots.items()}
+        return {table: pin for table, pin in found.items() if pin is not None}
+
+    # --- inside
+
+    def _seen(self, looks: Iterable[Look]) -> dict[str, Seen]:
+        by_format: dict[TableFormat, list[Look]] = {}
+        for each in looks:
+            by_format.setdefault(self.of(each.table), []).append(each)
+        return {each.table: each for tables, some in by_format.items() for each in tables.look(some)}
+
+    def _is_doubtful(self, seen: Seen) -> bool:
+        return bool(self._lakes) and (not seen.exists or bool(seen.unreadable))
+
+    def _has_moved(self, table: str) -> bool:
+        """Whether a table has another format than a moment ago."""
+        before = self._known.pop(table)
+        return self.of(table) is not before

@@ -187,11 +187,14 @@ class Observer:
     def _record(self, seen: Iterable[Seen], standings: Mapping[str, Standing | None], target: Target) -> None:
         others: list[str] = []
         changes: list[Change] = []
+        again = Target(command=target.command, before=target.before)
         for each in seen:
             self._record_readability(each)
             if each.unreadable:
                 continue
-            if each.table in standings:
+            if self._is_outdated(each):
+                again.add(each.table, target.tables[each.table])
+            elif each.table in standings:
                 self._record_view(each, standings[each.table], target.command)
             else:
                 with self._recorder.lock:
@@ -201,6 +204,13 @@ class Observer:
         self._recorder.change_all(changes)
         for table in others:
             self._reanalysis.of_readers(table)
+        if again.tables:
+            self.look(again)
+
+    def _is_outdated(self, seen: Seen) -> bool:
+        """Whether another engine recorded more of a table since the look began."""
+        with self._recorder.lock:
+            return noticed.is_outdated(self._recorder.state, seen)
 
     def _record_readability(self, seen: Seen) -> None:
         """Records that nobody can look at a table any more, or that somebody can again."""
@@ -222,7 +232,21 @@ class Observer:
 
         with recorder.lock:
             change = build(recorder.state, 0)
+        if change is None:
+            self._record_advance(seen)
         return [] if change is None else [Change(seen.table, tuple(each.slice for each in change.partitions), build)]
+
+    def _record_advance(self, seen: Seen) -> None:
+        """Records that a table has another snapshot with the same rows."""
+        recorder = self._recorder
+
+        def build(state, _version: Version):
+            return None if noticed.is_outdated(state, seen) else noticed.advance(state, seen, recorder.clock.now())
+
+        with recorder.lock:
+            advanced = build(recorder.state, 0)
+        if advanced is not None:
+            recorder.record(build)
 
     def _record_view(self, seen: Seen, was: Standing | None, command: Command) -> None:
         """A view whose table is gone was dropped past Headwater; one with other files was written past it."""
@@ -238,7 +262,9 @@ class Observer:
 
         with recorder.lock:
             drifted = build(recorder.state, 0)
-        if drifted is not None:
+        if drifted is None:
+            self._record_advance(seen)
+        else:
             recorder.change(seen.table, [each.slice for each in drifted.partitions], build)
 
     def _record_lost(self, view: str, was: Standing | None, command: Command) -> None:

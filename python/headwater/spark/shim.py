@@ -155,8 +155,9 @@ class Shim:
         return self._call("Roots.claim", self._session._jsparkSession, root, owner)
 
     def release(self, root: str, owner: str) -> None:
-        """Removes what an owner wrote into the directory that it had claimed."""
-        self._call("Roots.release", self._session._jsparkSession, root, owner)
+        """Removes what an owner wrote into the directory that it had claimed; none was claimed for a lake table."""
+        if root:
+            self._call("Roots.release", self._session._jsparkSession, root, owner)
 
     def delete_versions(self, root: str, owner: str, paths: Sequence[str]) -> None:
         """Removes versions, or parts of them, from the directory that an owner claimed."""

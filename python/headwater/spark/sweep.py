@@ -9,11 +9,11 @@ from pyspark.errors import PySparkException
 
 from headwater.model.error import HeadwaterError
 from headwater.model.view import Definition
-from headwater.ports import TableFormat
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
 from headwater.spark import paths
 from headwater.spark.define import first_line
+from headwater.spark.formats import Formats
 from headwater.spark.shim import Shim
 from headwater.store.sql import SqlStore
 
@@ -23,9 +23,9 @@ log = logging.getLogger("headwater")
 class Sweeper:
     """Old versions stay readable for ``headwater.retain`` (an hour by default) after they were replaced."""
 
-    def __init__(self, recorder: Recorder, loop: Loop, store: SqlStore, tables: TableFormat, shim: Shim) -> None:
+    def __init__(self, recorder: Recorder, loop: Loop, store: SqlStore, formats: Formats, shim: Shim) -> None:
         self._recorder, self._loop, self._store = recorder, loop, store
-        self._tables, self._shim = tables, shim
+        self._formats, self._shim = formats, shim
 
     def sweep(self) -> None:
         """Removes superseded locations whose retention is over, and notes orphans for later."""
@@ -42,10 +42,11 @@ class Sweeper:
 
     def _sweep(self, definition: Definition, now: int) -> None:
         due = self._store.discarded(definition.view, now - definition.policy.retain)
-        orphans = self._orphans(definition, now)
-        if self._tables.expire(definition, due):
+        orphans = [] if definition.is_lake else self._orphans(definition, now)
+        tables = self._formats.of_view(definition)
+        if tables.expire(definition, due):
             self._store.removed(due)
-        published = self._tables.published(definition) if orphans else None
+        published = tables.published(definition) if orphans else None
         if published is not None:
             self._store.discard(definition.view, [each for each in orphans if paths.plain(each) not in published], now)
 

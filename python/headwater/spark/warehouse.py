@@ -1,13 +1,16 @@
-"""Computes and publishes refreshes with Spark: the warehouse port over file tables."""
+"""Computes and publishes refreshes with Spark: the warehouse port over tables of any format."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Iterator, Mapping
 
 from attrs import evolve
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -15,16 +18,18 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run, Version
 from headwater.model.view import Definition, Job, Query
-from headwater.spark import jobs, sql
+from headwater.spark import jobs, sql, wire
 from headwater.spark.failures import translating
-from headwater.spark.file_tables import FileTables
+from headwater.spark.formats import Formats
 from headwater.spark.memory.memory import Memory
-from headwater.spark.observer import Observer
+from headwater.spark.observer import Observer, Target
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.writer import Writer, group
 
 POOL = "headwater"
+PINS = "spark.headwater.pins"
+"""The setting of a run's session that tells the shim its snapshots (``PinnedSnapshots.scala``)."""
 
 
 class Track(threading.local):
@@ -35,13 +40,12 @@ class Track(threading.local):
 
 
 class SparkWarehouse:
-    """The views of one Spark application. Each run writes a directory of its own; publishing moves the catalog's
-    pointers to it.
+    """The views of one Spark application. Each run writes rows that no reader sees, and publishes them at once.
 
     Args:
-        tables: the format of the views' tables.
-        observer: few files can be read as they once were, so it compares what a run may have seen of them with the
-            record; it is also told of a view with other columns, before the readers of that can run.
+        formats: of the tables that are read, and of the views' own.
+        observer: files cannot be read as they once were, so it compares the state that a run may have seen of them with
+            the record; it is also told of a view with other columns, before the readers of that can run.
         memory: the rows and scans that lie close at hand.
     """
 
@@ -50,12 +54,12 @@ class SparkWarehouse:
         base: SparkSession,
         shim: Shim,
         sessions: Sessions,
-        tables: FileTables,
+        formats: Formats,
         observer: Observer,
         memory: Memory,
         writer: Writer,
     ) -> None:
-        self._base, self._shim, self._sessions, self._tables = base, shim, sessions, tables
+        self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
         self._observer, self._memory, self._writer, self._track = observer, memory, writer, Track(itertools.count())
 
     def look(self, launch: Launch, before: bool) -> None:
@@ -70,9 +74,11 @@ class SparkWarehouse:
             session = self._sessions.of_run(definition)
             context = session.sparkContext
             self._take_up(context, run, "refresh")
-            self._tables.require(definition)
-            written = self._computed(launch, session, sees)
-        self._memory.offer(launch, written)
+            self._formats.of_view(definition).require(definition)
+            with self._pinned(session, run):
+                written = self._computed(launch, session, sees)
+        if not definition.is_lake:
+            self._memory.offer(launch, written)
         return written
 
     def bring(self, launch: Launch, written: Written) -> Written:
@@ -88,7 +94,7 @@ class SparkWarehouse:
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         with translating(launch.run, self._shim):
-            replaced = self._tables.publish(launch, written)
+            replaced = self._formats.of_view(launch.definition).publish(launch, written)
         self._memory.published(launch.run.version)
         if replaced.reshaped:
             self._observer.reanalyse(launch.run.view)
@@ -99,6 +105,23 @@ class SparkWarehouse:
         self._shim.stop_copy(group(view, version))
 
     # --- inside
+
+    @contextlib.contextmanager
+    def _pinned(self, session: SparkSession, run: Run) -> Iterator[None]:
+        """Lets the queries of a run's session read each pinned table at the snapshot of the run. One that cannot be
+        read any more is looked at, so that the next run reads a newer one."""
+        pins = self._formats.pins(dict(run.snapshots))
+        if not pins:
+            yield
+            return
+        session.conf.set(PINS, wire.encode(pins))
+        try:
+            yield
+        except (PySparkException, Py4JError):
+            self._observer.look(Target({table: None for table in pins}))
+            raise
+        finally:
+            session.conf.unset(PINS)
 
     def _computed(self, launch: Launch, session: SparkSession, sees: Mapping[str, Version]) -> Written:
         """A run's rows, close at hand if they are to be kept and fit there, else in the warehouse. Scans that it shares

@@ -202,6 +202,19 @@ class CatalogView:
     properties: Mapping[str, str]
 
 
+@frozen
+class Pin:
+    """How a query reads a table as it was at a snapshot.
+
+    Attributes:
+        version: the snapshot, as ``VERSION AS OF`` names it; empty: the table had no rows then.
+        columns: for each column of the table now an expression over those of the snapshot; none: they are the same.
+    """
+
+    version: str
+    columns: tuple[tuple[str, str], ...] = ()
+
+
 # --- what runs write, and publish
 
 

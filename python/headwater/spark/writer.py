@@ -10,7 +10,8 @@ from headwater.model.command import Launch, Written
 from headwater.model.event import Made
 from headwater.model.state import Version
 from headwater.spark.counted import Counted, counts
-from headwater.spark.file_tables import FileTables, place_of
+from headwater.spark.file_tables import place_of
+from headwater.spark.formats import Formats
 from headwater.spark.shim import Shim
 
 
@@ -18,35 +19,37 @@ class Writer:
     """The way of rows to files.
 
     Args:
-        tables: the format of the views' tables.
+        formats: of the views' tables.
         bandwidth: with how many bytes a second a copy is made, at most; 0: no limit.
     """
 
-    def __init__(self, shim: Shim, tables: FileTables, bandwidth: int) -> None:
-        self._shim, self._tables, self._bandwidth = shim, tables, bandwidth
+    def __init__(self, shim: Shim, formats: Formats, bandwidth: int) -> None:
+        self._shim, self._formats, self._bandwidth = shim, formats, bandwidth
 
     def write(self, launch: Launch, frame: DataFrame, place: str = "") -> tuple[Written, Counted]:
         """A run's rows, in the warehouse or at another place."""
+        tables = self._formats.of_view(launch.definition)
         place = place or place_of(launch)
-        counted = self._tables.write(launch, frame, place, launch.definition.policy.cutoff)
+        counted = tables.write(launch, frame, place, launch.definition.policy.cutoff)
         known = counts(counted.sums(), launch.definition.partitioned_by)
-        return self._tables.written(launch, place, known), counted
+        return tables.written(launch, place, known), counted
 
     def rewrite(self, launch: Launch, frame: DataFrame, made: Iterable[Made]) -> Written | None:
         """Rows that were counted before, in the warehouse; ``None`` if some are not there any more. Sums are of the
         rows as they were made: a row that was held may have other bytes and mean the same."""
+        tables = self._formats.of_view(launch.definition)
         place, known = place_of(launch), {each.slice: each for each in made}
-        counted = self._tables.write(launch, frame, place, hashed=False)
+        counted = tables.write(launch, frame, place, hashed=False)
         found = counts(counted.sums(), launch.definition.partitioned_by)
         if {each: one.rows for each, one in found.items()} != {each: one.rows for each, one in known.items()}:
             return None
-        return self._tables.written(launch, place, known)
+        return tables.written(launch, place, known)
 
     def copy(self, launch: Launch, source: str, made: Iterable[Made]) -> Written:
         """The rows of a place, as bytes in the warehouse."""
-        run, place = launch.run, place_of(launch)
+        run, place, tables = launch.run, place_of(launch), self._formats.of_view(launch.definition)
         self._shim.copy(group(run.view, run.version), source, place, self._bandwidth)
-        return self._tables.written(launch, place, {each.slice: each for each in made})
+        return tables.written(launch, place, {each.slice: each for each in made})
 
     def size(self, place: str) -> int:
         """Bytes of the files at a place."""

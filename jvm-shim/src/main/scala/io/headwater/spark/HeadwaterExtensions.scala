@@ -10,6 +10,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectParser((_, spark) => new StatementParser(spark))
     extensions.injectPostHocResolutionRule(session => TakeOverCreate(session))
+    extensions.injectHintResolutionRule(session => PinnedSnapshots(session))
     extensions.injectResolutionRule(session => PublishedRelation(session))
     extensions.injectResolutionRule(session => Overlay(session))
     extensions.injectCheckRule(session => DirectWriteGuard(session))

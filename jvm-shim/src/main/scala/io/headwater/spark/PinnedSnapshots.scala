@@ -1,0 +1,87 @@
+package io.headwater.spark
+
+import scala.util.Try
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, RelationTimeTravel, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project, SubqueryAlias}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.headwater.Access
+
+/**
+ * How a query reads a table as it was at a snapshot.
+ *
+ * @param version the snapshot; empty: the table had no rows then
+ * @param columns for each column of the table now an expression over those of the snapshot; none: they are the same
+ */
+final case class Pin(version: String, columns: Seq[Seq[String]])
+
+/**
+ * Lets a refresh read each Delta and Iceberg table at one snapshot, however often its query names it and through whatever
+ * views, while programs go on writing.
+ *
+ * The engine says so in a setting of the refresh's own session, [[PinnedSnapshots.Setting]]: pins by the tables' keys. The
+ * rule comes before resolution, so a query means just what it would mean with `VERSION AS OF` at each name.
+ */
+case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
+  import PinnedSnapshots._
+
+  override def apply(plan: LogicalPlan): LogicalPlan = session.conf.getOption(Setting) match {
+    case None => plan
+    case Some(json) =>
+      val pins = Wire.decode[Map[String, Pin]](json).map { case (key, pin) => key.toLowerCase -> pin }
+      plan.resolveOperatorsUp {
+        case relation: UnresolvedRelation if !relation.isStreaming && relation.getTagValue(Empty).isEmpty =>
+          key(relation.multipartIdentifier).flatMap(name => pins.get(name.toLowerCase)).fold[LogicalPlan](relation)(
+            pinned(relation, _))
+      }
+  }
+
+  private def pinned(relation: UnresolvedRelation, pin: Pin): LogicalPlan =
+    if (pin.version.isEmpty) {
+      val read = relation.clone().asInstanceOf[UnresolvedRelation]
+      read.setTagValue(Empty, ())
+      Filter(Literal.FalseLiteral, read)
+    } else {
+      val old = RelationTimeTravel(relation, None, Some(pin.version))
+      if (pin.columns.isEmpty) old
+      else {
+        val parser = Access.classic(session).sessionState.sqlParser
+        val columns = pin.columns.map { case Seq(name, sql) => Alias(parser.parseExpression(sql), name)() }
+        SubqueryAlias(relation.multipartIdentifier, Project(columns, old))
+      }
+    }
+
+  /** The key of the table that a name means here, as Spark finds it; none for a temporary view. */
+  private def key(parts: Seq[String]): Option[String] = {
+    val state = Access.classic(session).sessionState
+    if (state.catalog.isTempView(parts)) None
+    else {
+      val manager = state.catalogManager
+      val (catalog, namespace) = AnalysisContext.get.catalogAndNamespace match {
+        case Nil => (manager.currentCatalog.name, manager.currentNamespace.toSeq)
+        case ofView => (ofView.head, ofView.tail)
+      }
+      parts match {
+        case Seq(format, path) if Lakes(format.toLowerCase) && path.contains("/") => Some(s"path:${qualified(path)}")
+        case Seq(name) => Some(Names.key(catalog +: namespace :+ name))
+        case head +: _ if manager.isCatalogRegistered(head) => Some(Names.key(parts))
+        case _ => Some(Names.key(catalog +: parts))
+      }
+    }
+  }
+
+  private def qualified(path: String): String = {
+    val place = new Path(path)
+    Try(place.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).makeQualified(place)).getOrElse(place).toString
+  }
+}
+
+object PinnedSnapshots {
+  val Setting = "spark.headwater.pins"
+  private val Lakes = Set("delta", "iceberg")
+  private val Empty = TreeNodeTag[Unit]("headwater.empty")
+}
