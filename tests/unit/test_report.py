@@ -155,7 +155,12 @@ def test_describe():
     assert ["# view", "mart.v", "fresh"] in short and ["partitioned by", "a", None] in short
     extended = report.describe(made.state, "mart.v", True, made.now)
     assert ["headwater.freshness", "10 minutes", "property"] in extended
-    assert ["base.t", "as a whole: its column a is not a partition column", None] in extended
+    listed = "files, changes come from a listing"
+    extended = report.describe(made.state, "mart.v", True, made.now, {"base.t": "files"})
+    assert ["base.t", "as a whole: its column a is not a partition column", listed] in extended
+    made.state.tables["base.t"].pinned, made.state.tables["base.t"].snapshot = True, "7@x"
+    pinned = report.describe(made.state, "mart.v", True, made.now, {"base.t": "delta"})
+    assert "delta, snapshot 7@x, changes come from its log" in [note for *_, note in pinned]
     version = made.state.tables["mart.v"].highest
     partition = next(iter(made.world.content["mart.v"]))
     source = made.state.tables["base.t"].highest

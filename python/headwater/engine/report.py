@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from headwater.algebra.notation import spell_window
 from headwater.engine.consistency import Verdict, vertical
@@ -98,8 +98,8 @@ def spelled(expression: Expression) -> str:
             return f"{spell_window(window)} OF {column}"
 
 
-def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
-    """The rows of ``DESCRIBE MATERIALIZED VIEW``: name, value and note."""
+def describe(state: State, name: str, extended: bool, now: int, formats: Mapping[str, str] | None = None) -> list[Row]:
+    """The rows of ``DESCRIBE MATERIALIZED VIEW``: name, value and note; ``formats`` are those of its sources."""
     view = state.views[name]
     definition = view.definition
     rows: list[Row] = [[c.name, c.type, c.comment or None] for c in definition.columns]
@@ -118,7 +118,7 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
     rows += [["", "", ""], ["# reads", "", ""]]
     for dependency in definition.dependencies:
         rows += [
-            [dependency.source, line.removeprefix(dependency.source).strip(), None]
+            [dependency.source, line.removeprefix(dependency.source).strip(), _found(state, dependency.source, formats)]
             for line in _map_lines(dependency, view)
         ]
     rows += [["itself", _told(each), "the earliest first"] for each in definition.earlier]
@@ -136,6 +136,21 @@ def describe(state: State, name: str, extended: bool, now: int) -> list[Row]:
         left, _, right = line.strip().partition(": ")
         rows.append([left, right, waits(state, name, now) if view.pending else "running"])
     return rows
+
+
+def _found(state: State, source: str, formats: Mapping[str, str] | None) -> str:
+    """The format of a source, its snapshot, and how its changes are found."""
+    record, format = state.tables.get(source), (formats or {}).get(source, "")
+    told = [format] if format else []
+    if record is not None and record.pinned:
+        told.append(f"snapshot {record.snapshot}")
+    if source in state.views:
+        told.append("its refreshes are its changes")
+    elif record is not None and record.pinned:
+        told.append("changes come from its log")
+    else:
+        told.append("changes come from a listing")
+    return ", ".join(told)
 
 
 def _kind(definition: Definition) -> str:

@@ -59,8 +59,8 @@ class Observer:
         noticed: set while hints wait for a look.
     """
 
-    def __init__(self, recorder: Recorder, shim: Shim, tables: Formats, analyst: Analyst) -> None:
-        self._recorder, self._shim, self._tables = recorder, shim, tables
+    def __init__(self, recorder: Recorder, shim: Shim, formats: Formats, analyst: Analyst) -> None:
+        self._recorder, self._shim, self._formats = recorder, shim, formats
         self._reanalysis = Reanalysis(recorder, analyst, self.first_look)
         self._looking = threading.RLock()
         self._hints: queue.SimpleQueue[Hint] = queue.SimpleQueue()
@@ -101,6 +101,12 @@ class Observer:
             through = {each for name in tables & state.views.keys() for each in state.views[name].definition.through}
             return sorted(tables | through)
 
+    def formats(self, view: str) -> dict[str, str]:
+        """The format of each source of a view."""
+        with self._recorder.lock:
+            sources = self._recorder.state.views[view].definition.sources
+        return {each: self._formats.of(each).name for each in sources}
+
     def look(self, target: Target) -> None:
         """Observes tables and records how they differ.
 
@@ -108,7 +114,7 @@ class Observer:
         """
         with self._looking:
             looks, standings = self._asked(target)
-            self._record(self._tables.look(looks), standings, target)
+            self._record(self._formats.look(looks), standings, target)
 
     def baseline(self, definition: Definition) -> None:
         """Takes the first look at the tables that a view about to be declared reads.
@@ -172,7 +178,7 @@ class Observer:
         if hint.database:
             targets += [(table, None) for table in watched if _database(table) == hint.database.lower()]
         if hint.path:
-            targets += [(table, None) for table in watched if self._tables.touches(table, hint.path)]
+            targets += [(table, None) for table in watched if self._formats.touches(table, hint.path)]
         return targets
 
     def _asked(self, target: Target) -> tuple[list[Look], dict[str, Standing | None]]:
@@ -303,7 +309,7 @@ class Observer:
     def _is_lost(self, view: str, was: Standing) -> bool:
         """Whether the table of a view is gone, or another one has its name. A swap that was cut off left the
         replacement: then the refresh that is pending makes the view anew."""
-        seen, replacement = self._tables.look([Look(view), Look(catalog.replacement(view))])
+        seen, replacement = self._formats.look([Look(view), Look(catalog.replacement(view))])
         if seen.unreadable:
             return False
         if seen.exists:

@@ -105,8 +105,9 @@ class Statements:
                 return [each.row for each in refreshes((entry.event for entry in entries), limit)]
             case syntax.Describe(name, extended):
                 view = self._names.known(name, message.session)
+                formats = self._observer.formats(view) if extended else {}
                 with self._recorder.lock:
-                    return report.describe(self._recorder.state, view, extended, self._now())
+                    return report.describe(self._recorder.state, view, extended, self._now(), formats)
             case syntax.Explain(name):
                 view = self._names.known(name, message.session)
                 self._observer.check(view)
