@@ -2,7 +2,8 @@
 
 The engine knows a table by one string, its *key*. ``TableName("spark_catalog", ("default",), "2023_orders")`` has the
 key ``default.2023_orders``; a part with other characters than letters, digits and ``_`` stands in backticks, so each
-key belongs to one name. ``Names.scala`` spells keys in the same way; ``tests/golden/names.json`` holds for both.
+key belongs to one name. Each catalog but the session's is part of the key; a table in no namespace has an empty one
+there. ``Names.scala`` spells keys in the same way; ``tests/golden/names.json`` holds for both.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 
 @frozen
 class TableName:
-    """A table or view of a catalog."""
+    """A table or view of a catalog, in a namespace of any depth."""
 
     catalog: str
     namespace: tuple[str, ...]
@@ -30,7 +31,7 @@ class TableName:
     def of(cls, parts: tuple[str, ...]) -> TableName:
         """The table of these parts, in the session catalog if they name no catalog: (database, table) do not."""
         catalog, *rest = parts if len(parts) > 2 else (SESSION_CATALOG, *parts)
-        return cls(catalog, tuple(rest[:-1]), rest[-1])
+        return cls(catalog, tuple(filter(None, rest[:-1])), rest[-1])
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -39,8 +40,9 @@ class TableName:
 
     @property
     def key(self) -> str:
-        own = self.parts[1:] if self.catalog == SESSION_CATALOG and len(self.namespace) == 1 else self.parts
-        return spelled(own)
+        if self.catalog == SESSION_CATALOG and len(self.namespace) == 1:
+            return spelled((*self.namespace, self.name))
+        return spelled((self.catalog, *(self.namespace or ("",)), self.name))
 
 
 @frozen

@@ -11,7 +11,7 @@ from headwater.model.partition import Slice, Value
 
 def quoted(key: str) -> str:
     """A table's name as SQL reads it in any session: each part in backticks."""
-    return ".".join(map(identifier, split(key)))
+    return ".".join(identifier(part) for part in split(key) if part)
 
 
 def identifier(name: str) -> str:

@@ -68,7 +68,7 @@ private[spark] object FileTables extends ViewFormat {
   private def isHive(meta: CatalogTable): Boolean = meta.provider.contains("hive")
 
   private def identifier(name: Name): TableIdentifier = name match {
-    case TableName(identifier) => identifier
-    case other => throw new IllegalArgumentException(s"not a table: $other")
+    case table: TableName if table.identifier.nonEmpty => table.identifier.get
+    case other => throw new IllegalArgumentException(s"not a table of the session catalog: $other")
   }
 }

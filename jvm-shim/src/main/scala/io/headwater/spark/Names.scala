@@ -1,17 +1,37 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
+import org.apache.spark.sql.connector.catalog.Identifier
 
-/** What the engine knows by a key: a table of a catalog, files at a path, or a function. */
+/** The engine knows these by a key: a table of a catalog, files at a path, and a function. */
 sealed trait Name
-final case class TableName(identifier: TableIdentifier) extends Name
+
+/** A table of any catalog, in a namespace of any depth. */
+final case class TableName(catalog: String, namespace: Seq[String], name: String) extends Name {
+
+  /** The name in Spark's session catalog, whose databases hold tables alone; none of a table that lies elsewhere. */
+  def identifier: Option[TableIdentifier] = namespace match {
+    case Seq(database) if catalog == Names.SessionCatalog => Some(TableIdentifier(name, Some(database), Some(catalog)))
+    case _ => None
+  }
+
+  /** The name within its catalog. */
+  def within: Identifier = Identifier.of(namespace.toArray, name)
+
+  def key: String = {
+    val inner = if (namespace.isEmpty) Seq("") else namespace // else it were a table of the session catalog
+    val own = inner :+ name
+    Names.spelled(if (identifier.nonEmpty) own else catalog +: own)
+  }
+}
 final case class PathName(path: String) extends Name
 final case class FunctionName(identifier: FunctionIdentifier) extends Name
 
 /**
- * Spells names as keys and reads them. The table `2023_orders` of the database `default` has the key `default.2023_orders`;
- * a part with other characters than letters, digits and `_` stands in backticks. The engine spells keys in the same way
- * (`headwater.model.name`), and tests/golden/names.json holds for both.
+ * Spells names as keys and reads them. The table `2023_orders` of the database `default` has the key `default.2023_orders`.
+ * A part with other characters than letters, digits and `_` stands in backticks. Each catalog but the session's is part of
+ * the key. A table in no namespace has an empty one there. The engine spells keys in the same way (`headwater.model.name`),
+ * and tests/golden/names.json holds for both.
  */
 object Names {
   val SessionCatalog = "spark_catalog"
@@ -19,11 +39,12 @@ object Names {
   private val Path = "path:"
   private val Function = "function:"
 
-  /** The key of a table; the session catalog is left out. */
   def key(table: TableIdentifier): String = key(table.nameParts)
 
-  def key(parts: Seq[String]): String =
-    spelled(if (parts.size == 3 && parts.head == SessionCatalog) parts.tail else parts)
+  /** The key of a table. Two parts are a database of the session catalog and a name. */
+  def key(parts: Seq[String]): String = if (parts.size < 3) spelled(parts) else of(parts).key
+
+  def key(catalog: String, table: Identifier): String = TableName(catalog, table.namespace.toSeq, table.name).key
 
   def function(function: FunctionIdentifier): String = Function + spelled(function.database.toSeq :+ function.funcName)
 
@@ -39,14 +60,20 @@ object Names {
       case Seq(database, name) => FunctionName(FunctionIdentifier(name, Some(database), Some(SessionCatalog)))
       case _ => throw new IllegalArgumentException(s"not a function: $key")
     }
-    else TableName(table(key))
+    else table(key)
 
   /** @throws IllegalArgumentException when no table has this key */
-  def table(key: String): TableIdentifier = split(key) match {
-    case Seq(database, name) => TableIdentifier(name, Some(database), Some(SessionCatalog))
-    case Seq(catalog, database, name) => TableIdentifier(name, Some(database), Some(catalog))
-    case _ => throw new IllegalArgumentException(s"not a table: $key")
+  def table(key: String): TableName = split(key) match {
+    case Seq(_) => throw new IllegalArgumentException(s"not a table: $key")
+    case Seq(database, name) => TableName(SessionCatalog, Seq(database), name)
+    case parts => of(parts)
   }
+
+  /** The identifier of a table of the session catalog. */
+  def identifier(key: String): TableIdentifier =
+    table(key).identifier.getOrElse(throw new IllegalArgumentException(s"not a table of the session catalog: $key"))
+
+  private def of(parts: Seq[String]): TableName = TableName(parts.head, parts.tail.init.filter(_.nonEmpty), parts.last)
 
   private val Part = "`((?:[^`]|``)*)`|([^`.]+)".r
 

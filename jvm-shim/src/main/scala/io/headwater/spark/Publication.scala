@@ -168,7 +168,7 @@ object Publication {
   private def statistics(part: PublishedPartition): CatalogStatistics = CatalogStatistics(part.bytes, Some(part.rows))
 
   private def metadata(session: SparkSession, name: String): CatalogTable =
-    Tables.metadata(session, Names.table(name)).getOrElse(throw new NoSuchTableException(Names.split(name)))
+    Tables.metadata(session, Names.identifier(name)).getOrElse(throw new NoSuchTableException(Names.split(name)))
 
   /** A path as `Files.written` spells it, with its characters escaped as a URI wants. */
   private def uri(path: String): URI = new Path(path).toUri

@@ -1,7 +1,9 @@
 package io.headwater.spark
 
 import scala.util.Try
+import scala.util.control.NonFatal
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
@@ -35,36 +37,40 @@ private[spark] trait ViewFormat extends TableFormat {
 
 /** All formats. A table is of the first one that knows it; the last one takes all others. */
 private[spark] object TableFormats {
-  private val all: Seq[TableFormat] = Seq(Paths, FileTables)
+  private val all: Seq[TableFormat] = Seq(Paths, LakeTables, FileTables)
 
   /** The format of views. */
   val ofViews: ViewFormat = FileTables
 
   def of(known: Lookup, name: Name): TableFormat = all.find(_.identify(known, name)).getOrElse(FileTables)
 
-  /** The name of a table's format; empty when there is no such table. */
+  /**
+   * The format of a table: `files`, `path`, `delta`, `iceberg`, or what else its catalog says. Empty when there is no such
+   * table, or nobody can tell now: then a look says why.
+   */
   def name(session: SparkSession, key: String): String = {
     val name = Names.named(key)
     val known = Lookup.of(session, Seq(name))
-    if (known.exists(name)) of(known, name).name else ""
+    val found = try format(known, name) catch { case NonFatal(_) => None }
+    found.filter(LakeTables.has).getOrElse("")
+  }
+
+  private def format(known: Lookup, name: Name): Option[String] = name match {
+    case table: TableName => LakeTables.format(known, table)
+    case PathName(path) => FileFormats.owned(known.session, new Path(path)).filter(LakeTables.has).orElse(Some(Paths.name))
+    case FunctionName(_) => None
   }
 }
 
-/** The catalog's entries of several tables, asked for together. Where that fails, each is asked for alone. */
+/** The session catalog's entries of several tables, asked for together. Where that fails, each is asked for alone. */
 private[spark] final case class Lookup(session: SparkSession, identifiers: Seq[TableIdentifier]) {
   private lazy val together = Try(Tables.metadata(session, identifiers)).toOption
 
   def apply(identifier: TableIdentifier): Option[CatalogTable] =
     together.fold(Tables.metadata(session, identifier))(_.get(identifier))
-
-  def exists(name: Name): Boolean = name match {
-    case TableName(identifier) => apply(identifier).nonEmpty
-    case PathName(_) => true
-    case FunctionName(_) => false
-  }
 }
 
 private[spark] object Lookup {
   def of(session: SparkSession, names: Seq[Name]): Lookup =
-    Lookup(session, names.collect { case TableName(identifier) => identifier })
+    Lookup(session, names.collect { case table: TableName => table }.flatMap(_.identifier))
 }

@@ -67,14 +67,19 @@ object Tables {
 
   /** Who owns a table, by its property: empty for one that is no view's; `null` when there is none of that name. */
   def owner(session: SparkSession, name: String): String =
-    metadata(session, Names.table(name)).map(_.properties.getOrElse(Publication.Owner, "")).orNull
+    properties(session, Names.table(name)).map(_.getOrElse(Publication.Owner, "")).orNull
+
+  /** The properties of a table, wherever its format keeps them; none when there is no table of that name. */
+  private[spark] def properties(session: SparkSession, name: TableName): Option[Map[String, String]] =
+    if (LakeTables.identify(Lookup.of(session, Seq(name)), name)) LakeTables.load(session, name).map(LakeTables.properties)
+    else metadata(session, name.identifier.get).map(_.properties)
 
   /**
    * Gives a table another name in its database. Spark's own statement takes names apart without their backticks, so that it
    * refuses one that is a number.
    */
   def rename(session: SparkSession, from: String, to: String): Unit = {
-    val (old, made) = (Names.table(from), Names.table(to))
+    val (old, made) = (Names.identifier(from), Names.identifier(to))
     Access.classic(session).sharedState.externalCatalog.renameTable(old.database.get, old.table, made.table)
     Access.classic(session).sessionState.catalog.refreshTable(old)
   }

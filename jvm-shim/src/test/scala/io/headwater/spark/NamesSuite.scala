@@ -16,8 +16,11 @@ class NamesSuite extends AnyFunSuite {
       each \ "table" match {
         case JArray(parts) =>
           val names = parts.map(_.values.toString)
-          assert(Names.key(names) == key)
-          assert(Names.table(key).nameParts == names)
+          val name = TableName(names.head, names.tail.init, names.last)
+          assert(name.key == key)
+          assert(Names.named(key) == name)
+          assert(Names.key(names.head, name.within) == key)
+          name.identifier.foreach(each => assert(each.nameParts == names && Names.key(each) == key))
         case _ => each \ "path" match {
           case JString(path) => assert(Names.named(key) == PathName(path))
           case _ =>

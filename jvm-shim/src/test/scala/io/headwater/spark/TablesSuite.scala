@@ -3,9 +3,11 @@ package io.headwater.spark
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTablePartition}
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition, CatalogTableType}
 import org.apache.spark.sql.headwater.{Access, TalliedStrategy}
 import org.apache.spark.sql.streaming.Trigger
+import org.apache.spark.sql.types.StructType
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, parse, render}
 import org.scalatest.funsuite.AnyFunSuite
@@ -34,6 +36,20 @@ class TablesSuite extends AnyFunSuite {
     catalog.alterTable(elsewhere.copy(storage = elsewhere.storage.copy(locationUri = Some(new Path("lost://nowhere/x").toUri))))
     val found = Tables.observe(session, LocalSpark.here("observe_request"))
     assert(settled(parse(found)) == settled(parse(LocalSpark.here("observe_answer"))))
+  }
+
+  test("a table of a format that the application lacks cannot be read, and the remedy is said") {
+    val session = LocalSpark.emptyShop()
+    val catalog = Access.classic(session).sharedState.externalCatalog
+    Seq("delta", "iceberg").foreach { format =>
+      catalog.createTable(CatalogTable(
+        TableIdentifier(format, Some("shop")), CatalogTableType.MANAGED,
+        CatalogStorageFormat.empty.copy(locationUri = Some(new Path(s"${LocalSpark.warehouse}/shop.db/$format").toUri)),
+        new StructType, provider = Some(format)), ignoreIfExists = false)
+      assert(TableFormats.name(session, s"shop.$format") == "")
+      val JString(said) = LocalSpark.table(s"shop.$format") \ "unreadable"
+      assert(said.contains(s"table of ${format.capitalize}, which this application lacks; add ") && said.contains("-spark"))
+    }
   }
 
   test("partition values are spelled as Spark would write them") {

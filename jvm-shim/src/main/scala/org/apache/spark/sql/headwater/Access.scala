@@ -3,8 +3,10 @@ package org.apache.spark.sql.headwater
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.SparkListenerEvent
 import org.apache.spark.sql.{AnalysisException, DataFrame}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.connector.catalog.{Table, V1Table}
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
@@ -29,6 +31,12 @@ object Access {
 
   def classic(session: org.apache.spark.sql.SparkSession): SparkSession =
     session.asInstanceOf[SparkSession]
+
+  /** The session catalog's entry of a table that has one. */
+  def entry(table: Table): Option[CatalogTable] = table match {
+    case known: V1Table => Some(known.v1Table)
+    case _ => None
+  }
 
   /** The rows of a plan. */
   def frame(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): DataFrame =

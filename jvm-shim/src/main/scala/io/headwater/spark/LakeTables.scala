@@ -1,0 +1,99 @@
+package io.headwater.spark
+
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException}
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
+import org.apache.spark.sql.connector.catalog.{Table, TableCatalog}
+import org.apache.spark.sql.headwater.Access
+
+/**
+ * Tables of a format that says itself which rows there are, and all tables of other catalogs than the session's.
+ *
+ * Spark's catalogs tell their format and their properties. The engine asks all else of the format's own classes, which the
+ * shim does not know.
+ */
+private[spark] object LakeTables extends TableFormat {
+  override val name = "lake"
+
+  val Delta = "delta"
+  val Iceberg = "iceberg"
+
+  /** The class that an application lacks if it lacks a format, and the package that has it. */
+  private val Needed = Map(
+    Delta -> ("org.apache.spark.sql.delta.DeltaLog", "io.delta:delta-spark_4.1_2.13"),
+    Iceberg -> ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13"))
+
+  override def identify(known: Lookup, name: Name): Boolean = name match {
+    case table: TableName => table.identifier.forall(known(_).fold(mixes(known.session))(each => of(each).nonEmpty))
+    case _ => false
+  }
+
+  /** The format of a table that is there. */
+  def format(known: Lookup, name: TableName): Option[String] =
+    if (name.identifier.isEmpty || mixes(known.session)) load(known.session, name).map(formatOf)
+    else known(name.identifier.get).map(of(_).getOrElse(FileTables.name))
+
+  /** Whether this application can read a format. */
+  def has(format: String): Boolean = Needed.get(format).forall { case (needed, _) =>
+    Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader)
+      .exists(loader => loader != null && Try(Class.forName(needed, false, loader)).isSuccess)
+  }
+
+  /** What is told of such a table is its format only, for whoever took it for a table of files. */
+  override def look(session: SparkSession, known: Lookup, asked: Asked): Looked =
+    format(known, Names.table(asked.table)) match {
+      case None => Missing(asked.table)
+      case Some(other) if has(other) => Fact(asked.table, kind = other, created = 0, schema = other, whole = false)
+      case Some(lacking) =>
+        val word = lacking.capitalize
+        Unreadable(asked.table, s"it is a table of $word, which this application lacks; add ${Needed(lacking)._2} to spark.jars.packages")
+    }
+
+  override def renew(session: SparkSession, name: Name): Unit = name match {
+    case table: TableName => catalog(session, table).invalidateTable(table.within)
+    case other => throw new IllegalArgumentException(s"not a table: $other")
+  }
+
+  override def readAt(session: SparkSession, name: Name, snapshot: String): Option[DataFrame] = None
+
+  /** A table as its catalog has it now, whoever changed it. */
+  def load(session: SparkSession, name: TableName): Option[Table] = {
+    val tables = catalog(session, name)
+    tables.invalidateTable(name.within) // some catalogs keep the tables that they loaded
+    try Some(tables.loadTable(name.within))
+    catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
+  }
+
+  def properties(table: Table): Map[String, String] =
+    Access.entry(table).fold(table.properties.asScala.toMap)(_.properties)
+
+  /** @throws org.apache.spark.SparkException when the session knows no such catalog */
+  def catalog(session: SparkSession, name: TableName): TableCatalog =
+    Access.classic(session).sessionState.catalogManager.catalog(name.catalog) match {
+      case tables: TableCatalog => tables
+      case other => throw new IllegalArgumentException(s"the catalog ${other.name} has no tables")
+    }
+
+  /** The lake format of a table of the session catalog; none of one that Spark lists the files of, and of an ordinary view. */
+  def of(table: CatalogTable): Option[String] = {
+    val told = table.provider.toSeq ++ table.properties.get("table_type")
+    Some(table).filter(_.tableType != CatalogTableType.VIEW).flatMap(_ => told.map(lower).find(Needed.contains))
+  }
+
+  private def formatOf(table: Table): String = Access.entry(table).fold(
+    lower(Option(table.properties.get(TableCatalog.PROP_PROVIDER)).getOrElse(FileFormats.simple(table))))(
+    of(_).getOrElse(FileTables.name))
+
+  /** Whether another catalog takes the session catalog's place and has tables that the metastore does not know, as Iceberg's. */
+  private def mixes(session: SparkSession): Boolean = {
+    val conf = Access.classic(session).sessionState.conf
+    conf.getConfString("spark.sql.catalog.spark_catalog", "").startsWith("org.apache.iceberg.")
+  }
+
+  private def lower(text: String): String = text.toLowerCase(Locale.ROOT)
+}
