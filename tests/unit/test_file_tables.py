@@ -78,6 +78,11 @@ def test_a_look_at_some_partitions_says_so():
     assert seen().looked is None
 
 
+def test_a_lake_table_is_none_of_files():
+    [found] = FileTables(Catalog(Fact("t", kind="delta", schema="delta", whole=False)), None).look([Look("t")])
+    assert found.exists and found.unreadable == "it is a table of Delta now"
+
+
 def test_a_table_that_is_gone_or_cannot_be_looked_at():
     catalog = Catalog(Fact("t", exists=False), Fact("t", unreadable="no file system"))
     assert FileTables(catalog, None).look([Look("t"), Look("t")]) == [

@@ -20,7 +20,7 @@ from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord, Version
-from headwater.model.view import Definition
+from headwater.model.view import LAKE_FORMATS, Definition
 from headwater.spark import catalog, paths, sql
 from headwater.spark.counted import Counted, slice_of
 from headwater.spark.sessions import Sessions
@@ -198,6 +198,8 @@ class FileTables:
         table = fact.table
         if fact.unreadable:
             return Seen(table, unreadable=fact.unreadable)
+        if fact.kind in LAKE_FORMATS:
+            return Seen(table, unreadable=f"it is a table of {fact.kind.capitalize()} now")
         if not fact.exists:
             self._regular.discard(table)
             return Seen(table, exists=False)
