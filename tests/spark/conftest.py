@@ -1,4 +1,5 @@
-"""Spark for tests. One JVM and one warehouse serve the whole run; each test has a database of its own."""
+"""Spark for tests. One JVM and one warehouse serve the whole run; each test has a database of its own. The session
+catalog holds Delta tables too, and the catalog ``lake`` holds Iceberg tables."""
 
 from __future__ import annotations
 
@@ -10,18 +11,29 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import fetched
 import pytest
 from pyspark.sql import SparkSession
 from support import SHORT, Journal
 
-from headwater.spark.jar import build_jar
+from headwater.spark.jar import EXTENSION, build_jar
+
+EXTENSIONS = (
+    "io.delta.sql.DeltaSparkSessionExtension",
+    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    EXTENSION,  # the last one reads a statement first
+)
 
 CONF = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.catalogImplementation": "hive",
-    "spark.sql.extensions": "io.headwater.spark.HeadwaterExtensions",
+    "spark.sql.extensions": ",".join(EXTENSIONS),
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.lake.type": "hadoop",
+    "spark.databricks.delta.snapshotPartitions": "1",
     "spark.headwater.python": sys.executable,
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
@@ -46,8 +58,9 @@ def application(tmp_path_factory) -> Iterator[SparkSession]:
     for key, value in CONF.items():
         builder = builder.config(key, value)
     session = (
-        builder.config("spark.jars", str(build_jar()))
+        builder.config("spark.jars", ",".join(map(str, (build_jar(), *fetched.delta(), *fetched.iceberg()))))
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+        .config("spark.sql.catalog.lake.warehouse", str(home / "warehouse/lake"))
         .config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:;databaseName={home}/metastore;create=true")
         .config("spark.driver.extraJavaOptions", f"{SHORT} -Dderby.system.home={home}")
         .getOrCreate()

@@ -28,8 +28,9 @@ def scalatest() -> list[Path]:
 
 
 def delta() -> list[Path]:
-    """Delta Lake; of the modules that it names it needs its storage only, for tables without a catalog of their own."""
-    kept = _fetched(f"delta-{DELTA}", "io.delta", ["delta-spark_4.1_2.13", "delta-storage"], DELTA)
+    """Delta Lake: the jars of its own that ``configure_spark_with_delta_pip`` brings."""
+    kernel = ["delta-kernel-api", "delta-kernel-defaults", "delta-kernel-unitycatalog"]
+    kept = _fetched(f"delta-spark-{DELTA}", "io.delta", ["delta-spark_4.1_2.13", "delta-storage", *kernel], DELTA)
     return sorted(kept.glob("*.jar"))
 
 

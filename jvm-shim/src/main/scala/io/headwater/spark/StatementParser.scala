@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.{CreateMaterializedViewAsSelect, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.execution.SparkSqlParser
 import org.apache.spark.sql.headwater.Parameters
 import org.apache.spark.sql.types.{DataType, StructType}
 
@@ -19,7 +20,7 @@ class StatementParser(spark: ParserInterface) extends ParserInterface {
   override def parsePlan(sql: String): LogicalPlan = parse(sql, sql, spark.parsePlan)
 
   override def parsePlanWithParameters(sql: String, parameters: ParameterContext): LogicalPlan =
-    parse(sql, Parameters.substitute(sql, parameters), spark.parsePlanWithParameters(_, parameters))
+    parse(sql, Parameters.substitute(sql, parameters), Parameters.bound(spark, parameters))
 
   private def parse(sql: String, substituted: => String, delegate: String => LogicalPlan): LogicalPlan =
     Statement.recognise(sql) match {
@@ -47,7 +48,10 @@ class StatementParser(spark: ParserInterface) extends ParserInterface {
   override def parseTableIdentifier(sql: String): TableIdentifier = spark.parseTableIdentifier(sql)
   override def parseFunctionIdentifier(sql: String): FunctionIdentifier = spark.parseFunctionIdentifier(sql)
   override def parseMultipartIdentifier(sql: String): Seq[String] = spark.parseMultipartIdentifier(sql)
-  override def parseRoutineParam(sql: String): StructType = spark.parseRoutineParam(sql)
+
+  /** Parameters of functions are Spark's own grammar, and the parser of Iceberg's extension refuses them. */
+  override def parseRoutineParam(sql: String): StructType = new SparkSqlParser().parseRoutineParam(sql)
+
   override def parseTableSchema(sql: String): StructType = spark.parseTableSchema(sql)
   override def parseDataType(sql: String): DataType = spark.parseDataType(sql)
 }

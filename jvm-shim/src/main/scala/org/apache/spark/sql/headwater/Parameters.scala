@@ -2,11 +2,26 @@ package org.apache.spark.sql.headwater
 
 import org.antlr.v4.runtime.{CharStreams, Token}
 import org.apache.spark.sql.catalyst.parser._
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
-/** The substitution of `:name` and `?` in the text of a statement that Spark's own grammar cannot parse. */
+/** The substitution of `:name` and `?` in the text of a statement. */
 object Parameters {
 
-  /** Spark's lexer finds the markers, and Spark's substitution makes the text of each value. */
+  /** A parser that binds the parameters. Those of other extensions may forget them, so they are handed the values. */
+  def bound(parser: ParserInterface, parameters: ParameterContext): String => LogicalPlan = parser match {
+    case own: AbstractSqlParser => own.parsePlanWithParameters(_, parameters)
+    case other => sql => other.parsePlanWithParameters(known(sql, parameters), parameters)
+  }
+
+  /** The text with the values, as far as Spark's own grammar knows the statement. */
+  private def known(sql: String, parameters: ParameterContext): String =
+    try ParameterHandler.substituteParameters(sql, parameters)._1
+    catch { case _: ParseException => sql }
+
+  /**
+   * The text of a statement that Spark's own grammar cannot parse. Spark's lexer finds the markers, and Spark's substitution
+   * makes the text of each value.
+   */
   def substitute(sql: String, parameters: ParameterContext): String = {
     val markers = find(sql)
     markers.zipWithIndex.foldRight(sql) { case (((start, end), n), text) =>
