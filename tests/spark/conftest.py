@@ -79,7 +79,7 @@ def spark(application: SparkSession) -> Iterator[SparkSession]:
     session.sql(f"CREATE DATABASE {database}")
     session.sql(f"USE {database}")
     yield session
-    session.sql(f"DROP DATABASE IF EXISTS {database} CASCADE")
+    session.sql(f"DROP DATABASE IF EXISTS spark_catalog.{database} CASCADE")
 
 
 @pytest.fixture
