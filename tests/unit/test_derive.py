@@ -89,7 +89,7 @@ def relation(**facts) -> dict:
         "children": [],
         "kind": "file",
         "format": "parquet",
-        "table": "spark_catalog.db.t",
+        "table": "db.t",
         "partition_columns": ["p"],
         "columns": [{"id": 0, "name": "v", "type": "INT"}, {"id": 1, "name": "p", "type": "DATE"}],
         **facts,
@@ -125,7 +125,7 @@ def test_an_unpartitioned_source_reaches_the_whole_view():
 def lateral_count(groupings: list) -> dict:
     """``SELECT v FROM t, LATERAL (SELECT count(*) FROM u WHERE t.v = t.p [GROUP BY …])``, analysed."""
     days = {id: {"id": id, "name": name, "type": "DATE"} for id, name in enumerate("vpw")}
-    other = relation(output=[2], table="spark_catalog.db.u", partition_columns=[], columns=[days[2]])
+    other = relation(output=[2], table="db.u", partition_columns=[], columns=[days[2]])
     call = {"type": "BOOLEAN", "deterministic": True, "kind": "scalar", "sql": "(`$0` = `$1`)", "name": "="}
     same_day = {**call, "call": "EqualTo", "args": [{"attr": 0, "outer": True}, {"attr": 1, "outer": True}]}
     filtered = {"op": "Filter", "output": [2], "children": [other], "condition": same_day}
@@ -213,3 +213,43 @@ def test_a_call_has_an_image_if_it_stands_alone_and_all_its_arguments_have_one()
     assert resolve(Call("Odd", "odd(`$0`)", (p,), "INT"), facts) is None
     assert resolve(Call("CurrentDate", "current_date()", (), "DATE", standalone=True), facts) is None
     assert display(added) == "(p + 1)"
+
+
+def sentences(plan: dict) -> list[str]:
+    return [each.sentence for each in derive(description(plan), ["p"], COLUMNS).problems]
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_the_rows_of_a_lake_table_are_followed_by_its_partition_columns(kind: str):
+    found = derive(description(relation(kind=kind, format=kind, table="lake.eu.db.t")), ["p"], COLUMNS)
+    assert found.problems == ()
+    assert occurrences(found, "lake.eu.db.t") == (Occurrence((("p", Same("p")),)),)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"aspect": "snapshot"}, "`t` is read as it was at one time, and so never changes"),
+        ({"aspect": "branch"}, "`t` is a branch of a table"),
+        ({"aspect": "changes"}, "`t` is read as the list of its changes"),
+        ({"aspect": "metadata"}, "`t` tells of the files and snapshots of a table, not of its rows"),
+        ({"kind": "other", "format": "delta"}, "`t` are files of a Delta table, whose log says"),
+        ({"kind": "other", "format": "iceberg"}, "`t` are files of an Iceberg table, whose metadata says"),
+        ({"kind": "v2", "format": "jdbc"}, "`t` is a JDBC table, which Headwater does not follow yet"),
+    ],
+)
+def test_a_lake_table_is_read_as_it_is_or_not_at_all(facts: dict, words: str):
+    [sentence] = sentences(relation(**{"kind": "iceberg", "format": "iceberg", **facts}))
+    assert sentence.startswith(words)
+    assert "; " in sentence  # the remedy
+
+
+def test_columns_of_metadata_are_refused():
+    columns = [{"id": 0, "name": "_file", "type": "STRING", "metadata": True}, {"id": 1, "name": "p", "type": "DATE"}]
+    assert sentences(relation(columns=columns)) == ["`_file` says how t's files lie, not what is in them"]
+
+
+def test_the_text_of_a_view_of_another_catalog_is_refused():
+    alias = {"op": "SubqueryAlias", "output": [0, 1], "children": [relation()], "view": "lake.db.v"}
+    [sentence] = sentences(alias)
+    assert sentence.startswith("`v` is a view of another catalog")

@@ -19,7 +19,6 @@ from headwater.algebra.derive.plan import Node, Reader
 from headwater.algebra.derive.problems import Problem, problems
 from headwater.algebra.derive.rules import short, source, transfer
 from headwater.model.dependency import Dependency, Expression, Occurrence
-from headwater.model.name import TableName, split
 
 __all__ = ["Derivation", "Problem", "Read", "derive"]
 
@@ -73,7 +72,7 @@ def derive(
         if node.op == "Relation":
             relations.setdefault(source(node), []).append(node)
         elif node.op == "View":
-            views[node.facts["temporary"]][TableName.of(split(node.facts["name"])).key] = None
+            views[node.facts["temporary"]][node.facts["name"]] = None
     outputs = _outputs(description, partition_columns, columns)
     return Derivation(
         reads=tuple(_read(name, each[0]) for name, each in relations.items()),

@@ -17,6 +17,11 @@ The JSON::
 A call's ``sql`` is a template over its arguments, written "$0", "$1" in backticks; ``standalone``
 says that Spark reads that text as the same call again; ``value`` is that of a call of literals.
 
+A relation's facts are those of ``PlanSource``: "table" (a key) or "path", "kind", "format" and "partition_columns". An
+Iceberg table partitioned by more than columns has "transforms": [{"name", "columns", "arguments"}]. "aspect" says that
+something else of a lake table is read than its rows as they are: "snapshot", "branch", "changes" or "metadata". A
+column of metadata has "metadata": true. A ``SubqueryAlias`` over the text of a view of another catalog has its "view".
+
 A reference to a CTE becomes a copy of its definition under a ``CTERelationRef`` node, so that each
 place where a table is read is a node of its own. Nodes are compared by identity.
 """

@@ -40,6 +40,13 @@ def _of(node: Node) -> Iterator[Problem]:
         case "View" if node.facts["temporary"]:
             name = short(node.facts["name"])
             yield Problem("temporary_view", f"`{name}` is a temporary view, which other sessions cannot read")
+        case "SubqueryAlias" if "view" in node.facts:
+            name = short(node.facts["view"])
+            yield Problem(
+                "foreign_view",
+                f"`{name}` is a view of another catalog, whose text Headwater does not follow; make it an ordinary "
+                "view of the session catalog",
+            )
         case "ScriptTransformation":
             yield Problem(
                 "script", "TRANSFORM runs a program, which may give other rows at each evaluation; use SQL or a job"
@@ -57,24 +64,45 @@ def _of(node: Node) -> Iterator[Problem]:
 
 
 def _of_source(node: Node) -> Iterator[Problem]:
-    name, kind = short(source(node)), node.facts["kind"]
+    name, kind, file_format = short(source(node)), node.facts["kind"], node.facts["format"]
     if kind == "stream":
         yield Problem("stream", f"{name} is read as a stream; a materialized view reads tables as they are")
-    elif kind != "hive" and not (kind == "file" and node.facts["format"] in _FILES):
-        what = _FORMATS.get(node.facts["format"], f"of the format {node.facts['format']}")
+    elif "aspect" in node.facts:
+        yield Problem("aspect", f"`{name}` {_ASPECTS[node.facts['aspect']]}")
+    elif kind == "other" and file_format in _LOGS:
+        yield Problem("unsupported_source", f"`{name}` {_LOGS[file_format]}")
+    elif kind not in _FOLLOWED and not (kind == "file" and file_format in _FILES):
+        what = _FORMATS.get(file_format, f"of the format {file_format}")
         remedy = "copy the rows that the view needs to a Parquet table, and read that"
         yield Problem("unsupported_source", f"`{name}` is {what}, which Headwater does not follow yet; {remedy}")
     elif node.facts.get("paths", 1) > 1:
         yield Problem("unsupported_source", f"{name} are several paths; make them one table")
     for column in node.facts["columns"]:
-        if column["name"] == "_metadata" and "file_path" in column["type"]:
-            yield Problem("file_metadata", f"`_metadata` says how {name}'s files lie, not what is in them")
+        if column.get("metadata"):
+            yield Problem("file_metadata", f"`{column['name']}` says how {name}'s files lie, not what is in them")
 
+
+_FOLLOWED = ("hive", "delta", "iceberg")
+"""The kinds of tables that Headwater follows, beside files."""
 
 _FILES = ("parquet", "orc", "csv", "json", "text", "xml", "avro")
-"""The formats whose tables are the files that a listing finds. Headwater follows no others."""
+"""The formats whose tables are the files that a listing finds."""
 
 _FORMATS = {"delta": "a Delta table", "hudi": "a Hudi table", "iceberg": "an Iceberg table", "jdbc": "a JDBC table"}
+
+_LOGS = {
+    "delta": "are files of a Delta table, whose log says which of them count; read the table itself, USING delta",
+    "iceberg": "are files of an Iceberg table, whose metadata says which of them count; read the table by its name",
+}
+"""Formats whose files somebody may take for plain ones."""
+
+_ASPECTS = {
+    "snapshot": "is read as it was at one time, and so never changes; read it as it is, or make a table of these rows",
+    "branch": "is a branch of a table, and Headwater follows tables; read the table, or make one of these rows",
+    "changes": "is read as the list of its changes; read the rows of the table, which a view follows change by change",
+    "metadata": "tells of the files and snapshots of a table, not of its rows; read the table itself",
+}
+"""Why a view cannot read something else of a table than its rows as they are."""
 
 
 def _ordered(node: Node) -> bool:

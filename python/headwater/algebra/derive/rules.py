@@ -10,7 +10,7 @@ from headwater.algebra.derive.delta import Delta, Lost, conjuncts
 from headwater.algebra.derive.image import Facts, Image, exact, type_of
 from headwater.algebra.derive.joins import join, lateral
 from headwater.algebra.derive.plan import Attr, Call, Named, Node
-from headwater.model.name import PathName, TableName, named, split
+from headwater.model.name import PathName, named
 
 ROWWISE = {
     *("SubqueryAlias", "View", "Sort", "WithCTE", "ResolvedHint", "LimitAll", "PipeOperator"),
@@ -213,7 +213,7 @@ def source(relation: Node) -> str:
     """The key of the table or path that a relation reads; the format of one that has neither."""
     facts = relation.facts
     if "table" in facts:
-        return TableName.of(split(facts["table"])).key
+        return facts["table"]
     return PathName(facts["path"]).key if "path" in facts else facts["format"]
 
 

@@ -48,9 +48,12 @@ private[spark] object FileFormats {
     val conf = files.sparkSession.sessionState.newHadoopConf()
     val roots = files.location.rootPaths
     val owner = roots.flatMap(root => if (table.isEmpty) owning(conf, root) else owned(conf, root)).headOption
-    val known = Files.get(files.fileFormat.getClass.getName).filter(_ => Listings(files.location.getClass))
+    val known = Files.get(files.fileFormat.getClass.getName).filter(_ => isListing(files.location))
     owner.fold(known.toRight(table.flatMap(_.provider).getOrElse(simple(files.fileFormat))))(Left(_))
   }
+
+  /** Whether Spark itself lists the files: no log says which of them are rows of a table. */
+  def isListing(files: FileIndex): Boolean = Listings(files.getClass)
 
   /** Whether a table that Hive's classes read is the files in its directories. */
   def isListed(table: CatalogTable): Boolean =

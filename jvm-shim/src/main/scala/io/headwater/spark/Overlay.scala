@@ -43,7 +43,7 @@ case class Overlay(session: SparkSession) extends Rule[LogicalPlan] {
         val overlays = Wire.decode[Map[String, Overlaid]](json)
         Access.rewrite(plan) {
           case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(view), false, _)
-              if !files.location.isInstanceOf[OverlaidFiles] =>
+              if FileFormats.isListing(files.location) && !files.location.isInstanceOf[OverlaidFiles] =>
             overlays.get(Names.key(view.identifier)).fold[LogicalPlan](relation) {
               case overlay @ Overlaid(_, _, _, _, Some(version), _, _) =>
                 beside(relation, files, view, overlay, held(view, version))

@@ -2,18 +2,11 @@ package io.headwater.spark
 
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable
-import org.apache.spark.sql.catalyst.catalog.{CatalogTable, HiveTableRelation}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.JoinType
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
-import org.apache.spark.sql.catalyst.util.{quoteIfNeeded, CharVarcharUtils}
-import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.json4s.JsonAST._
 
 /** Plan nodes as JSON: operator, output, children, and the facts of each operator. */
@@ -67,7 +60,7 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
     case ref: CTERelationRef =>
       List("cte" -> JInt(numbering.ofCte(ref.cteId)), "recursive" -> JBool(ref.recursive))
     case view: View =>
-      List("name" -> JString(tableName(view.desc.identifier)), "temporary" -> JBool(view.isTempView))
+      List("name" -> JString(Names.key(view.desc.identifier)), "temporary" -> JBool(view.isTempView))
     case local: LocalRelation =>
       val rows = local.data.map { row =>
         val cells = local.output.zipWithIndex.map { case (column, i) =>
@@ -78,7 +71,7 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
       }
       List("rows" -> JArray(rows.toList))
     case inline: ResolvedInlineTable => List("rows" -> JArray(inline.rows.map(expression.list).toList))
-    case _: SubqueryAlias => Nil
+    case alias: SubqueryAlias => foreign(alias).map(each => "view" -> JString(each)).toList
     case loop: UnionLoop =>
       List("cte" -> JInt(numbering.ofCte(loop.id)), "max_depth" -> loop.maxDepth.fold[JValue](JNull)(JInt(_)))
     case ref: UnionLoopRef => List("cte" -> JInt(numbering.ofCte(ref.loopId)), "accumulated" -> JBool(ref.accumulated))
@@ -97,6 +90,21 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
     case text: String => JString(text)
   }.toList)
 
+  /**
+   * The view of another catalog whose text stands below an alias. Spark puts such a text into the query without a sign, but
+   * under the whole name; that of a table stands right above its relation.
+   */
+  private def foreign(alias: SubqueryAlias): Option[String] = {
+    def own(plan: LogicalPlan): Boolean = plan match {
+      case Project(_, child) => own(child) // for columns of a type CHAR
+      case Filter(_, child) => own(child) // for the path of a partition of a Delta table
+      case _: View => true
+      case other => isRelation(other)
+    }
+    val name = alias.identifier.qualifier :+ alias.identifier.name
+    Option.when(name.size > 1 && !own(alias.child))(Names.key(name))
+  }
+
   private def isRelation(plan: LogicalPlan): Boolean = plan match {
     case _: CTERelationRef | _: LocalRelation | _: ResolvedInlineTable | _: OneRowRelation | _: Range => false
     case other => other.children.isEmpty && !other.getClass.getSimpleName.startsWith("UnionLoop")
@@ -105,66 +113,11 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
   private def relationFacts(plan: LogicalPlan): List[JField] = {
     val columns = plan.output.map { column =>
       val rawType = CharVarcharUtils.getRawType(column.metadata).getOrElse(column.dataType)
-      JObject(
+      JObject(List(
         "id" -> JInt(numbering.of(column)),
         "name" -> JString(column.name),
-        "type" -> JString(rawType.sql))
+        "type" -> JString(rawType.sql)) ++ Option.when(MetadataAttribute.isValid(column.metadata))("metadata" -> JBool(true)))
     }
-    source(plan) ++ List("columns" -> JArray(columns.toList))
+    PlanSource.facts(plan) ++ List("columns" -> JArray(columns.toList))
   }
-
-  private def source(plan: LogicalPlan): List[JField] = plan match {
-    case relation: LogicalRelation if relation.isStreaming =>
-      table(relation.catalogTable.map(_.identifier)) ++ kind("stream", "file", Nil)
-    case LogicalRelation(files: HadoopFsRelation, _, catalogTable, _, _) =>
-      val place = catalogTable.fold(paths(files))(each => table(Some(each.identifier)))
-      place ++ FileFormats.listed(files, catalogTable).fold(
-        other => kind("other", other, Nil), format => kind("file", format, partitioning(files, catalogTable)))
-    case relation: LogicalRelation =>
-      table(relation.catalogTable.map(_.identifier)) ++
-        kind("other", relation.catalogTable.flatMap(_.provider).getOrElse(simple(relation.relation)), Nil)
-    case relation: HiveTableRelation =>
-      table(Some(relation.tableMeta.identifier)) ++ kind(
-        if (FileFormats.isListed(relation.tableMeta)) "hive" else "other",
-        relation.tableMeta.provider.getOrElse("hive"), relation.partitionCols.map(_.name))
-    case relation: DataSourceV2Relation =>
-      val identity = Try(relation.table.partitioning.toSeq).getOrElse(Nil)
-        .filter(_.name == "identity").flatMap(_.references.map(_.fieldNames.mkString(".")))
-      versioned(relation.catalog, relation.identifier, relation.table.name) ++
-        relation.timeTravelSpec.map(spec => "time_travel" -> JString(spec.toString)) ++
-        kind("v2", relation.table.properties.getOrDefault("provider", simple(relation.table)), identity)
-    case relation: StreamingRelationV2 =>
-      versioned(relation.catalog, relation.identifier, relation.sourceName) ++
-        kind("stream", relation.sourceName, Nil)
-    case relation: StreamingRelation =>
-      table(relation.dataSource.catalogTable.map(_.identifier)) ++ kind("stream", relation.sourceName, Nil)
-    case other if other.isStreaming => kind("stream", simple(other), Nil)
-    case other => kind("other", simple(other), Nil)
-  }
-
-  private def kind(kind: String, format: String, partitionColumns: Seq[String]): List[JField] = List(
-    "kind" -> JString(kind),
-    "format" -> JString(format.toLowerCase(java.util.Locale.ROOT)),
-    "partition_columns" -> JArray(partitionColumns.map(JString(_)).toList))
-
-  private def paths(files: HadoopFsRelation): List[JField] = List(
-    "path" -> JString(files.location.rootPaths.mkString(", ")), "paths" -> JInt(files.location.rootPaths.size))
-
-  /** The table's own: a stream that wrote nothing yet has no directories that would tell. */
-  private def partitioning(files: HadoopFsRelation, table: Option[CatalogTable]): Seq[String] =
-    table.fold(files.partitionSchema.map(_.name))(_.partitionColumnNames)
-
-  private def table(identifier: Option[TableIdentifier]): List[JField] =
-    identifier.map(each => "table" -> JString(tableName(each))).toList
-
-  private def tableName(identifier: TableIdentifier): String =
-    identifier.nameParts.map(quoteIfNeeded).mkString(".")
-
-  private def versioned(
-      catalog: Option[CatalogPlugin], identifier: Option[Identifier], name: String): List[JField] = {
-    val parts = for (each <- catalog; id <- identifier) yield (each.name +: id.namespace :+ id.name).toSeq
-    List("table" -> JString(parts.fold(name)(_.map(quoteIfNeeded).mkString("."))))
-  }
-
-  private def simple(value: AnyRef): String = FileFormats.simple(value)
 }

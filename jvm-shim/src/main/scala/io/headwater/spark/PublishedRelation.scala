@@ -4,11 +4,11 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogUtils}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.{DataSource, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.{DataSource, HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.headwater.Access
 
 /**
- * Points a materialized view's relation at what is published now.
+ * Points the relation of a materialized view of files at what is published now.
  *
  * Every session caches the relation of a table it has read, with the location of that moment; a
  * publication moves the location, which only the catalog knows. Partitioned views list their
@@ -21,7 +21,8 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
     if (session.sparkContext.getLocalProperty(Overlay.Property) != null) plan else pointed(plan)
 
   private def pointed(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) {
-    case relation @ LogicalRelation(_, _, Some(cached), false, _) if Views.is(cached) =>
+    case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
+        if Views.is(cached) && FileFormats.isListing(files.location) =>
       Tables.metadata(session, cached.identifier).filterNot(same(cached, _)).fold[LogicalPlan](relation) { published =>
         Access.classic(session).sessionState.catalog.refreshTable(cached.identifier)
         replaced(relation, published)

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.LeftExistence
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation, LogicalRelationWithTable}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 
 /** What is foreseen of a query's result: the bytes that it takes, in the format of what is read, and that are read for it. */
 case class Sizes(size: Double, read: Double)
@@ -75,9 +76,11 @@ object Sizes {
 
   private def width(columns: Seq[Attribute]): Double = EstimationUtils.getSizePerRow(columns).toDouble
 
-  private def named(leaf: LeafNode): Option[String] = (leaf match {
-    case relation: LogicalRelation => relation.catalogTable.map(_.identifier)
-    case relation: HiveTableRelation => Some(relation.tableMeta.identifier)
+  private def named(leaf: LeafNode): Option[String] = leaf match {
+    case relation: LogicalRelation => relation.catalogTable.map(table => Names.key(table.identifier))
+    case relation: HiveTableRelation => Some(Names.key(relation.tableMeta.identifier))
+    case scan: DataSourceV2ScanRelation =>
+      for (catalog <- scan.relation.catalog; table <- scan.relation.identifier) yield Names.key(catalog.name, table)
     case _ => None
-  }).map(Names.key)
+  }
 }

@@ -1,0 +1,60 @@
+package io.headwater.spark
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+/**
+ * What a relation of Delta or Iceberg reads of its table, if not its rows as they are now: an *aspect*. Classes are known by
+ * name and members by reflection, because the shim is compiled against neither format.
+ */
+private[spark] object LakeRelations {
+  private val LogIndex = "org.apache.spark.sql.delta.files.TahoeLogFileIndex"
+  private val OptionsOfSnapshots = Set(
+    "snapshot-id", "as-of-timestamp", "tag", "start-snapshot-id", "end-snapshot-id", "start-timestamp", "end-timestamp",
+    "versionasof", "timestampasof")
+
+  def isDelta(files: HadoopFsRelation): Boolean = files.location.getClass.getName == LogIndex
+
+  def isIceberg(table: Table): Boolean = table.getClass.getName.startsWith("org.apache.iceberg.spark.")
+
+  /** The aspect of a relation of Delta's own classes. */
+  def aspect(relation: AnyRef): Option[String] = relation match {
+    case files: HadoopFsRelation => Option.when(Reflected(files.location, "isTimeTravelQuery").forall(_ == true))("snapshot")
+    case other => Option.when(FileFormats.simple(other) == "DeltaCDFRelation")("changes")
+  }
+
+  def aspect(relation: DataSourceV2Relation): Option[String] = {
+    val options = relation.options.asCaseSensitiveMap.asScala.keys.map(_.toLowerCase).toSet
+    if (relation.timeTravelSpec.nonEmpty || options.exists(OptionsOfSnapshots)) Some("snapshot")
+    else if (!isIceberg(relation.table)) None
+    else if (FileFormats.simple(relation.table) == "SparkChangelogTable") Some("changes")
+    else if (Reflected(relation.table, "table").forall(isMetadata)) Some("metadata")
+    else if (options("branch") || Reflected(relation.table, "branch").forall(_ != null)) Some("branch")
+    else Option.when(travels(relation.table))("snapshot")
+  }
+
+  /** Older classes name a snapshot only if the query does, newer ones always. */
+  private def travels(table: Table): Boolean =
+    Reflected.field(table, "timeTravel").orElse(Reflected(table, "snapshotId")).forall(_ != null)
+
+  private def isMetadata(table: Any): Boolean =
+    Iterator.iterate[Class[_]](table.getClass)(_.getSuperclass).takeWhile(_ != null).exists(_.getSimpleName == "BaseMetadataTable")
+}
+
+/** Members of objects whose classes the shim does not know. */
+private[spark] object Reflected {
+
+  /** The value of a member without parameters; none if the object has no such member. */
+  def apply(of: AnyRef, member: String): Option[Any] = Try(of.getClass.getMethod(member).invoke(of)).toOption
+
+  /** The same of a private field. */
+  def field(of: AnyRef, name: String): Option[Any] = Try {
+    val field = of.getClass.getDeclaredField(name)
+    field.setAccessible(true)
+    field.get(of)
+  }.toOption
+}

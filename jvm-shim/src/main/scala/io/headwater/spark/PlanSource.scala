@@ -1,0 +1,94 @@
+package io.headwater.spark
+
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, HiveTableRelation}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier}
+import org.apache.spark.sql.connector.expressions.{Literal => Constant, NamedReference, Transform}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
+import org.json4s.JsonAST._
+
+/** Which table or path a relation reads, of which kind and format it is, and how it is partitioned. */
+private[spark] object PlanSource {
+
+  def facts(plan: LogicalPlan): List[JField] = plan match {
+    case relation: LogicalRelation if relation.isStreaming =>
+      table(relation.catalogTable.map(_.identifier)) ++ kind("stream", "file", Nil)
+    case LogicalRelation(files: HadoopFsRelation, _, catalogTable, _, _) =>
+      val place = catalogTable.fold(paths(files))(each => table(Some(each.identifier)))
+      place ++ (if (LakeRelations.isDelta(files)) delta(files) else listed(files, catalogTable))
+    case relation: LogicalRelation =>
+      table(relation.catalogTable.map(_.identifier)) ++ aspect(LakeRelations.aspect(relation.relation)) ++
+        kind("other", relation.catalogTable.flatMap(_.provider).getOrElse(simple(relation.relation)), Nil)
+    case relation: HiveTableRelation =>
+      table(Some(relation.tableMeta.identifier)) ++ kind(
+        if (FileFormats.isListed(relation.tableMeta)) "hive" else "other",
+        relation.tableMeta.provider.getOrElse("hive"), relation.partitionCols.map(_.name))
+    case relation: DataSourceV2Relation => named(relation)
+    case relation: StreamingRelationV2 =>
+      versioned(relation.catalog, relation.identifier, relation.sourceName) ++ kind("stream", relation.sourceName, Nil)
+    case relation: StreamingRelation =>
+      table(relation.dataSource.catalogTable.map(_.identifier)) ++ kind("stream", relation.sourceName, Nil)
+    case other if other.isStreaming => kind("stream", simple(other), Nil)
+    case other => kind("other", simple(other), Nil)
+  }
+
+  private def delta(files: HadoopFsRelation): List[JField] =
+    aspect(LakeRelations.aspect(files)) ++ kind(LakeTables.Delta, LakeTables.Delta, files.partitionSchema.map(_.name))
+
+  private def listed(files: HadoopFsRelation, table: Option[CatalogTable]): List[JField] =
+    FileFormats.listed(files, table).fold(
+      other => kind("other", other, Nil), format => kind("file", format, partitioning(files, table)))
+
+  /** A table of another catalog. Its partition columns are those that have partitions of their own values. */
+  private def named(relation: DataSourceV2Relation): List[JField] = {
+    val transforms = Try(relation.table.partitioning.toList).getOrElse(Nil)
+    val identity = transforms.filter(_.name == "identity").flatMap(columns)
+    val isIceberg = LakeRelations.isIceberg(relation.table)
+    val format = Option(relation.table.properties.get("provider")).getOrElse(simple(relation.table))
+    versioned(relation.catalog, relation.identifier, relation.table.name) ++
+      aspect(LakeRelations.aspect(relation)) ++
+      kind(if (isIceberg) LakeTables.Iceberg else "v2", if (isIceberg) LakeTables.Iceberg else format, identity) ++
+      Option.when(transforms.size > identity.size)("transforms" -> JArray(transforms.map(transform)))
+  }
+
+  private def transform(each: Transform): JValue = JObject(
+    "name" -> JString(each.name),
+    "columns" -> JArray(columns(each).map(JString(_)).toList),
+    "arguments" -> JArray(each.arguments.collect { case value: Constant[_] => JString(value.value.toString) }.toList))
+
+  private def columns(transform: Transform): Seq[String] =
+    transform.references.toSeq.map { case column: NamedReference => column.fieldNames.mkString(".") }
+
+  private def kind(kind: String, format: String, partitionColumns: Seq[String]): List[JField] = List(
+    "kind" -> JString(kind),
+    "format" -> JString(format.toLowerCase(Locale.ROOT)),
+    "partition_columns" -> JArray(partitionColumns.map(JString(_)).toList))
+
+  private def aspect(found: Option[String]): List[JField] = found.map(each => "aspect" -> JString(each)).toList
+
+  private def paths(files: HadoopFsRelation): List[JField] = List(
+    "path" -> JString(files.location.rootPaths.mkString(", ")), "paths" -> JInt(files.location.rootPaths.size))
+
+  /** The table's own: a stream that wrote nothing yet has no directories that would tell. */
+  private def partitioning(files: HadoopFsRelation, table: Option[CatalogTable]): Seq[String] =
+    table.fold(files.partitionSchema.map(_.name))(_.partitionColumnNames)
+
+  private def table(identifier: Option[TableIdentifier]): List[JField] =
+    identifier.map(each => "table" -> JString(Names.key(each))).toList
+
+  private def versioned(catalog: Option[CatalogPlugin], identifier: Option[Identifier], name: String): List[JField] = {
+    val key = for (each <- catalog; id <- identifier) yield Names.key(each.name, id)
+    List("table" -> JString(key.getOrElse(Names.spelled(Seq(name)))))
+  }
+
+  private def simple(value: AnyRef): String = FileFormats.simple(value)
+}
