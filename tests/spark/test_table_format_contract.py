@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,15 +11,16 @@ from attrs import evolve, frozen
 from pyspark.sql import SparkSession
 from support import database
 
-from headwater.model.command import Launch
+from headwater.model.command import Launch, Replaced
 from headwater.model.error import RefreshCancelled, TakenOver
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import Look, Seen
-from headwater.model.state import Run
+from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
 from headwater.ports import TableFormat, Written
 from headwater.spark.counted import counts
 from headwater.spark.file_tables import FileTables
+from headwater.spark.iceberg import IcebergTables
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.warehouse import PINS
@@ -32,18 +33,29 @@ class Format:
 
     Attributes:
         using: after ``USING``.
-        pins: whether a run reads its tables at a snapshot.
+        lake: whether its tables have a log of snapshots: a look tells the changes since one, and a run reads at one.
+        catalog: the catalog that holds its tables; empty: the session catalog.
     """
 
     name: str
     using: str
-    open: Callable[[SparkSession], TableFormat]
-    pins: bool = False
+    open: Callable[[Shim, Sessions], TableFormat]
+    lake: bool = False
+    catalog: str = ""
 
 
-FORMATS = [Format("files", "parquet", lambda session: FileTables(Shim(session), Sessions(session)))]
+FILES = Format("files", "parquet", FileTables)
+FORMATS = [FILES, Format("iceberg", "iceberg", IcebergTables, lake=True, catalog="lake")]
+LAKES = [each for each in FORMATS if each.lake]
+
+DROPPED = "ALTER TABLE t DROP PARTITION (p = 'a')"
+"""A statement of file tables only."""
 
 A, B, C = (Slice.of(p=each) for each in "abc")
+
+
+def only(formats: list[Format]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("format", formats, ids=lambda each: each.name, indirect=True)
 
 
 @pytest.fixture(params=FORMATS, ids=lambda each: each.name)
@@ -52,16 +64,29 @@ def format(request) -> Format:
 
 
 @pytest.fixture
-def tables(spark: SparkSession, format: Format) -> TableFormat:
-    return format.open(spark)
+def place(spark: SparkSession, format: Format) -> Iterator[str]:
+    """The key of the database in which a session is then."""
+    if not format.catalog:
+        yield database(spark)
+        return
+    place = f"{format.catalog}.{database(spark)}"
+    spark.sql(f"CREATE NAMESPACE {place}")
+    spark.sql(f"USE {place}")
+    yield place
+    spark.sql("USE spark_catalog.default")
 
 
 @pytest.fixture
-def table(spark: SparkSession, format: Format) -> str:
+def tables(spark: SparkSession, format: Format, place: str) -> TableFormat:
+    return format.open(Shim(spark), Sessions(spark))
+
+
+@pytest.fixture
+def table(spark: SparkSession, format: Format, place: str) -> str:
     """A table with the partitions a and b."""
     spark.sql(f"CREATE TABLE t (x INT, p STRING) USING {format.using} PARTITIONED BY (p)")
     spark.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
-    return f"{database(spark)}.t"
+    return f"{place}.t"
 
 
 def look(tables: TableFormat, table: str, *slices: Slice, since: str = "") -> Seen:
@@ -70,6 +95,8 @@ def look(tables: TableFormat, table: str, *slices: Slice, since: str = "") -> Se
 
 
 def differing(before: Seen, after: Seen) -> set[Slice]:
+    if after.looked is not None:
+        return set(after.looked)
     slices = before.partitions.keys() | after.partitions.keys()
     return {each for each in slices if before.partitions.get(each) != after.partitions.get(each)}
 
@@ -77,16 +104,18 @@ def differing(before: Seen, after: Seen) -> set[Slice]:
 # --- looks
 
 
-def test_a_table_has_one_format(spark: SparkSession, tables: TableFormat, table: str) -> None:
+def test_a_table_has_one_format(spark: SparkSession, tables: TableFormat, place: str, table: str) -> None:
     assert Shim(spark).format(table) == tables.name
-    assert Shim(spark).format(f"{database(spark)}.nothing") == ""
+    assert Shim(spark).format(f"{place}.nothing") == ""
 
 
-def test_a_table_that_did_not_change_looks_the_same(tables: TableFormat, table: str) -> None:
+def test_a_table_that_did_not_change_looks_the_same(format: Format, tables: TableFormat, table: str) -> None:
     first = look(tables, table)
     assert first.exists and first.snapshot and first.schema and first.partitions.keys() == {A, B}
-    assert first.columns == {"p"} and first.looked is None
-    assert look(tables, table, since=first.snapshot) == first
+    assert first.columns == {"p"} and first.looked is None and first.pinned == format.lake
+    assert look(tables, table) == first
+    again = look(tables, table, since=first.snapshot)
+    assert again == (evolve(first, partitions={}, looked=()) if format.lake else first)
 
 
 @pytest.mark.parametrize(
@@ -95,14 +124,16 @@ def test_a_table_that_did_not_change_looks_the_same(tables: TableFormat, table: 
         ("INSERT INTO t VALUES (3, 'b')", {B}),
         ("INSERT INTO t VALUES (3, 'c')", {C}),
         ("INSERT OVERWRITE t PARTITION (p = 'a') VALUES (9)", {A}),
-        ("ALTER TABLE t DROP PARTITION (p = 'a')", {A}),
+        (DROPPED, {A}),
         ("TRUNCATE TABLE t", {A, B}),
     ],
 )
 def test_each_kind_of_write_makes_another_snapshot(
-    spark: SparkSession, tables: TableFormat, table: str, statement: str, changed: set[Slice]
+    spark: SparkSession, format: Format, tables: TableFormat, table: str, statement: str, changed: set[Slice]
 ) -> None:
     before = look(tables, table)
+    if format.lake and statement == DROPPED:
+        statement = "DELETE FROM t WHERE p = 'a'"
     spark.sql(statement)
     after = look(tables, table, since=before.snapshot)
     assert after.snapshot != before.snapshot and differing(before, after) == changed
@@ -134,11 +165,15 @@ def test_a_look_at_some_partitions_says_which(tables: TableFormat, table: str) -
 
 
 def test_a_table_that_nobody_can_look_at_takes_no_other_with_it(
-    spark: SparkSession, tables: TableFormat, table: str
+    spark: SparkSession, format: Format, tables: TableFormat, place: str, table: str
 ) -> None:
-    spark.sql("CREATE TABLE lost USING parquet PARTITIONED BY (p) AS SELECT 1 AS x, 'a' AS p")
-    spark.sql("ALTER TABLE lost PARTITION (p = 'a') SET LOCATION 'ftp://127.0.0.1:9/t'")  # nobody listens at this port
-    lost, seen = tables.look([Look(f"{database(spark)}.lost"), Look(table)])
+    spark.sql(f"CREATE TABLE lost USING {format.using} PARTITIONED BY (p) AS SELECT 1 AS x, 'a' AS p")
+    if format.lake:
+        for each in Path(look(tables, f"{place}.lost").location.removeprefix("file:")).rglob("*.[ja][sv]*"):
+            each.write_text("{")
+    else:
+        spark.sql("ALTER TABLE lost PARTITION (p = 'a') SET LOCATION 'ftp://127.0.0.1:9/t'")  # nobody listens there
+    lost, seen = tables.look([Look(f"{place}.lost"), Look(table)])
     assert lost.unreadable and seen.partitions.keys() == {A, B}
 
 
@@ -153,7 +188,7 @@ def test_a_snapshot_is_read_as_it_was_or_not_at_all(
     before = look(tables, table)
     spark.sql("INSERT OVERWRITE t PARTITION (p = 'a') VALUES (9)")
     pin = tables.pin(table, before.snapshot)
-    assert (pin is not None) == before.pinned == format.pins
+    assert (pin is not None) == before.pinned == format.lake
     if pin is not None:
         spark.conf.set(PINS, encode({table: pin}))
         assert sorted(row["x"] for row in spark.sql("SELECT x FROM t").collect()) == [1, 2]
@@ -165,30 +200,44 @@ def test_a_snapshot_is_read_as_it_was_or_not_at_all(
 class View:
     """A view of a format, whose runs write rows that are given."""
 
-    def __init__(self, session: SparkSession, tables: TableFormat, root: Path) -> None:
+    def __init__(self, session: SparkSession, format: Format, tables: TableFormat, place: str, root: Path) -> None:
         self._session, self._tables = session, tables
-        columns = (Column("x", "INT"), Column("p", "STRING"))
-        name = f"{database(session)}.v"
         self.definition = Definition(
-            name, "SELECT 1", columns, ("p",), fingerprint="f", root=f"file:{root}", owner="me", database="default"
+            f"{place}.v",
+            "SELECT 1",
+            (Column("x", "INT"), Column("p", "STRING")),
+            ("p",),
+            format=format.using,
+            fingerprint="f",
+            root="" if format.lake else f"file:{root}",
+            owner="me",
+            database="default",
         )
-        assert Shim(session).claim(self.definition.root, "me")
+        assert format.lake or Shim(session).claim(self.definition.root, "me")
         tables.require(self.definition)
+        self.records: dict[Slice, PartitionRecord] = {}
 
-    def launch(self, version: int) -> Launch:
-        run = Run(version, self.definition.view, (A, B, C), (), (), 0, "partition", "because")
-        return Launch(run, self.definition, {})
+    def launch(self, version: int, partitions: Iterable[str] = "abc", snapshot: str = "") -> Launch:
+        """A run of some partitions; ``snapshot`` is the one on record of the view's table."""
+        slices = tuple(Slice.of(p=each) for each in partitions)
+        snapshots = ((self.definition.view, snapshot),) if snapshot else ()
+        run = Run(version, self.definition.view, slices, (), (), 0, "partition", "because", snapshots=snapshots)
+        return Launch(run, self.definition, {each: self.records[each] for each in slices if each in self.records})
 
     def write(self, version: int, **rows: int) -> Written:
         """Writes one row of each partition."""
-        launch, place = self.launch(version), f"{self.definition.root}/.v{version}/data"
+        launch, place = self.launch(version, rows), f"{self.definition.root}/.v{version}/data"
         values = ", ".join(f"({x}, '{p}')" for p, x in rows.items())
         frame = self._session.sql(f"SELECT * FROM VALUES {values} AS t(x, p)")
         counted = self._tables.write(launch, frame, place, True)
         return self._tables.written(launch, place, counts(counted.sums(), ("p",)))
 
-    def publish(self, version: int, **rows: int):
-        return self._tables.publish(self.launch(version), self.write(version, **rows))
+    def publish(self, version: int, snapshot: str = "", **rows: int) -> Replaced:
+        written = self.write(version, **rows)
+        replaced = self._tables.publish(self.launch(version, rows, snapshot), written)
+        for each in written.made:
+            self.records[each.slice] = PartitionRecord(version, each.fingerprint, each.rows, content=each.content)
+        return replaced
 
     @property
     def rows(self) -> dict[str, int]:
@@ -197,16 +246,20 @@ class View:
 
 
 @pytest.fixture
-def view(spark: SparkSession, tables: TableFormat, tmp_path: Path) -> View:
-    return View(spark, tables, tmp_path / "v")
+def view(spark: SparkSession, format: Format, tables: TableFormat, place: str, tmp_path: Path) -> View:
+    return View(spark, format, tables, place, tmp_path / "v")
 
 
-def test_readers_see_a_run_when_it_is_published(view: View) -> None:
+def test_readers_see_a_run_when_it_is_published(view: View, format: Format, tables: TableFormat) -> None:
     written = view.write(1, a=1, b=2)
     assert {each.slice: each.rows for each in written.made} == {A: 1, B: 1} and view.rows == {}
-    assert view.publish(2, a=1, b=2).locations == [] and view.rows == {"a": 1, "b": 2}
+    assert not view.publish(2, a=1, b=2).locations and view.rows == {"a": 1, "b": 2}
     replaced = view.publish(3, b=3)
-    assert len(replaced.locations) == 1 and not replaced.reshaped and view.rows == {"a": 1, "b": 3}
+    assert len(replaced.locations) == (0 if format.lake else 1) and not replaced.reshaped
+    assert view.rows == {"a": 1, "b": 3}
+    assert tables.highest(view.definition) == 3
+    if format.lake:
+        assert look(tables, view.definition.view).snapshot == replaced.snapshot
 
 
 def test_one_higher_version_fences_a_whole_publication(view: View) -> None:
@@ -226,6 +279,7 @@ def test_a_table_of_somebody_else_stays_as_it_is(view: View) -> None:
     assert view.rows == {"a": 1}
 
 
+@only([FILES])
 def test_the_table_of_a_view_is_made_once_and_not_beside_one_that_was_renamed(view: View, spark: SparkSession) -> None:
     name = view.definition.view
     spark.sql(f"DROP TABLE {name}")
@@ -246,6 +300,7 @@ def test_other_columns_are_published_at_once(view: View, tables: TableFormat) ->
     assert view.rows == {"b": 2}
 
 
+@only([FILES])
 def test_what_expires_is_deleted_unless_it_is_published(view: View, tables: TableFormat) -> None:
     view.publish(1, a=1, b=1)
     old = view.publish(2, a=2).locations
@@ -259,4 +314,57 @@ def test_nothing_expires_of_a_view_whose_table_is_gone(view: View, tables: Table
     view.publish(1, a=1)
     spark.sql(f"DROP TABLE {view.definition.view}")
     assert not tables.expire(view.definition, [f"{view.definition.root}/.v1"])
-    assert (Path(view.definition.root.removeprefix("file:")) / ".v1").exists()
+    if view.definition.root:
+        assert (Path(view.definition.root.removeprefix("file:")) / ".v1").exists()
+
+
+# --- publications of lakes
+
+
+@only(LAKES)
+def test_a_publication_replaces_the_runs_partitions_and_no_others(view: View) -> None:
+    view.publish(1, a=1, b=1, c=1)
+    launch = view.launch(2, "ab")
+    written = view.write(2, b=2)
+    view._tables.publish(launch, written)
+    assert view.rows == {"b": 2, "c": 1}
+
+
+@only(LAKES)
+def test_a_publication_that_is_repeated_does_nothing(view: View, tables: TableFormat) -> None:
+    written, launch = view.write(1, a=1), view.launch(1)
+    first = tables.publish(launch, written)
+    assert tables.publish(launch, written) == evolve(first, unchanged=frozenset())
+    assert view.rows == {"a": 1}
+
+
+@only(LAKES)
+def test_rows_that_come_out_as_before_are_unchanged_unless_somebody_wrote(view: View, spark: SparkSession) -> None:
+    first = view.publish(1, a=1, b=1)
+    second = view.publish(2, snapshot=first.snapshot, a=1, b=2)
+    assert first.unchanged == frozenset() and second.unchanged == {A}
+    spark.conf.set("spark.headwater.internal", "true")
+    spark.sql(f"INSERT INTO {view.definition.view} VALUES (9, 'c')")
+    third = view.publish(3, snapshot=second.snapshot, a=1, b=2)
+    assert third.unchanged == frozenset() and view.rows == {"a": 1, "b": 2, "c": 9}
+
+
+@only(LAKES)
+def test_a_commit_of_another_program_during_a_publication_stays(view: View, spark: SparkSession) -> None:
+    view.publish(1, a=1, b=1)
+    written = view.write(2, a=2)
+    spark.conf.set("spark.headwater.internal", "true")
+    spark.sql(f"INSERT INTO {view.definition.view} VALUES (9, 'c')")
+    view._tables.publish(view.launch(2, "a"), written)
+    assert view.rows == {"a": 2, "b": 1, "c": 9}
+
+
+@only(LAKES)
+def test_a_write_past_headwater_is_told_apart_from_a_publication(
+    view: View, tables: TableFormat, spark: SparkSession
+) -> None:
+    published = view.publish(1, a=1, b=1)
+    assert look(tables, view.definition.view, since=published.snapshot).looked == ()
+    spark.conf.set("spark.headwater.internal", "true")
+    spark.sql(f"INSERT INTO {view.definition.view} VALUES (9, 'b')")
+    assert look(tables, view.definition.view, since=published.snapshot).looked == (B,)

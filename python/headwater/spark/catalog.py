@@ -24,17 +24,16 @@ CHUNK = 3000  # Hive's metastore holds at most 4000 characters in a property
 
 
 def create(session: SparkSession, definition: Definition, name: str | None = None) -> None:
-    """Makes the catalog table of a view, empty, rooted in the view's directory.
+    """Makes the catalog table of a view, empty, rooted in the view's directory if it has one.
 
     Under another ``name`` it is not marked as a view.
     """
     columns = ", ".join(_column(column) for column in definition.columns)
     partitioned = ", ".join(map(sql.identifier, definition.partitioned_by))
-    location = first_location(definition)
     session.sql(
         f"CREATE TABLE {sql.quoted(name or definition.view)} ({columns}) USING {definition.format}"
         + (f" PARTITIONED BY ({partitioned})" if partitioned else "")
-        + f" LOCATION {sql.literal(location)}"
+        + (f" LOCATION {sql.literal(first_location(definition))}" if definition.root else "")
         + (f" COMMENT {sql.literal(definition.comment)}" if definition.comment else "")
         + f" TBLPROPERTIES ({_properties({OWNER: definition.owner} if name else properties(definition))})"
     )

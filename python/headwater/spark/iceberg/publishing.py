@@ -1,0 +1,171 @@
+"""Publications: files that no commit names, and the one commit that names them.
+
+A run writes its files as Iceberg's own compaction does: into a table object that Spark finds under a key, whose files
+are fetched when they are written. The commit compares the metadata that it was made for with the table's (as every
+commit of Iceberg's does), so a check of what that metadata says holds until the moment of the commit.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+from attrs import frozen
+from py4j.java_gateway import JavaObject, is_instance_of
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.model.command import Launch
+from headwater.model.error import RefreshFailed, TakenOver
+from headwater.model.partition import WHOLE
+from headwater.model.view import Definition
+from headwater.spark import catalog
+from headwater.spark.iceberg.at import At
+from headwater.spark.iceberg.loops import Loops
+from headwater.spark.iceberg.regions import region
+from headwater.spark.iceberg.shape import Shapes
+
+VERSION = "headwater.version"
+OWNER = catalog.OWNER
+SOURCES = "headwater.sources"
+OVERWRITE, FILE = "org.apache.iceberg.OverwriteFiles", "org.apache.iceberg.DataFile"
+TRIES = 8
+"""The number of commits of other programs that a publication gives way to."""
+
+
+@frozen
+class Staged:
+    """Files that a run wrote.
+
+    Attributes:
+        table: the object that they were written for.
+        reshapes: whether the view's table gets other columns or another partitioning with them.
+    """
+
+    table: JavaObject
+    files: JavaObject
+    reshapes: bool
+
+
+@frozen
+class Committed:
+    """A publication.
+
+    Attributes:
+        base: the snapshot that it replaced; 0: none.
+        again: whether the same version was published before, and nothing was done.
+    """
+
+    base: int
+    at: At
+    again: bool = False
+
+
+class Publishing:
+    """Writes and commits the files of runs."""
+
+    def __init__(self, session: SparkSession, shapes: Shapes) -> None:
+        self._iceberg, self._gateway, self._shapes = session._jvm.org.apache.iceberg, session._sc._gateway, shapes
+        self._loops = Loops(session)
+
+    def stage(self, table: JavaObject, definition: Definition, frame: DataFrame, key: str) -> Staged:
+        """Writes rows into files of a view's table that no commit names."""
+        reshapes = not self._shapes.fits(table, definition)
+        target = self._replacement(table, definition).table() if reshapes else table
+        cache, coordinator = self._iceberg.spark.SparkTableCache.get(), self._iceberg.spark.FileRewriteCoordinator.get()
+        cache.add(key, target)
+        try:
+            # The rows come in the partitioning that they are counted in, so that a task counts the rows of its files.
+            frame.write.format("iceberg").option("distribution-mode", "none").mode("append").save(key)
+            return Staged(target, coordinator.fetchNewFiles(target, key), reshapes)
+        finally:
+            cache.remove(key)
+            coordinator.clearRewrite(target, key)
+
+    def commit(self, table: JavaObject, launch: Launch, staged: Staged, zone: str) -> Committed:
+        """Puts the staged files in the place of the rows of a run's region.
+
+        Raises:
+            TakenOver: a higher version is published already.
+        """
+        for attempt in range(TRIES):
+            table.refresh()
+            transaction = self._transaction(table, launch.definition, staged)
+            base = transaction.startMetadata()
+            was = base.currentSnapshot()
+            number = 0 if was is None else was.snapshotId()
+            published = version(base.properties())
+            if published > launch.run.version:
+                raise TakenOver(f"version {published} of {launch.run.view} is already published")
+            if published == launch.run.version:
+                return Committed(number, _at(base), again=True)
+            self._replace(transaction, launch, staged, zone)
+            try:
+                transaction.underlyingOps().commit(base, transaction.currentMetadata())
+            except Py4JJavaError as error:
+                if not self._is_conflict(error):
+                    raise
+                time.sleep(0.02 * 2**attempt)
+                continue
+            return Committed(number, _at(transaction.currentMetadata()))
+        raise RefreshFailed(f"other programs commit to {launch.run.view} all the time; the refresh is tried again")
+
+    # --- inside
+
+    def _transaction(self, table: JavaObject, definition: Definition, staged: Staged) -> JavaObject:
+        if not staged.reshapes:
+            return table.newTransaction()
+        transaction = self._replacement(table, definition)
+        written, now = staged.table, transaction.table()
+        same = written.schema().sameSchema(now.schema()) and written.spec().equals(now.spec())
+        if not (same and written.uuid().equals(now.uuid())):
+            raise RefreshFailed(
+                f"{definition.view} got other columns while it was refreshed; the refresh is tried again"
+            )
+        return transaction
+
+    def _replacement(self, table: JavaObject, definition: Definition) -> JavaObject:
+        """A transaction that gives a view's table the shape of its definition, and no rows."""
+        operations = table.operations()
+        schema, spec = self._shapes.of(definition)
+        base = operations.refresh()
+        unsorted = self._iceberg.SortOrder.unsorted()
+        properties = catalog.properties(definition)
+        replaced = base.buildReplacement(schema, spec, unsorted, base.location(), properties)
+        return self._iceberg.Transactions.replaceTableTransaction(table.name(), operations, replaced)
+
+    def _replace(self, transaction: JavaObject, launch: Launch, staged: Staged, zone: str) -> None:
+        run = launch.run
+        table = transaction.table()
+        everything = WHOLE in run.slices or staged.reshapes
+        filter = True if everything else region(run.slices, self._shapes.types(table), zone)
+        overwrite = transaction.newOverwrite()
+        overwrite.overwriteByRowFilter(
+            self._iceberg.expressions.ExpressionParser.fromJson(json.dumps(filter), table.schema())
+        )
+        self._loops.each(staged.files, self._loops.method(OVERWRITE, "addFile", OVERWRITE, FILE).bindTo(overwrite))
+        sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
+        told = {VERSION: str(run.version), OWNER: launch.definition.owner, SOURCES: json.dumps(sources)}
+        for name, value in told.items():
+            overwrite.set(name, value)
+        overwrite.commit()
+        transaction.updateProperties().set(VERSION, str(run.version)).commit()
+
+    def _is_conflict(self, error: Py4JJavaError) -> bool:
+        """Whether another program's commit came first, or nobody knows which did: a look at the table tells."""
+        names = ("CommitFailedException", "CommitStateUnknownException")
+        return any(
+            is_instance_of(self._gateway, error.java_exception, f"org.apache.iceberg.exceptions.{name}")
+            for name in names
+        )
+
+
+def version(properties) -> int:
+    """The version that was published last."""
+    return int(dict(properties).get(VERSION, "0"))
+
+
+def _at(metadata: JavaObject) -> At:
+    snapshot = metadata.currentSnapshot()
+    number = 0 if snapshot is None else snapshot.snapshotId()
+    return At(number, metadata.schema().schemaId(), metadata.spec().specId())

@@ -1,0 +1,234 @@
+"""Iceberg's implementation of ``ports.TableFormat``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import evolve
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import RefreshCancelled
+from headwater.model.event import Made
+from headwater.model.partition import Region, Slice
+from headwater.model.seen import Look, Seen
+from headwater.model.state import Version
+from headwater.model.view import Definition
+from headwater.spark import catalog, paths, sql
+from headwater.spark.counted import Counted
+from headwater.spark.iceberg import schemas
+from headwater.spark.iceberg.at import At
+from headwater.spark.iceberg.entries import Entries, Placed
+from headwater.spark.iceberg.history import History, is_rearranged
+from headwater.spark.iceberg.loaded import Catalogs, Loaded
+from headwater.spark.iceberg.publishing import Publishing, Staged, version
+from headwater.spark.iceberg.shape import Shapes
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+from headwater.spark.wire import Pin
+
+ZONE = "spark.sql.session.timeZone"
+
+
+class IcebergTables:
+    """The Iceberg tables of all catalogs of an application.
+
+    Example: between two looks a program deletes from one partition, and another one compacts all files. The snapshots
+    in between say so, and only the one partition counts as changed.
+    """
+
+    name = "iceberg"
+
+    def __init__(self, shim: Shim, sessions: Sessions) -> None:
+        self._shim, self._sessions = shim, sessions
+        session = sessions.of_table()
+        self._catalogs, self._entries, self._history = Catalogs(session), Entries(session), History(session)
+        self._publishing = Publishing(session, Shapes(session))
+        self._zone = session.conf.get(ZONE)
+        self._locations: dict[str, str] = {}
+        self._staged: dict[str, Staged] = {}
+
+    # --- looks
+
+    def look(self, looks: Sequence[Look]) -> list[Seen]:
+        return [self._look(each) for each in looks]
+
+    def touches(self, table: str, path: str) -> bool:
+        """Whether a path is in a table's directory, or above it. Of a table that nobody looked at, all are."""
+        if table not in self._locations:
+            return True
+        mine, written = self._locations[table], paths.plain(path)
+        return paths.is_within(mine, written) or paths.is_within(written, mine)
+
+    def pin(self, table: str, snapshot: str) -> Pin:
+        at, loaded = At.of(snapshot), self._catalogs.loaded(table)
+        if at.snapshot == 0 or loaded is None:
+            return Pin("")
+        written = loaded.table.snapshot(at.snapshot)
+        then = loaded.schemas.get(written.schemaId()) if written is not None else None
+        return Pin(str(at.snapshot), schemas.adapted(then, loaded.schema) if then else ())
+
+    # --- writes
+
+    def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
+        definition, columns = launch.definition, launch.definition.partitioned_by
+        if columns:
+            frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
+        counted = self._shim.counted(frame, columns, hashed)
+        key = _key(launch)
+        table = self._catalogs.table(definition.view)
+        self._staged[key] = self._publishing.stage(table, definition, counted.frame, key)
+        return counted
+
+    def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
+        staged = self._staged.pop(_key(launch))
+        made = tuple(evolve(each, fingerprint=f"v{launch.run.version}") for each in known.values())
+        removed = tuple(each for each in self._there(launch) if each not in known)
+        return Written(made, removed, staged, self._entries.size(staged.files))
+
+    def _there(self, launch: Launch) -> Iterable[Slice]:
+        """The partitions in a run's slices that readers see before it is published."""
+        if not launch.unsure:
+            return launch.existing
+        [seen] = self.look([Look(launch.run.view)])
+        computed = Region(launch.run.slices)
+        return dict.fromkeys((*launch.existing, *(each for each in seen.partitions if computed.covers(each))))
+
+    # --- publications
+
+    def require(self, definition: Definition) -> None:
+        table = self._catalogs.table(definition.view)
+        if table is None:
+            self._refuse_renamed(definition)
+            catalog.create(self._sessions.of_table(definition.settings), definition)
+        elif table.properties().get(catalog.OWNER) != definition.owner:
+            raise _taken(definition.view)
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        definition, staged = launch.definition, written.handle
+        table = self._catalogs.table(definition.view)
+        if table is None or table.properties().get(catalog.OWNER) != definition.owner:
+            raise _taken(definition.view)
+        committed = self._publishing.commit(table, launch, staged, dict(definition.settings).get(ZONE, self._zone))
+        recorded = dict(launch.run.snapshots).get(definition.view, "")
+        sure = recorded and not committed.again and self._only_rearranged(table, recorded, committed.base)
+        unchanged = [each.slice for each in written.made if _is_same(each, launch)] if sure else []
+        return Replaced((), frozenset(unchanged), staged.reshapes, str(committed.at))
+
+    def published(self, definition: Definition) -> set[str] | None:
+        """No places: a commit names files, and readers find them by it. ``None`` if there is no table."""
+        return None if self._catalogs.table(definition.view) is None else set()
+
+    def highest(self, definition: Definition) -> Version:
+        table = self._catalogs.table(definition.view)
+        return 0 if table is None else version(table.properties())
+
+    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
+        return self._catalogs.table(definition.view) is not None
+
+    # --- inside
+
+    def _look(self, look: Look) -> Seen:
+        try:
+            loaded = self._catalogs.loaded(look.table)
+            if loaded is None:
+                return Seen(look.table, exists=False)
+            return self._seen(look, loaded)
+        except (Py4JError, PySparkException) as error:
+            return Seen(look.table, unreadable=self._shim.failure(error).said)
+
+    def _seen(self, look: Look, loaded: Loaded) -> Seen:
+        location = loaded.table.location()
+        self._locations[look.table] = paths.plain(location)
+        seen = Seen(
+            look.table,
+            schema=loaded.digest,
+            incarnation=loaded.incarnation,
+            columns=frozenset(each.name for each in loaded.spec.bound),
+            location=location,
+            owner=loaded.properties.get(catalog.OWNER, ""),
+            snapshot=str(loaded.at),
+            pinned=True,
+        )
+        changed, lost = self._changed(loaded, look.since) if look.since else (None, "")
+        if changed is not None:
+            return evolve(seen, partitions=dict.fromkeys(changed, seen.snapshot), looked=tuple(changed))
+        partitions = dict.fromkeys(self._all(loaded), seen.snapshot)
+        if look.slices is None or look.since:
+            return evolve(seen, partitions=partitions, lost=lost)
+        asked = Region(look.slices)
+        some = {each: fingerprint for each, fingerprint in partitions.items() if asked.covers(each)}
+        return evolve(seen, partitions=some, asked=look.slices, looked=look.slices, snapshot="")
+
+    def _changed(self, loaded: Loaded, since: str) -> tuple[list[Slice] | None, str]:
+        """The partitions that changed since a state; ``None`` and the reason if nobody can say which."""
+        was, now = At.of(since), loaded.at
+        if was.spec != now.spec:
+            return None, "its partitioning changed"
+        if was.schema not in loaded.schemas:
+            return None, "the schema on record is gone"
+        if why := schemas.replaced(loaded.schemas[was.schema], loaded.schema, loaded.schemas.values()):
+            return None, why
+        if was.snapshot == now.snapshot:
+            return [], ""
+        if was.snapshot == 0 or now.snapshot == 0:
+            return None, ""
+        between = self._history.between(loaded.table, was.snapshot, now.snapshot)
+        if between.lost:
+            return None, between.lost
+        places: set[Placed] = set()
+        for snapshot in between.snapshots:
+            if not is_rearranged(snapshot):
+                places |= self._entries.changed(loaded.table, snapshot)
+        changed = self._slices(loaded, places)
+        if not all(map(loaded.spec.is_partition, changed)):
+            return None, "files of an older partitioning changed"
+        return changed, ""
+
+    def _all(self, loaded: Loaded) -> list[Slice]:
+        """All partitions. A table whose partitions cannot be told apart has one, with rows or without."""
+        if not loaded.spec.bound:
+            return [Slice()]
+        snapshot = loaded.table.currentSnapshot()
+        return [] if snapshot is None else self._slices(loaded, self._entries.live(loaded.table, snapshot))
+
+    def _slices(self, loaded: Loaded, places: Iterable[Placed]) -> list[Slice]:
+        found = dict.fromkeys(
+            each
+            for placed in places
+            for each in loaded.spec.slices(loaded.specs[placed.spec], dict(placed.values), self._zone)
+        )
+        return sorted(found, key=str)
+
+    def _only_rearranged(self, table, recorded: str, base: int) -> bool:
+        """Whether a view's table holds the rows on record, perhaps in other files."""
+        since = At.of(recorded).snapshot
+        if since == base:
+            return True
+        if 0 in (since, base):
+            return False
+        between = self._history.between(table, since, base)
+        return not between.lost and all(map(is_rearranged, between.snapshots))
+
+    def _refuse_renamed(self, definition: Definition) -> None:
+        for each in self._shim.views():
+            if each.properties.get(catalog.OWNER) == definition.owner:
+                raise RefreshCancelled(f"{definition.view} is {each.table} now; its refresh goes on under that name")
+
+
+def _key(launch: Launch) -> str:
+    """A run's files, while they are written. Iceberg takes a key with a slash for a path."""
+    return f"headwater {launch.definition.owner} {launch.run.version}"
+
+
+def _is_same(made: Made, launch: Launch) -> bool:
+    """Whether a partition holds the rows that the record says it held."""
+    known = launch.existing.get(made.slice)
+    return known is not None and bool(made.content) and (made.content, made.rows) == (known.content, known.rows)
+
+
+def _taken(view: str) -> RefreshCancelled:
+    return RefreshCancelled(f"{view} was dropped, and another table has its name; that table stays as it is")

@@ -1,0 +1,115 @@
+"""Partition values of Iceberg as slices spell them.
+
+Iceberg's own JSON form of a value comes in, the text of Spark's ``CAST(value AS STRING)`` goes out.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from headwater.algebra import calendar
+from headwater.algebra.notation import parse_period, spell_period
+from headwater.model.calendar import Into, Unit, Window
+from headwater.model.partition import Value
+from headwater.spark import sql
+
+UNITS = {"year": Unit.YEAR, "month": Unit.MONTH, "day": Unit.DAY, "hour": Unit.HOUR}
+"""Iceberg's transforms into calendar periods, all of UTC."""
+
+INSTANT, LOCAL, DATE = "timestamptz", "timestamp", "date"
+"""Iceberg's names of Spark's ``TIMESTAMP``, ``TIMESTAMP_NTZ`` and ``DATE``."""
+
+_PLAIN = ("int", "long")
+_TEXT = ("string", "uuid")
+_EPOCH = datetime(1970, 1, 1)
+_BEGINNINGS = {Unit.YEAR: 1970, Unit.MONTH: 1970 * 12}
+_OFFSET = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d\d?)(?::?(\d\d))?")
+
+
+def is_spelled(type: str) -> bool:
+    """Whether the values of a type have one text each. Numbers with a floating point and bytes have not."""
+    return type in (*_PLAIN, *_TEXT, INSTANT, LOCAL, DATE, "boolean") or type.startswith("decimal")
+
+
+def spelled(value: Any, type: str, zone: str) -> Value:
+    """The text of a value that an ``identity`` transform keeps."""
+    match value, type:
+        case None, _:
+            return None
+        case bool(), _:
+            return "true" if value else "false"
+        case str(), "string":
+            return sql.partition_value(value)
+        case str(), ("timestamptz" | "timestamp"):
+            moment = _moment(value)
+            return _clock(moment.replace(tzinfo=timezone.utc).astimezone(zoned(zone)) if type == INSTANT else moment)
+        case str(), _ if type.startswith("decimal"):
+            return format(Decimal(value), "f")
+    return str(value)
+
+
+def period(value: Any, unit: Unit) -> int:
+    """The period that a calendar transform made, as ``algebra.calendar`` counts."""
+    if unit is Unit.DAY and isinstance(value, str):
+        return (_moment(value) - _EPOCH).days
+    return value + _BEGINNINGS.get(unit, 0)
+
+
+def period_of(value: str, type: str, unit: Unit) -> int | None:
+    """The period that a date or timestamp lies in; ``None`` for values of other types."""
+    if type not in (INSTANT, LOCAL, DATE):
+        return None
+    hours = (_moment(value) - _EPOCH) // timedelta(hours=1)
+    if unit is Unit.HOUR:
+        return hours
+    return calendar.of_day(unit, hours // 24)
+
+
+def periods(period: int, unit: Unit, into: Unit) -> range:
+    """The periods of a unit that overlap a period of another."""
+    first, last = calendar.backward(Window(unit, (Into(into),)), period)
+    return range(first, last + 1)
+
+
+def spelled_period(period: int, unit: Unit) -> str:
+    """``2024-05`` for a month, ``2024-05-17 08:00:00`` for an hour: Spark casts each to the moment of its start."""
+    return spell_period(period, unit, "timestamp" if unit is Unit.HOUR else "string")
+
+
+def read_period(text: Value, unit: Unit) -> int | None:
+    """The period that ``spelled_period`` wrote."""
+    return parse_period(text, unit)
+
+
+def moments(text: str, zone: str) -> list[datetime]:
+    """The moments of UTC that a clock of a zone shows as a text: two, where it is set back."""
+    shown = _moment(text)
+    found = []
+    for fold in (0, 1):
+        moment = shown.replace(tzinfo=zoned(zone), fold=fold).astimezone(timezone.utc)
+        if moment not in found and moment.astimezone(zoned(zone)).replace(tzinfo=None) == shown:
+            found.append(moment)
+    return found
+
+
+def zoned(zone: str) -> tzinfo:
+    """The zone of a Spark setting: a region, or an offset such as ``+02:00``."""
+    if match := _OFFSET.fullmatch(zone):
+        offset = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+        return timezone(offset if match[1] == "+" else -offset)
+    return ZoneInfo("UTC" if zone == "Z" else zone)
+
+
+def _moment(text: str) -> datetime:
+    """A date, or a timestamp of UTC or without a zone."""
+    return datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+def _clock(moment: datetime) -> str:
+    text = moment.strftime("%H:%M:%S")
+    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
+    return f"{moment.date().isoformat()} {text}{fraction}"
