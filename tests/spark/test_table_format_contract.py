@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve, frozen
+from looks import look
 from pyspark.sql import SparkSession
 from support import database
 
@@ -87,11 +88,6 @@ def table(spark: SparkSession, format: Format, place: str) -> str:
     spark.sql(f"CREATE TABLE t (x INT, p STRING) USING {format.using} PARTITIONED BY (p)")
     spark.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     return f"{place}.t"
-
-
-def look(tables: TableFormat, table: str, *slices: Slice, since: str = "") -> Seen:
-    [seen] = tables.look([Look(table, slices or None, since)])
-    return seen
 
 
 def differing(before: Seen, after: Seen) -> set[Slice]:
