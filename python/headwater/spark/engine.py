@@ -28,14 +28,13 @@ from headwater.model.state import Budget, State
 from headwater.plan.means import decode_means, encode_means
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder, SystemClock
-from headwater.spark import place, wire
+from headwater.spark import lake, place, wire
 from headwater.spark.adopt import adopt, highest_written
 from headwater.spark.attach import attach
 from headwater.spark.define import Analyst
 from headwater.spark.evaluator import SparkEvaluator
 from headwater.spark.file_tables import FileTables
 from headwater.spark.formats import Formats
-from headwater.spark.iceberg import IcebergTables
 from headwater.spark.memory import opening
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer
@@ -76,9 +75,8 @@ class Engine:
         self._temporary = self._in_memory and "spark.headwater.store" not in conf
         self._said_in_memory = False
         self.store = place.opened(self._where, place.catalog_identity(session))
-        self.formats = Formats(
-            self.shim.format, FileTables(self.shim, self.sessions), IcebergTables(self.shim, self.sessions)
-        )
+        lakes = lake.opened(self.shim, self.sessions)
+        self.formats = Formats(self.shim.format, FileTables(self.shim, self.sessions), *lakes)
         writer = Writer(self.shim, self.formats, settings.bandwidth)
         room = opening.room(session, self.shim, settings)
         self.memory = Memory(room, self.shim, writer)

@@ -60,6 +60,10 @@ class Shim:
         """The name of a table's format; empty when there is no such table."""
         return self._call("TableFormats.name", self._session._jsparkSession, table)
 
+    def has(self, format: str) -> bool:
+        """Whether the application can read tables of a lake format."""
+        return self._call("LakeTables.has", format)
+
     def owner(self, table: str) -> str | None:
         """Who owns a table: empty for one that is no view's; ``None`` when there is none of that name."""
         return self._call("Tables.owner", self._session._jsparkSession, table)

@@ -69,6 +69,7 @@ class Catalogs:
         name = named(key)
         if not isinstance(name, TableName | PathName):
             return None
+        self._jvm.org.apache.spark.sql.headwater.Access.activate(self._session._jsparkSession)
         try:
             found = self._found(name)
             found.refresh()

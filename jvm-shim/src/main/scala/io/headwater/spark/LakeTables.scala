@@ -73,11 +73,13 @@ private[spark] object LakeTables extends TableFormat {
     Access.entry(table).fold(table.properties.asScala.toMap)(_.properties)
 
   /** @throws org.apache.spark.SparkException when the session knows no such catalog */
-  def catalog(session: SparkSession, name: TableName): TableCatalog =
+  def catalog(session: SparkSession, name: TableName): TableCatalog = {
+    Access.activate(session)
     Access.classic(session).sessionState.catalogManager.catalog(name.catalog) match {
       case tables: TableCatalog => tables
       case other => throw new IllegalArgumentException(s"the catalog ${other.name} has no tables")
     }
+  }
 
   /** The lake format of a table of the session catalog; none of one that Spark lists the files of, and of an ordinary view. */
   def of(table: CatalogTable): Option[String] = {

@@ -29,6 +29,12 @@ object Access {
     SparkSession.getDefaultSession.filterNot(_.sparkContext.isStopped)
       .getOrElse(SparkSession.builder().sparkContext(context).getOrCreate())
 
+  /**
+   * Makes a session the active one of this thread. Catalogs, and the classes of Delta and Iceberg, read settings of the active
+   * session, whichever session they are asked for; a thread of the engine has none.
+   */
+  def activate(session: org.apache.spark.sql.SparkSession): Unit = SparkSession.setActiveSession(classic(session))
+
   def classic(session: org.apache.spark.sql.SparkSession): SparkSession =
     session.asInstanceOf[SparkSession]
 
