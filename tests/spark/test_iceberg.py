@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -37,6 +38,7 @@ class Case:
         before: statements that come before the first look.
         properties: of the table.
         lost: a part of the reason why all partitions count as changed.
+        whole: whether the look is at the whole table though nothing was lost.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Case:
     before: Sequence[str] = ()
     properties: str = ""
     lost: str = ""
+    whole: bool = False
 
 
 OVERWRITE = "VALUES (9, 9, TIMESTAMP '2024-01-01 01:00:00', 'b')"
@@ -142,6 +145,28 @@ ADMIN = [
     Case("properties", "ALTER TABLE t SET TBLPROPERTIES ('x' = 'y')", set()),
 ]
 
+REPLACED = "AS SELECT 1 AS id, 1 AS n, TIMESTAMP '2024-01-01' AS ts, 'c' AS p"
+MADE_ANEW = [
+    Case(
+        "replaced",
+        f"CREATE OR REPLACE TABLE t USING iceberg PARTITIONED BY (p, days(ts)) {REPLACED}",
+        {C1},
+        lost="replaced",
+    ),
+    Case(
+        "replaced without rows",
+        "CREATE OR REPLACE TABLE t (id INT, n INT, ts TIMESTAMP, p STRING) USING iceberg PARTITIONED BY (p, days(ts))",
+        set(),
+        whole=True,
+    ),
+    Case(
+        "dropped and made again",
+        ["DROP TABLE t", f"CREATE TABLE t USING iceberg PARTITIONED BY (p, days(ts)) {REPLACED}"],
+        {C1},
+        lost="expired or was removed",
+    ),
+]
+
 COLUMNS = [
     Case("a column more", "ALTER TABLE t ADD COLUMN x INT", set()),
     Case("a column less", "ALTER TABLE t DROP COLUMN n", set()),
@@ -199,8 +224,7 @@ class Table:
             if each == "EXPIRE BETWEEN":
                 [middle] = self.snapshots()[1:-1]
                 each = call("expire_snapshots", f"snapshot_ids => array({middle})")
-            for n, snapshot in reversed(list(enumerate(self.snapshots(), 1))):
-                each = each.replace(f"${n}", str(snapshot))
+            each = re.sub(r"\$(\d)", lambda found: str(self.snapshots()[int(found[1]) - 1]), each)
             self.spark.sql(each.replace("$t", f"'{self.key.removeprefix('lake.')}'").replace("$n", self.key))
 
     def snapshots(self) -> list[int]:
@@ -220,16 +244,132 @@ def table(spark: SparkSession):
     spark.sql("USE spark_catalog.default")
 
 
-@pytest.mark.parametrize("case", [*DATA, *ADMIN, *COLUMNS], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*DATA, *ADMIN, *MADE_ANEW, *COLUMNS], ids=lambda case: case.name)
 def test_a_look_tells_which_partitions_changed(table: Table, case: Case) -> None:
     table.make(case.properties)
     table.run(case.before)
     before = table.look()
     table.run(case.statements)
     after = table.look(before.snapshot)
-    if case.lost:
+    if case.lost or case.whole:
         assert case.lost in after.lost and after.looked is None and after.partitions.keys() == case.changed
     else:
         assert not after.lost and set(after.looked) == after.partitions.keys() == case.changed
     assert set(after.partitions.values()) <= {after.snapshot}
-    assert after.incarnation == before.incarnation and after.columns == {"p", "ts_day"}
+    assert (after.incarnation == before.incarnation) == ("dropped" not in case.name)
+    assert after.columns == {"p", "ts_day"}
+
+
+@frozen
+class Partitioning:
+    """Rows, and the partitions that they lie in.
+
+    Attributes:
+        partitioned_by: after ``PARTITIONED BY``; the columns are those of the test.
+        values: rows as SQL, each with its partition.
+    """
+
+    partitioned_by: str
+    values: Sequence[tuple[str, Slice]]
+
+
+def rows(column: str, *values: tuple[str, str | None], spelled: str | None = None) -> Sequence[tuple[str, Slice]]:
+    """Rows that differ in one column, each with the value that its partition has in the column ``spelled``."""
+    return [(f"named_struct('{column}', {sql})", Slice.of({spelled or column: value})) for sql, value in values]
+
+
+EVENING = "TIMESTAMP '2023-12-31 23:30:00'"
+BEFORE_1970 = "TIMESTAMP '1969-12-31 23:30:00'"
+PARTITIONINGS = [
+    Partitioning("i", rows("i", ("5", "5"), ("NULL", None))),
+    Partitioning("l", rows("l", ("5000000000", "5000000000"), ("-1", "-1"))),
+    Partitioning("b", rows("b", ("true", "true"), ("NULL", None))),
+    Partitioning("s", rows("s", ("'ä b/c=d%20'", "ä b/c=d%20"), ("''", None), ("NULL", None), ("'null'", "null"))),
+    Partitioning("m", rows("m", ("1.50", "1.50"), ("-0.05", "-0.05"))),
+    Partitioning("d", rows("d", ("DATE '2024-02-29'", "2024-02-29"))),
+    Partitioning(
+        "t",
+        rows("t", (EVENING, "2023-12-31 23:30:00"), ("TIMESTAMP '2024-01-01 00:00:00.125'", "2024-01-01 00:00:00.125")),
+    ),
+    Partitioning("z", rows("z", ("TIMESTAMP_NTZ '2024-01-01 00:00:00'", "2024-01-01 00:00:00"))),
+    Partitioning("years(d)", rows("d", ("DATE '2024-02-29'", "2024"), ("DATE '1969-01-01'", "1969"), spelled="d_year")),
+    Partitioning("months(d)", rows("d", ("DATE '2024-02-29'", "2024-02"), ("NULL", None), spelled="d_month")),
+    Partitioning("days(t)", rows("t", (EVENING, "2023-12-31"), (BEFORE_1970, "1969-12-31"), spelled="t_day")),
+    Partitioning(
+        "hours(t)", rows("t", (EVENING, "2023-12-31 23:00:00"), (BEFORE_1970, "1969-12-31 23:00:00"), spelled="t_hour")
+    ),
+    Partitioning("months(z)", rows("z", ("TIMESTAMP_NTZ '2024-02-01 00:00:00'", "2024-02"), spelled="z_month")),
+    Partitioning("i, bucket(4, l)", rows("i", ("5", "5"), ("6", "6"))),
+    Partitioning("truncate(2, s)", [("named_struct('s', 'abc')", Slice()), ("named_struct('s', 'xyz')", Slice())]),
+    Partitioning("", [("named_struct('i', 1)", Slice())]),
+]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_partitions_are_told_by_their_values(table: Table, version: int) -> None:
+    """All in one test: the JVM does the same for each, and the values are what matters."""
+    columns = {
+        "i": "INT",
+        "l": "BIGINT",
+        "b": "BOOLEAN",
+        "s": "STRING",
+        "m": "DECIMAL(5, 2)",
+        "d": "DATE",
+        "t": "TIMESTAMP",
+        "z": "TIMESTAMP_NTZ",
+    }
+    for n, case in enumerate(PARTITIONINGS):
+        key = f"{table.key}{n}"
+        by = f"PARTITIONED BY ({case.partitioned_by})" if case.partitioned_by else ""
+        told = ", ".join(f"{name} {type}" for name, type in columns.items())
+        table.spark.sql(f"CREATE TABLE t{n} ({told}) USING iceberg {by} TBLPROPERTIES ('format-version' = '{version}')")
+        empty = look(table.tables, key)
+        union = " UNION ALL ".join(f"SELECT r.* FROM (SELECT {value} AS r)" for value, _ in case.values)
+        table.spark.sql(f"INSERT INTO t{n} BY NAME {union}")
+        wanted = {each for _, each in case.values}
+        whole, changes = look(table.tables, key), look(table.tables, key, since=empty.snapshot)
+        assert empty.partitions.keys() == (wanted & {Slice()})
+        assert whole.partitions.keys() == changes.partitions.keys() == wanted, case.partitioned_by
+        assert whole.columns == {name for each in wanted for name in each.columns}
+        table.spark.sql(f"INSERT INTO t{n} BY NAME {union}")
+        assert set(look(table.tables, key, since=whole.snapshot).looked) == wanted, case.partitioned_by
+
+
+EVOLUTIONS = [
+    # the partitioning of two rows of 2024-01-01 and 2024-02-05, a later one, and the partitions of both rows then
+    ("months(ts)", "ALTER TABLE t REPLACE PARTITION FIELD ts_month WITH days(ts)", None),
+    (
+        "days(ts)",
+        "ALTER TABLE t REPLACE PARTITION FIELD ts_day WITH months(ts)",
+        [{"ts_month": "2024-01"}, {"ts_month": "2024-02"}],
+    ),
+    ("ts", "ALTER TABLE t REPLACE PARTITION FIELD ts WITH years(ts)", [{"ts_year": "2024"}]),
+    ("days(ts)", "ALTER TABLE t ADD PARTITION FIELD p", [{"ts_day": "2024-01-01"}, {"ts_day": "2024-02-05"}]),
+    ("days(ts), p", "ALTER TABLE t DROP PARTITION FIELD p", [{"ts_day": "2024-01-01"}, {"ts_day": "2024-02-05"}]),
+]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("partitioned_by", "statement", "slices"), EVOLUTIONS, ids=[each[1][14:] for each in EVOLUTIONS]
+)
+def test_files_of_an_older_partitioning_lie_in_partitions_of_the_new_one(
+    table: Table, version: int, partitioned_by: str, statement: str, slices
+) -> None:
+    table.make(f"'format-version' = '{version}'", partitioned_by)
+    before = table.look()
+    table.run([statement])
+    after = table.look(before.snapshot)
+    assert "partitioning changed" in after.lost and after.looked is None and after.schema != before.schema
+    if slices is None:
+        assert len(after.partitions) == 31 + 29 and Slice.of(ts_day="2024-02-29") in after.partitions
+        return
+    assert set(after.partitions) == set(map(Slice.of, slices))
+    table.run(["INSERT INTO t VALUES (8, 8, TIMESTAMP '2024-03-01', 'b')"])
+    [added] = table.look(after.snapshot).looked
+    assert added.columns == after.columns
+    table.run(["DELETE FROM t WHERE ts = TIMESTAMP '2024-02-05'"])
+    old = table.look(after.snapshot)
+    complete = set(after.columns) == set(slices[0])
+    assert bool(old.lost) != complete
+    assert complete or "older partitioning" in old.lost
