@@ -24,7 +24,7 @@ CHUNK = 3000  # Hive's metastore holds at most 4000 characters in a property
 
 
 def create(session: SparkSession, definition: Definition, name: str | None = None) -> None:
-    """Makes the catalog table of a view, empty, rooted in the view's directory if it has one.
+    """Makes the catalog table of a view, empty, rooted in the view's directory. The catalog places a lake table.
 
     Under another ``name`` it is not marked as a view.
     """
@@ -33,7 +33,7 @@ def create(session: SparkSession, definition: Definition, name: str | None = Non
     session.sql(
         f"CREATE TABLE {sql.quoted(name or definition.view)} ({columns}) USING {definition.format}"
         + (f" PARTITIONED BY ({partitioned})" if partitioned else "")
-        + (f" LOCATION {sql.literal(first_location(definition))}" if definition.root else "")
+        + ("" if definition.is_lake else f" LOCATION {sql.literal(first_location(definition))}")
         + (f" COMMENT {sql.literal(definition.comment)}" if definition.comment else "")
         + f" TBLPROPERTIES ({_properties({OWNER: definition.owner} if name else properties(definition))})"
     )

@@ -85,9 +85,10 @@ class Shim:
         told = self._call("Publication.publish", self._session._jsparkSession, wire.encode(request))
         return wire.decode(told, wire.PublicationAnswer)
 
-    def counted(self, frame: DataFrame, columns: Sequence[str], hashed: bool) -> Counted:
-        """The same rows, counted while they are written."""
-        counted = self._call("Counted", frame._jdf, list(columns), hashed)
+    def counted(self, frame: DataFrame, columns: Sequence[str], hashed: bool, exact: bool = False) -> Counted:
+        """The same rows, counted while they are written. Unless they are ``exact``, partition columns have the values
+        that directories give back: NULL for the empty string."""
+        counted = self._call("Counted", frame._jdf, list(columns), hashed, exact)
         frame = DataFrame(counted.counted(), frame.sparkSession)
         return Counted(
             frame, lambda: wire.decode(counted.sums(), list[wire.Sum]), lambda: wire.decode(counted.spent(), wire.Spent)

@@ -67,6 +67,8 @@ def _literals(text: str, type: str, zone: str) -> list[Any]:
             return [text == "true"]
         case "int" | "long":
             return [int(text)]
+        case "float" | "double":
+            return [float(text)]
         case "timestamp":
             return [datetime.fromisoformat(text).isoformat(timespec="microseconds")]
         case "timestamptz":

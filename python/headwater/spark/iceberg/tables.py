@@ -25,6 +25,7 @@ from headwater.spark.iceberg.entries import Entries, Placed
 from headwater.spark.iceberg.history import History, is_rearranged
 from headwater.spark.iceberg.loaded import Catalogs, Loaded
 from headwater.spark.iceberg.publishing import Publishing, Staged, version
+from headwater.spark.iceberg.retention import Retention
 from headwater.spark.iceberg.shape import Shapes
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
@@ -46,7 +47,7 @@ class IcebergTables:
         self._shim, self._sessions = shim, sessions
         session = sessions.of_table()
         self._catalogs, self._entries, self._history = Catalogs(session), Entries(session), History(session)
-        self._publishing = Publishing(session, Shapes(session))
+        self._publishing, self._retention = Publishing(session, Shapes(session)), Retention(session)
         self._zone = session.conf.get(ZONE)
         self._locations: dict[str, str] = {}
         self._staged: dict[str, Staged] = {}
@@ -77,7 +78,7 @@ class IcebergTables:
         definition, columns = launch.definition, launch.definition.partitioned_by
         if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
-        counted = self._shim.counted(frame, columns, hashed)
+        counted = self._shim.counted(frame, columns, hashed, exact=True)
         key = _key(launch)
         table = self._catalogs.table(definition.view)
         self._staged[key] = self._publishing.stage(table, definition, counted.frame, key)
@@ -127,7 +128,12 @@ class IcebergTables:
         return 0 if table is None else version(table.properties())
 
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
-        return self._catalogs.table(definition.view) is not None
+        """Has Iceberg delete what its retention time is over of. False: the view has no table."""
+        table = self._catalogs.table(definition.view)
+        if table is None or table.properties().get(catalog.OWNER) != definition.owner:
+            return False
+        self._retention.expire(definition, table)
+        return True
 
     # --- inside
 

@@ -5,10 +5,14 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.headwater.{Spent, Tallied}
 
-/** A query's rows, counted by partition (and hashed, if asked for) in the pass in which they are written. */
-class Counted(frame: DataFrame, columns: java.util.List[String], hashed: Boolean) {
+/**
+ * A query's rows, counted by partition (and hashed, if asked for) in the pass in which they are written.
+ *
+ * @param exact whether partition columns keep their values; else they have those that directories named by them give back
+ */
+class Counted(frame: DataFrame, columns: java.util.List[String], hashed: Boolean, exact: Boolean) {
   private val names = columns.asScala.toList
-  private val (rows, tally) = Tallied.of(frame, names, hashed)
+  private val (rows, tally) = Tallied.of(frame, names, hashed, exact)
 
   def counted: DataFrame = rows
 

@@ -183,7 +183,7 @@ class TablesSuite extends AnyFunSuite {
     val session = LocalSpark.emptyShop().newSession()
     session.experimental.extraStrategies = Seq(TalliedStrategy(session)) // as the extension injects it
     def sums(query: String, files: Int, hashed: Boolean = true): Map[JValue, (JValue, JValue)] = {
-      val counted = new Counted(session.sql(query).repartition(files), Seq("month", "note").asJava, hashed)
+      val counted = new Counted(session.sql(query).repartition(files), Seq("month", "note").asJava, hashed, exact = false)
       val root = s"${LocalSpark.warehouse}/shop.db/counted"
       counted.counted.write.mode("overwrite").partitionBy("month", "note").parquet(root)
       parse(counted.sums).asInstanceOf[JArray].arr
@@ -206,7 +206,7 @@ class TablesSuite extends AnyFunSuite {
     session.sql("CREATE TABLE shop.lines USING parquet AS SELECT id, id % 7 AS k FROM range(200000)")
     session.sql("CREATE TABLE shop.notes USING csv AS SELECT 1 AS k")
     val query = "SELECT a.k, count(*) AS n FROM shop.lines a JOIN shop.lines b ON a.id = b.id JOIN shop.notes t ON a.k = t.k GROUP BY a.k"
-    val counted = new Counted(session.sql(query), java.util.List.of(), false)
+    val counted = new Counted(session.sql(query), java.util.List.of(), hashed = false, exact = false)
     assert(parse(counted.spent) == parse("""{"reads": [], "writing": 0}"""))
     counted.counted.write.mode("overwrite").parquet(s"${LocalSpark.warehouse}/shop.db/counted")
     val spent = parse(counted.spent)

@@ -50,15 +50,16 @@ case class Tallied(tally: Tally, columns: Seq[Attribute], hashed: Boolean, zone:
 object Tallied {
 
   /**
-   * The same rows, as [[AsRead]] has them, counted by the values of the partition columns `columns`, and hashed if asked
-   * for, when they are computed.
+   * The same rows, as [[AsRead]] has them unless they are to be `exact`, counted by the values of the partition columns
+   * `columns`, and hashed if asked for, when they are computed.
    */
-  def of(frame: DataFrame, columns: Seq[String], hashed: Boolean): (DataFrame, Tally) = {
+  def of(frame: DataFrame, columns: Seq[String], hashed: Boolean, exact: Boolean): (DataFrame, Tally) = {
     val session = Access.classic(frame.sparkSession)
     val tally = new Tally
     session.sparkContext.register(tally)
     val zone = session.sessionState.conf.sessionLocalTimeZone
-    val plan = AsRead(frame.queryExecution.analyzed, columns, zone)
+    val analyzed = frame.queryExecution.analyzed
+    val plan = if (exact) analyzed else AsRead(analyzed, columns, zone)
     val by = columns.map(name => plan.output.find(_.name == name).getOrElse(
       throw new IllegalArgumentException(s"no column $name")))
     (Access.frame(session, Tallied(tally, by, hashed, zone, plan)), tally)

@@ -1,0 +1,247 @@
+"""Views that are Iceberg tables: a publication replaces exactly its region, by one commit, whatever others do."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from pathlib import Path
+
+import pytest
+from looks import look
+from pyspark.sql import SparkSession
+from support import database
+
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import TakenOver
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Run
+from headwater.model.view import Column, Definition
+from headwater.spark.counted import counts
+from headwater.spark.iceberg import IcebergTables
+from headwater.spark.iceberg.publishing import Publishing
+from headwater.spark.iceberg.retention import UNNAMED, Retention
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+
+
+class View:
+    """A view whose runs write the rows of a query."""
+
+    def __init__(self, session: SparkSession, tables: IcebergTables, definition: Definition) -> None:
+        self.session, self.tables, self.definition = session, tables, definition
+        tables.require(definition)
+
+    def launch(
+        self, version: int, slices: Iterable[Slice] = (WHOLE,), snapshots: Mapping[str, str] | None = None
+    ) -> Launch:
+        pinned = tuple((snapshots or {}).items())
+        run = Run(version, self.definition.view, tuple(slices), (), (), 0, "partition", "because", snapshots=pinned)
+        return Launch(run, self.definition, {})
+
+    def write(self, launch: Launch, query: str) -> Written:
+        columns = self.definition.partitioned_by
+        counted = self.tables.write(launch, self.session.sql(query), "", True)
+        return self.tables.written(launch, "", counts(counted.sums(), columns))
+
+    def publish(self, version: int, query: str, *slices: Slice, **snapshots: str) -> Replaced:
+        launch = self.launch(version, slices or (WHOLE,), snapshots)
+        return self.tables.publish(launch, self.write(launch, query))
+
+    def rows(self, *columns: str) -> list[tuple]:
+        frame = self.session.newSession().table(self.definition.view)
+        return sorted((tuple(row) for row in frame.select(*columns or frame.columns).collect()), key=repr)
+
+
+@pytest.fixture
+def make(spark: SparkSession) -> Iterable[Callable[..., View]]:
+    """Makes a view of these columns."""
+    spark.sql(f"CREATE NAMESPACE lake.{database(spark)}")
+    spark.conf.set("spark.headwater.internal", "true")
+    place, tables = f"lake.{database(spark)}", IcebergTables(Shim(spark), Sessions(spark))
+
+    def made(columns: Mapping[str, str], by: tuple[str, ...] = ("p",), name: str = "v", **properties: str) -> View:
+        zone = {"spark.sql.session.timeZone": spark.conf.get("spark.sql.session.timeZone")}
+        definition = Definition(
+            f"{place}.{name}",
+            "SELECT 1",
+            tuple(Column(*each) for each in columns.items()),
+            by,
+            format="iceberg",
+            fingerprint="f",
+            owner="me",
+            database="default",
+            settings=zone,
+            properties=properties,
+        )
+        return View(spark, tables, definition)
+
+    return made
+
+
+XP = {"x": "INT", "p": "STRING"}
+
+# --- regions
+
+VALUES = {
+    "STRING": ["''", "NULL", "'a b/c=d%'", "'null'"],
+    "INT": ["1", "-1", "NULL"],
+    "BOOLEAN": ["true", "false", "NULL"],
+    "DECIMAL(5, 2)": ["1.50", "-0.05"],
+    "DATE": ["DATE '2024-02-29'", "DATE '1969-12-31'", "NULL"],
+    "TIMESTAMP_NTZ": ["TIMESTAMP_NTZ '2024-02-29 00:00:00.5'"],
+    "TIMESTAMP": [
+        "TIMESTAMP '2024-10-27 00:30:00 UTC'",  # a clock in Berlin shows these two alike
+        "TIMESTAMP '2024-10-27 01:30:00 UTC'",
+        "TIMESTAMP '2024-01-01 00:00:00'",
+    ],
+}
+
+
+@pytest.mark.parametrize("type", VALUES)
+def test_a_region_is_its_partitions_whatever_values_they_have(
+    spark: SparkSession, make: Callable[..., View], type: str
+) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    view = make({"x": "INT", "p": type})
+    rows = [f"SELECT {n} AS x, CAST({value} AS {type}) AS p" for n, value in enumerate(VALUES[type])]
+    everything = " UNION ALL ".join(rows)
+    launch = view.launch(1)
+    written = view.write(launch, everything)
+    view.tables.publish(launch, written)
+    before = view.rows()
+    assert before == sorted((tuple(row) for row in spark.sql(everything).collect()), key=repr)
+    for version, made in enumerate(written.made, 2):
+        text = "CAST(p AS STRING)"
+        mine = (
+            f"{text} IS NULL OR {text} = ''" if made.slice.value("p") is None else f"{text} = '{made.slice.value('p')}'"
+        )
+        view.publish(version, f"SELECT x + 10 AS x, p FROM ({everything}) WHERE {mine}", made.slice)
+    assert view.rows() == sorted(((x + 10, p) for x, p in before), key=repr)
+
+
+def test_a_view_without_partitions_is_replaced_as_a_whole(make: Callable[..., View]) -> None:
+    view = make({"x": "INT"}, ())
+    view.publish(1, "SELECT 1 AS x")
+    view.publish(2, "SELECT 2 AS x")
+    assert view.rows() == [(2,)]
+    view.publish(3, "SELECT 3 AS x WHERE false")
+    assert view.rows() == []
+
+
+def test_a_region_may_bind_some_columns_only(make: Callable[..., View]) -> None:
+    view = make({"x": "INT", "p": "STRING", "q": "INT"}, ("p", "q"))
+    view.publish(1, "SELECT 1 AS x, p, q FROM VALUES ('a', 1), ('a', 2), ('b', 1), ('b', 2) AS t(p, q)")
+    view.publish(2, "SELECT 2 AS x, 'a' AS p, 3 AS q", Slice.of(p="a"), Slice.of(p="b", q="1"))
+    assert view.rows("p", "q") == [("a", 3), ("b", 2)]
+
+
+# --- commits
+
+
+def test_a_commit_says_its_version_and_the_snapshots_that_it_reflects(make: Callable[..., View]) -> None:
+    view = make(XP)
+    view.publish(7, "SELECT 1 AS x, 'a' AS p", **{"lake.db.s": "5.0.0", view.definition.view: "1.0.0"})
+    [summary] = view.session.sql(f"SELECT summary FROM {view.definition.view}.snapshots").collect()
+    told = {name: value for name, value in summary[0].items() if name.startswith("headwater.")}
+    assert told.pop("headwater.sources") == json.dumps({"lake.db.s": "5.0.0"})
+    assert told == {"headwater.version": "7", "headwater.owner": "me"}
+
+
+class Late(Publishing):
+    """Lets something happen when a commit is prepared, for as often as that is given."""
+
+    happens: Iterable[Callable[[], object]] = ()
+
+    def _replace(self, *arguments: object) -> None:
+        super()._replace(*arguments)
+        for each in self.happens:
+            each()
+            return
+
+
+def late(view: View, *happens: Callable[[], object]) -> None:
+    view.tables._publishing.__class__ = Late
+    view.tables._publishing.happens = iter(happens)
+
+
+def test_a_commit_that_comes_between_is_kept(make: Callable[..., View]) -> None:
+    view = make(XP)
+    view.publish(1, "SELECT 1 AS x, 'a' AS p")
+    others = (f"INSERT INTO {view.definition.view} VALUES ({n}, 'b')" for n in (8, 9))
+    late(view, *(lambda each=each: view.session.sql(each) for each in others))
+    replaced = view.publish(2, "SELECT 2 AS x, 'a' AS p", Slice.of(p="a"))
+    assert view.rows() == [(2, "a"), (8, "b"), (9, "b")]
+    assert look(view.tables, view.definition.view).snapshot == replaced.snapshot
+
+
+def test_a_newer_engine_that_comes_between_is_not_overtaken(make: Callable[..., View]) -> None:
+    view = make(XP)
+    launch, newer = view.launch(1), view.launch(2)
+    written, other = view.write(launch, "SELECT 1 AS x, 'a' AS p"), view.write(newer, "SELECT 2 AS x, 'b' AS p")
+    engine = IcebergTables(Shim(view.session), Sessions(view.session))
+    late(view, lambda: engine.publish(newer, other))
+    with pytest.raises(TakenOver, match="version 2"):
+        view.tables.publish(launch, written)
+    assert view.rows() == [(2, "b")]
+
+
+def test_files_of_a_run_that_is_not_published_are_in_no_snapshot(make: Callable[..., View]) -> None:
+    view = make(XP)
+    view.write(view.launch(1), "SELECT 1 AS x, 'a' AS p")
+    assert look(view.tables, view.definition.view).partitions == {}
+    assert view.session._jvm.org.apache.iceberg.spark.SparkTableCache.get().size() == 0
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_deletes_of_another_program_go_with_their_region(make: Callable[..., View], version: str) -> None:
+    view = make(XP, **{"format-version": version, "write.delete.mode": "merge-on-read"})
+    view.publish(1, "SELECT x, p FROM VALUES (1, 'a'), (2, 'a'), (3, 'b'), (4, 'b') AS t(x, p)")
+    view.session.sql(f"DELETE FROM {view.definition.view} WHERE x IN (1, 3)")
+    assert view.rows() == [(2, "a"), (4, "b")]
+    view.publish(2, "SELECT x, p FROM VALUES (1, 'a'), (2, 'a') AS t(x, p)", Slice.of(p="a"))
+    assert view.rows() == [(1, "a"), (2, "a"), (4, "b")]
+
+
+# --- another shape
+
+
+def test_columns_and_partitions_change_with_the_rows(make: Callable[..., View]) -> None:
+    view = make(XP)
+    view.publish(1, "SELECT 1 AS x, 'a' AS p")
+    other = make({"p": "STRING", "y": "BIGINT", "q": "DATE"}, ("q",))
+    launch = other.launch(2)
+    written = other.write(launch, "SELECT 'a' AS p, 2L AS y, DATE '2024-01-01' AS q")
+    assert view.rows() == [(1, "a")]
+    replaced = other.tables.publish(launch, written)
+    assert replaced.reshaped and other.rows("q", "y", "p") == [(date(2024, 1, 1), 2, "a")]
+    assert set(look(view.tables, view.definition.view).partitions) == {Slice.of(q="2024-01-01")}
+    assert not other.publish(3, "SELECT 'b' AS p, 3L AS y, DATE '2024-01-02' AS q", Slice.of(q="2024-01-02")).reshaped
+
+
+def test_another_shape_gives_way_to_a_commit_that_comes_between(make: Callable[..., View]) -> None:
+    view = make(XP)
+    view.publish(1, "SELECT 1 AS x, 'a' AS p")
+    other = make({"x": "BIGINT", "p": "STRING"})
+    late(other, lambda: other.session.sql(f"INSERT INTO {other.definition.view} VALUES (9, 'b')"))
+    assert other.publish(2, "SELECT 2L AS x, 'a' AS p").reshaped and other.rows() == [(2, "a")]
+
+
+# --- retention
+
+
+def test_snapshots_and_files_go_when_their_time_is_over(make: Callable[..., View], warehouse: Path) -> None:
+    view, times = make(XP, **{"headwater.retain": "1 second"}), [0.0]
+    view.write(view.launch(1), "SELECT 0 AS x, 'c' AS p")
+    view.publish(2, "SELECT 1 AS x, 'a' AS p")
+    view.publish(3, "SELECT 2 AS x, 'a' AS p", Slice.of(p="a"))
+    files = warehouse / "lake" / database(view.session) / "v" / "data"
+    view.tables._retention = Retention(view.session, lambda: times[0])
+    assert len(list(files.rglob("*.parquet"))) == 3
+    time.sleep(1.1)
+    times[0] = time.time() * 1000 + UNNAMED
+    assert view.tables.expire(view.definition, [])
+    assert view.rows() == [(2, "a")] and len(list(files.rglob("*.parquet"))) == 1
+    view.publish(4, "SELECT 3 AS x, 'a' AS p", Slice.of(p="a"))
+    assert view.tables.expire(view.definition, []) and len(list(files.rglob("*.parquet"))) == 2
