@@ -20,6 +20,7 @@ from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
 from headwater.ports import TableFormat, Written
 from headwater.spark.counted import counts
+from headwater.spark.delta import DeltaTables
 from headwater.spark.file_tables import FileTables
 from headwater.spark.iceberg import IcebergTables
 from headwater.spark.sessions import Sessions
@@ -46,7 +47,8 @@ class Format:
 
 
 FILES = Format("files", "parquet", FileTables)
-FORMATS = [FILES, Format("iceberg", "iceberg", IcebergTables, lake=True, catalog="lake")]
+DELTA = Format("delta", "delta", DeltaTables, lake=True)
+FORMATS = [FILES, DELTA, Format("iceberg", "iceberg", IcebergTables, lake=True, catalog="lake")]
 LAKES = [each for each in FORMATS if each.lake]
 
 DROPPED = "ALTER TABLE t DROP PARTITION (p = 'a')"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from headwater.ports import TableFormat
+from headwater.spark.delta import DeltaTables
 from headwater.spark.iceberg import IcebergTables
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 
-FORMATS = (IcebergTables,)
+FORMATS = (DeltaTables, IcebergTables)
 
 
 def opened(shim: Shim, sessions: Sessions) -> list[TableFormat]:

@@ -1,0 +1,89 @@
+"""Which partitions a part of a Delta table's log changed, by its text alone.
+
+A commit is a text with an action, as JSON, in each line. ``add`` and ``remove`` name a file, and ``dataChange`` says
+whether they change rows: ``OPTIMIZE`` removes files and adds others with the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from headwater.model.partition import Value
+
+Values = tuple[Value, ...]
+"""The values of the partition columns, as the log spells them."""
+
+
+@frozen
+class Commit:
+    version: int
+    text: str
+
+    def actions(self) -> list[Mapping[str, Any]]:
+        return [json.loads(line) for line in self.text.splitlines() if line]
+
+
+@frozen
+class Changes:
+    """What some commits did, taken together.
+
+    Attributes:
+        touched: the partitions whose rows may differ.
+        strays: files that were removed from partitions which the log does not name.
+        layouts: the actions ``metaData``, each as the mapping in it.
+    """
+
+    touched: frozenset[Values]
+    strays: frozenset[str]
+    layouts: tuple[Mapping[str, Any], ...]
+
+
+def changes(commits: Iterable[Sequence[Mapping[str, Any]]], keys: Sequence[str]) -> Changes:
+    """What commits, each with its actions, did to a table; ``keys`` are the physical names of its partition columns.
+
+    A file that came and went leaves the rows of its partition as they were.
+    """
+    layouts: list[Mapping[str, Any]] = []
+    count: Counter[tuple[str, str]] = Counter()
+    places: dict[tuple[str, str], Values] = {}
+    for actions in commits:
+        for action in actions:
+            [(kind, found)] = action.items()
+            if kind == "metaData":
+                layouts.append(found)
+            elif kind in ("add", "remove") and found.get("dataChange", True):
+                file = found["path"], _vector(found)
+                count[file] += 1 if kind == "add" else -1
+                values = _values(kind, found, keys)
+                if values is not None:
+                    places[file] = values
+    differing = [file for file, n in count.items() if n]
+    return Changes(
+        frozenset(places[file] for file in differing if file in places),
+        frozenset(file[0] for file in differing if file not in places),
+        tuple(layouts),
+    )
+
+
+def is_by(actions: Iterable[Mapping[str, Any]], application: str) -> bool:
+    """Whether an application made a commit, by its transaction identifier."""
+    return any(each["txn"]["appId"] == application for each in actions if "txn" in each)
+
+
+def _vector(found: Mapping[str, Any]) -> str:
+    """What identifies the deletion vector of a file: with another one it has other rows."""
+    vector = found.get("deletionVector")
+    return f"{vector['storageType']}{vector['pathOrInlineDv']}@{vector.get('offset')}" if vector else ""
+
+
+def _values(kind: str, found: Mapping[str, Any], keys: Sequence[str]) -> Values | None:
+    """A null may be left out, but a ``remove`` may leave out all values."""
+    values = found.get("partitionValues")
+    if keys and kind == "remove" and not found.get("extendedFileMetadata") and not (values and keys[0] in values):
+        return None
+    return tuple((values or {}).get(key) for key in keys)

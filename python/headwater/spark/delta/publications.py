@@ -1,0 +1,253 @@
+"""Publications of views in Delta tables: each is one commit, which carries the view's version and its sources."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver
+from headwater.model.name import SESSION_CATALOG, TableName
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Run, Version
+from headwater.model.view import Definition
+from headwater.spark import catalog, sql
+from headwater.spark.delta.jvm import Jvm
+from headwater.spark.delta.layout import Layout
+from headwater.spark.delta.log import Cut, Log, NotDelta
+from headwater.spark.delta.looks import Looks
+from headwater.spark.delta.snapshot import Snapshot
+from headwater.spark.delta.stage import Files
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+
+TRIES = 10
+CONFLICT = "java.util.ConcurrentModificationException"
+"""The class of all conflicts that Delta finds between commits."""
+
+REMOVE = "org.apache.spark.sql.delta.actions.RemoveFile"
+SHOWN = 1_000
+"""A longer predicate is not shown in the history of a table."""
+
+
+class Publications:
+    """Makes the tables of views, and their commits."""
+
+    def __init__(self, jvm: Jvm, shim: Shim, sessions: Sessions, looks: Looks) -> None:
+        self._jvm, self._shim, self._sessions, self._looks = jvm, shim, sessions, looks
+
+    def opened(self, definition: Definition) -> Log | None:
+        """The log of a view's table; ``None`` if it has none.
+
+        Raises:
+            RefreshCancelled: another table has its name.
+        """
+        try:
+            log = Log.open(self._jvm, definition.view)
+        except NotDelta as error:
+            raise _taken(definition) from error
+        if log is not None and log.layout.properties.get(catalog.OWNER) != definition.owner:
+            raise _taken(definition)
+        return log
+
+    def highest(self, definition: Definition) -> Version:
+        try:
+            log = self.opened(definition)
+        except RefreshCancelled:
+            return 0
+        return 0 if log is None else _highest(log, definition)
+
+    def require(self, definition: Definition) -> None:
+        if self.opened(definition) is None:
+            self._refuse_renamed(definition)
+            catalog.create(self._sessions.of_table(definition.settings), definition)
+            self._mark(definition)
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        """Replaces the region of a run by its files, in one commit. If another commit came first that may matter, all
+        is done again, on the state that it left."""
+        run, session = launch.run, self._sessions.of_table(launch.definition.settings)
+        with self._jvm.active(session):
+            for _ in range(TRIES):
+                log = self.opened(launch.definition)
+                if log is None:
+                    raise _taken(launch.definition)
+                before, highest = _on_record(run, log), _highest(log, launch.definition)
+                if highest > run.version:
+                    raise TakenOver(f"version {highest} of {run.view} is already published")
+                if highest == run.version:
+                    return Replaced(snapshot=str(_after(log, log.version, before)))
+                try:
+                    return self._committed(session, log, before, launch, written)
+                except Py4JJavaError as error:
+                    if not self._jvm.is_a(error.java_exception, CONFLICT):
+                        raise
+        raise RefreshFailed(
+            f"{run.view}: {TRIES} times another program wrote its table first; the refresh is tried again"
+        )
+
+    # --- inside
+
+    def _committed(
+        self, session: SparkSession, log: Log, before: Snapshot | None, launch: Launch, written: Written
+    ) -> Replaced:
+        run, definition, files = launch.run, launch.definition, written.handle
+        self._refuse_deleted(log, launch, files)
+        transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
+        transaction.txnVersion(definition.owner)  # so a publication beside this one is a conflict
+        reshaped = self._reshape(log, transaction, run, files)
+        removed = self._replaced(session, transaction, launch)
+        touched = self._touched(log, before)
+        self._measure(session, transaction, files, removed)
+        if removed.nonEmpty():
+            removed = removed.map(self._jvm.method(removed.head(), "remove", REMOVE))
+        now = self._jvm.some(int(time.time() * 1000))
+        own = self._jvm.delta.actions.SetTransaction(definition.owner, run.version, now)
+        actions = files.added.concat(removed).appended(own)
+        version = transaction.commit(actions, self._operation(launch, reshaped))
+        settled = None if WHOLE in run.slices else before  # else a commit of others may be overwritten only in part
+        return Replaced(
+            unchanged=_unchanged(launch, written, touched),
+            reshaped=reshaped,
+            snapshot=str(_after(log, version, settled)),
+        )
+
+    def _refuse_deleted(self, log: Log, launch: Launch, files: Files) -> None:
+        """``VACUUM`` deletes files that no commit names when the table's retention time is over."""
+        retention = self._jvm.delta.DeltaLog.tombstoneRetentionMillis(log.state.metadata())
+        if time.time() * 1000 - files.begun < retention:
+            return
+        there = log.log.dataPath().getFileSystem(log.log.newDeltaHadoopConf())
+        for n in range(files.added.size()):
+            if not there.exists(files.added.apply(n).absolutePath(log.log)):
+                raise RefreshFailed(
+                    f"{launch.run.view}: VACUUM deleted files of its refresh, which took longer than files are kept; "
+                    "set delta.deletedFileRetentionDuration to more; the refresh is tried again"
+                )
+
+    def _reshape(self, log: Log, transaction: Any, run: Run, files: Files) -> bool:
+        """Gives the table the columns that the files have, if it has others."""
+        if Layout.read(files.metadata.json()).digest == log.layout.digest:
+            return False
+        if WHOLE not in run.slices:
+            raise RefreshFailed(f"{run.view}: its table got other columns while the refresh ran; it is tried again")
+        now, schema = transaction.metadata(), files.metadata
+        transaction.updateMetadataForTableOverwrite(
+            now.copy(
+                now.id(),
+                now.name(),
+                now.description(),
+                now.format(),
+                schema.schemaString(),
+                schema.partitionColumns(),
+                now.configuration(),
+                now.createdTime(),
+            )
+        )
+        return True
+
+    def _replaced(self, session: SparkSession, transaction: Any, launch: Launch) -> Any:
+        """The actions ``add`` of the files that lie in a run's region now."""
+        if WHOLE in launch.run.slices:
+            return transaction.filterFiles()
+        parser = session._jsparkSession.sessionState().sqlParser()
+        return transaction.filterFiles(self._jvm.seq([parser.parseExpression(_predicate(launch))]), False)
+
+    def _touched(self, log: Log, before: Snapshot | None) -> frozenset[Slice] | None:
+        """The partitions that others wrote since the state on record; ``None`` where nobody knows."""
+        try:
+            return None if before is None else self._looks.touched(log, before)
+        except Cut:
+            return None
+
+    def _measure(self, session: SparkSession, transaction: Any, files: Files, replaced: Any) -> None:
+        """The history of the table shows what the commit did."""
+        metric = self._jvm.sql.execution.metric.SQLMetrics.createMetric(
+            session._jsparkSession.sparkContext(), "number of removed files"
+        )
+        metric.set(replaced.size())
+        found = self._jvm.map({**files.metrics, "numRemovedFiles": metric})
+        transaction.registerSQLMetrics(session._jsparkSession, found)
+
+    def _operation(self, launch: Launch, reshaped: bool) -> Any:
+        run, jvm = launch.run, self._jvm
+        sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
+        told = json.dumps({"headwater": {"version": run.version, "owner": launch.definition.owner, "sources": sources}})
+        predicate = None if WHOLE in run.slices else _predicate(launch)
+        if predicate is not None and len(predicate) > SHOWN:
+            predicate = f"{len(run.slices)} partitions"
+        return jvm.inner(jvm.delta, "DeltaOperations$Write")(
+            jvm.sql.SaveMode.Overwrite,
+            jvm.none,
+            jvm.some(predicate),
+            jvm.some(told),
+            jvm.none,
+            jvm.some(True) if reshaped else jvm.none,
+            jvm.none,
+            jvm.none,
+            jvm.none,
+        )
+
+    def _mark(self, definition: Definition) -> None:
+        """Lets the catalog's own entry tell that the table is a view's, so that those are found without each log."""
+        name = TableName.of(catalog.split(definition.view))
+        if name.catalog != SESSION_CATALOG:
+            return
+        told = {
+            key: value
+            for key, value in catalog.properties(definition).items()
+            if key in (catalog.OWNER, catalog.MARKER)
+        }
+        of = self._jvm.sql.catalyst.TableIdentifier(name.name, self._jvm.some(name.namespace[0]))
+        command = self._jvm.sql.execution.command.AlterTableSetPropertiesCommand(of, self._jvm.map(told), False)
+        command.run(self._sessions.of_table(definition.settings)._jsparkSession)
+
+    def _refuse_renamed(self, definition: Definition) -> None:
+        for each in self._shim.views():
+            if each.properties.get(catalog.OWNER) == definition.owner:
+                raise RefreshCancelled(f"{definition.view} is {each.table} now; its refresh goes on under that name")
+
+
+def _on_record(run: Run, log: Log) -> Snapshot | None:
+    """The state of a view's table on record; ``None`` if that is of another table."""
+    found = Snapshot.read(dict(run.snapshots).get(run.view, ""))
+    return found if found is not None and found.table == log.layout.table else None
+
+
+def _highest(log: Log, definition: Definition) -> Version:
+    found = log.state.transactions().get(definition.owner)
+    return found.get() if found.isDefined() else 0
+
+
+def _after(log: Log, version: int, before: Snapshot | None) -> Snapshot:
+    """The state after a commit. Commits that came between that on record and this one are looked at the next time."""
+    told = None if before is None or before.known + 1 >= version else before.known
+    return Snapshot(version, log.layout.table, log.mark(version), told)
+
+
+def _unchanged(launch: Launch, written: Written, touched: frozenset[Slice] | None) -> frozenset[Slice]:
+    """The partitions that come out as the record says they were, if nobody else wrote them."""
+    if touched is None:
+        return frozenset()
+    known = launch.existing
+    return frozenset(
+        each.slice
+        for each in written.made
+        if each.content
+        and each.slice in known
+        and each.slice not in touched
+        and (each.content, each.rows) == (known[each.slice].content, known[each.slice].rows)
+    )
+
+
+def _predicate(launch: Launch) -> str:
+    types = {column.name: column.type for column in launch.definition.columns}
+    return sql.predicate(launch.run.slices, types)
+
+
+def _taken(definition: Definition) -> RefreshCancelled:
+    return RefreshCancelled(f"{definition.view} was dropped, and another table has its name; that table stays as it is")

@@ -1,0 +1,128 @@
+"""The files of runs before their publication. Each run writes them among those of its view's table, and no commit names
+them; so no reader sees them, and ``VACUUM`` deletes them after the table's retention time."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from headwater.model.command import Launch, Written
+from headwater.model.error import RefreshCancelled
+from headwater.model.event import Made
+from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.seen import Look
+from headwater.model.state import Run, Version
+from headwater.model.view import Definition
+from headwater.spark import sql
+from headwater.spark.counted import Counted
+from headwater.spark.delta.jvm import Jvm
+from headwater.spark.delta.log import Log
+from headwater.spark.delta.looks import Looks
+from headwater.spark.shim import Shim
+
+METRICS = ("numFiles", "numOutputRows", "numOutputBytes")
+
+
+@frozen
+class Files:
+    """The handle of a run's output.
+
+    Attributes:
+        added: Delta's actions ``add``.
+        metadata: of the table that the files are for: with the columns of the view's definition.
+        metrics: of the write, as Delta shows them in the history of a table.
+        begun: when the first file may have been written (ms).
+    """
+
+    added: Any
+    metadata: Any
+    metrics: Mapping[str, Any]
+    begun: int
+
+
+class Stage:
+    """Writes the files of runs, and has those that are not published yet."""
+
+    def __init__(self, jvm: Jvm, shim: Shim, looks: Looks) -> None:
+        self._jvm, self._shim, self._looks = jvm, shim, looks
+        self._staged: dict[str, tuple[Version, Files]] = {}
+
+    def write(self, launch: Launch, frame: DataFrame, hashed: bool) -> Counted:
+        run, definition = launch.run, launch.definition
+        log = Log.open(self._jvm, run.view)
+        if log is None:
+            raise RefreshCancelled(f"{run.view} was dropped while its refresh ran")
+        if definition.partitioned_by:
+            frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in definition.partitioned_by])
+        counted = self._shim.counted(frame, definition.partitioned_by, hashed)
+        begun = int(time.time() * 1000)
+        with self._jvm.active(counted.frame.sparkSession):
+            transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
+            if WHOLE in run.slices:
+                self._reshape(log, transaction, definition)
+            added = transaction.writeFiles(counted.frame._jdf)
+        metrics = {name: transaction.getMetric(name) for name in METRICS}
+        found = {name: metric.get() for name, metric in metrics.items() if metric.isDefined()}
+        self._staged[run.view] = run.version, Files(added, transaction.metadata(), found, begun)
+        return counted
+
+    def written(self, launch: Launch, known: Mapping[Slice, Made]) -> Written:
+        run = launch.run
+        _, files = self._staged[run.view]
+        made = tuple(evolve(each, fingerprint=f"v{run.version}") for each in known.values())
+        removed = tuple(each for each in self._there(launch) if each not in known)
+        size = files.metrics["numOutputBytes"].value() if "numOutputBytes" in files.metrics else 0
+        return Written(made, removed, files, size)
+
+    def holds(self, view: str) -> bool:
+        """Whether files of a view wait for their publication."""
+        return view in self._staged
+
+    def over(self, run: Run) -> None:
+        """A run was published."""
+        if self._staged.get(run.view, (0, None))[0] <= run.version:
+            self._staged.pop(run.view, None)
+
+    # --- inside
+
+    def _there(self, launch: Launch) -> Iterable[Slice]:
+        """The partitions in a run's slices that readers see before it is published."""
+        if not launch.unsure:
+            return launch.existing
+        seen, computed = self._looks.look(Look(launch.run.view)), Region(launch.run.slices)
+        return dict.fromkeys((*launch.existing, *(each for each in seen.partitions if computed.covers(each))))
+
+    def _reshape(self, log: Log, transaction: Any, definition: Definition) -> None:
+        """Writes for a table with the columns of the view's definition."""
+        wanted = self._schema(definition)
+        if log.layout.is_shaped(json.loads(wanted)["fields"], definition.partitioned_by):
+            return
+        was = transaction.metadata()
+        transaction.updateMetadataForTableOverwrite(
+            was.copy(
+                was.id(),
+                was.name(),
+                was.description(),
+                was.format(),
+                wanted,
+                self._jvm.seq(definition.partitioned_by),
+                was.configuration(),
+                was.createdTime(),
+            )
+        )
+
+    def _schema(self, definition: Definition) -> str:
+        """The columns of a definition as Spark writes a schema in JSON."""
+        columns = ", ".join(
+            f"{sql.identifier(each.name)} {each.type}"
+            + (f" COMMENT {sql.literal(each.comment)}" if each.comment else "")
+            for each in definition.columns
+        )
+        declared = self._jvm.sql.types.StructType.fromDDL(columns)
+        return self._jvm.sql.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema(declared).json()

@@ -1,0 +1,98 @@
+"""The format ``delta`` of ``ports.TableFormat``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import RefreshCancelled
+from headwater.model.event import Made
+from headwater.model.name import FunctionName, PathName, named
+from headwater.model.partition import Slice
+from headwater.model.seen import Look, Seen
+from headwater.model.state import Version
+from headwater.model.view import Definition
+from headwater.spark import paths
+from headwater.spark.counted import Counted
+from headwater.spark.delta.jvm import Jvm
+from headwater.spark.delta.looks import Looks
+from headwater.spark.delta.publications import Publications
+from headwater.spark.delta.retention import Retention
+from headwater.spark.delta.snapshot import Snapshot
+from headwater.spark.delta.stage import Stage
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+from headwater.spark.wire import Pin
+
+
+class DeltaTables:
+    """Delta tables of any catalog, and those at paths."""
+
+    name = "delta"
+
+    def __init__(self, shim: Shim, sessions: Sessions) -> None:
+        jvm = Jvm(sessions.of_table())
+        self._looks = Looks(jvm, shim)
+        self._stage = Stage(jvm, shim, self._looks)
+        self._publications = Publications(jvm, shim, sessions, self._looks)
+        self._retention = Retention(jvm, sessions, self._publications, self._stage)
+        self._locations: dict[str, str] = {}
+
+    # --- looks
+
+    def look(self, looks: Sequence[Look]) -> list[Seen]:
+        seen = [self._looks.look(each) for each in looks]
+        self._locations.update({each.table: each.location for each in seen if each.location})
+        return seen
+
+    def touches(self, table: str, path: str) -> bool:
+        match named(table):
+            case PathName(path=location):
+                pass
+            case FunctionName():
+                return False
+            case _ if table in self._locations:
+                location = self._locations[table]
+            case _:
+                return True
+        mine, written = paths.plain(location), paths.plain(path)
+        return paths.is_within(mine, written) or paths.is_within(written, mine)
+
+    def pin(self, table: str, snapshot: str) -> Pin | None:
+        found = Snapshot.read(snapshot)
+        return None if found is None else Pin(str(found.version))
+
+    # --- writes
+
+    def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
+        """A view's rows, as files of its table that no commit names yet; the table says where, not ``place``."""
+        return self._stage.write(launch, frame, hashed)
+
+    def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
+        return self._stage.written(launch, known)
+
+    # --- publications
+
+    def require(self, definition: Definition) -> None:
+        self._publications.require(definition)
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        replaced = self._publications.publish(launch, written)
+        self._stage.over(launch.run)
+        return replaced
+
+    def published(self, definition: Definition) -> set[str] | None:
+        """No places: readers are sent to snapshots."""
+        try:
+            return None if self._publications.opened(definition) is None else set()
+        except RefreshCancelled:
+            return None
+
+    def highest(self, definition: Definition) -> Version:
+        return self._publications.highest(definition)
+
+    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
+        """Has Delta delete the files that readers of the retention time need no more."""
+        return self._retention.expire(definition)
