@@ -3,3 +3,7 @@
 ``snapshot``, ``layout``, ``changes`` and ``values`` are pure: they read the text of the log. All others ask Delta's own
 classes, over the gateway; ``jvm`` makes their arguments.
 """
+
+from headwater.spark.delta.tables import DeltaTables
+
+__all__ = ["DeltaTables"]
