@@ -283,18 +283,22 @@ def test_a_statement_is_parsed_by_its_kind():
 def test_questions_carry_a_number_and_their_session(name):
     message = golden(name)
     assert isinstance(message.id, int)
-    assert message.session == wire.Session("spark_catalog", "shop", {"spark.sql.session.timeZone": "UTC"})
+    settings = {"spark.sql.session.timeZone": "UTC"}
+    assert message.session == wire.Session("spark_catalog", "shop", settings, ("spark_catalog",))
 
 
 class Undescribed(Analyst):
-    """An analyst that leaves analysis out."""
+    """An analyst that leaves analysis out, in an application with files only."""
+
+    def __init__(self) -> None:
+        super().__init__(Recorder(lake_formats=lambda session, catalog: []), Recorder(of_table=lambda: None))
 
     def analysed(self, definition):
         return definition
 
 
 def test_create_becomes_a_definition():
-    definition = Undescribed(None, None).declared(golden("create"))
+    definition = Undescribed().declared(golden("create"))
     assert definition == Definition(
         view="shop.monthly_revenue",
         made_by="SELECT l_month AS month, sum(l_price) AS revenue FROM lineitem GROUP BY l_month",
@@ -309,14 +313,14 @@ def test_create_becomes_a_definition():
 
 def test_create_with_columns_and_without_format():
     message = evolve(golden("create_columns"), temporary=())
-    definition = Undescribed(None, None).declared(message)
+    definition = Undescribed().declared(message)
     assert definition.declared == (Column("month", "DATE"), Column("price", "DECIMAL(12,2)", "in euro"))
     assert definition.format == "parquet"
 
 
 def test_create_over_a_temporary_view_is_refused():
     with pytest.raises(HeadwaterError, match="fresh_lines"):
-        Undescribed(None, None).declared(golden("create_columns"))
+        Undescribed().declared(golden("create_columns"))
 
 
 def test_every_kind_of_message_reaches_its_place():

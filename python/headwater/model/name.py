@@ -33,6 +33,11 @@ class TableName:
         catalog, *rest = parts if len(parts) > 2 else (SESSION_CATALOG, *parts)
         return cls(catalog, tuple(filter(None, rest[:-1])), rest[-1])
 
+    @classmethod
+    def whole(cls, parts: tuple[str, ...]) -> TableName:
+        """The table of these parts, of which the first is the catalog."""
+        return cls(parts[0], tuple(parts[1:-1]), parts[-1])
+
     @property
     def parts(self) -> tuple[str, ...]:
         """Catalog, namespace and name."""

@@ -67,7 +67,8 @@ class Definition:
             strictly back in time, the same column in all, and may take others over as they are.
         through: keys of the ordinary views and of the functions of the catalog that the query uses.
         declared: the column list of the statement; empty when it had none.
-        root: the directory of its own in which its versions lie; empty for a lake table, which its catalog places.
+        root: the directory of its own in which its versions lie; empty for a lake table that its catalog places. A
+            lake table that took the place of files lies in their directory.
         owner: what marks that directory, and the view's table in the catalog, as this view's.
     """
 

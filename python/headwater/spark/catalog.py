@@ -6,6 +6,7 @@ Statements here hold literals: they run in sessions of ``Sessions.of_table``, wh
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 
 from attrs import evolve
@@ -40,7 +41,10 @@ def create(session: SparkSession, definition: Definition, name: str | None = Non
 
 
 def first_location(definition: Definition) -> str:
-    """Where the table of a view points before its first publication: an empty directory."""
+    """Where the table of a view points before its first publication: an empty directory. That of a lake table, in which
+    it stays, is a new one each time: its log would have the rows of a table that lay there before."""
+    if definition.is_lake:
+        return f"{definition.root}/.v{time.time_ns() // 1_000_000}/{definition.format}"
     return definition.root if definition.partitioned_by else f"{definition.root}/.v0/data"
 
 

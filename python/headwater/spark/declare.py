@@ -82,9 +82,10 @@ class Declarations:
     def _declare(self, definition: Definition, message: Create, later: bool) -> Answer:
         estimate = self.analyst.estimate(definition, self._unfilled(definition))
         self.observer.baseline(definition)
-        definition = self._rooted(definition)
+        definition = self._placed(definition)
         try:
-            self.shim.make(catalog.first_location(definition))
+            if definition.root:
+                self.shim.make(catalog.first_location(definition))
             catalog.create(self.sessions.of_table(definition.settings), definition)
         except Exception:
             self.shim.release(definition.root, definition.owner)
@@ -94,6 +95,7 @@ class Declarations:
     def _redeclare(self, definition: Definition, before: Definition, message: Create, later: bool) -> Answer:
         session, view = self.sessions.of_table(definition.settings), definition.view
         self.observer.baseline(definition)
+        definition = self._placed(definition)
         catalog.store(session, definition, before)
         catalog.describe(session, definition, before)
         if _same_data(before, definition):
@@ -141,12 +143,16 @@ class Declarations:
         with self.recorder.lock:
             return self.recorder.state.views.get(view)
 
-    def _rooted(self, definition: Definition) -> Definition:
-        """The definition with a directory of its own. Where somebody's files lie, no view is put."""
+    def _placed(self, definition: Definition) -> Definition:
+        """The definition with an owner and, if it is to have files, a directory of its own. Where somebody's files lie,
+        no view is put. The table of a lake view lies where its catalog puts it, or in a directory that it has."""
+        owner = definition.owner or uuid.uuid4().hex
+        if definition.root or definition.is_lake:
+            return evolve(definition, owner=owner)
         database, name = split(definition.view)
         base = self.shim.home(database)
         wanted = root = f"{base.rstrip('/')}/{name}"
-        number, owner = 2, uuid.uuid4().hex
+        number = 2
         while not self.shim.claim(root, owner):
             root, number = f"{wanted}_{number}", number + 1
         return evolve(definition, root=root, owner=owner)

@@ -21,11 +21,10 @@ from headwater.spark.fingerprint import digest, fingerprint
 from headwater.spark.options import check_properties, stated
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim, is_gone
+from headwater.spark.storage import format_of
 from headwater.spark.wire import ColumnDef, Create, Described, FailureKind, Session
 
 log = logging.getLogger("headwater")
-
-FORMATS = ("parquet", "orc", "json", "csv")
 
 
 class Analyst:
@@ -45,20 +44,14 @@ class Analyst:
             DefinitionError: a view cannot have this definition.
             AnalysisFailed: Spark cannot analyse the query outside the user's session.
         """
-        name, view = TableName.of(message.name), view_name(message)
-        if name.catalog != SESSION_CATALOG or len(name.namespace) != 1:
-            raise DefinitionError("CATALOG", f"{view}: views are kept in the session catalog; name it database.view")
+        view = view_name(message)
         if message.temporary:
             raise DefinitionError(
                 "TEMPORARY",
                 f"{view} reads the temporary view {message.temporary[0]}, which ends with this session; "
                 "make it a table or an ordinary view",
             )
-        file_format = (message.format or "parquet").lower()
-        if file_format not in FORMATS:
-            raise DefinitionError(
-                "FORMAT", f"{view} cannot be stored USING {file_format}; use one of {', '.join(FORMATS)}"
-            )
+        chosen = self._format(view, message)
         check_properties(view, message.properties)
         session = message.session
         definition = Definition(
@@ -67,7 +60,7 @@ class Analyst:
             columns=(),
             declared=tuple(map(_column, message.columns)),
             partitioned_by=message.partitioning,
-            format=file_format,
+            format=chosen,
             comment=message.comment or "",
             catalog=session.catalog,
             database=session.database,
@@ -82,9 +75,23 @@ class Analyst:
             # The user's own session could analyse it, so it knows something that others do not.
             raise DefinitionError(
                 "TEMPORARY",
-                f"{error} A view is computed in a session of its own, which knows no session variables and temporary "
-                "functions: write the value into the query, or make the function a permanent one",
+                f"{error} A view is computed in a session of its own, which knows no session variables, temporary "
+                "functions and catalogs of one session: write the value into the query, make the function a permanent "
+                "one, and set a catalog for the application",
             ) from error
+
+    def _format(self, view: str, message: Create) -> str:
+        """The format of the view's table.
+
+        Raises:
+            DefinitionError: its catalog holds no tables of the format.
+        """
+        name = TableName.whole(message.name)
+        try:
+            held = self._shim.lake_formats(self._sessions.of_table(), name.catalog)
+        except (PySparkException, Py4JError) as error:
+            raise self._refused(view, error) from error
+        return format_of(view, name, message.format, held)
 
     def analysed(self, definition: Definition) -> Definition:
         """The same definition with columns, fingerprint and dependencies as Spark sees it now.
@@ -228,11 +235,12 @@ def first_line(error: Exception) -> str:
 
 
 def canonical(name: TableName, session: Session) -> str:
-    """The key of a name as the session catalog keeps it: in lower case, unless the session tells cases apart."""
+    """The key of a name as its catalog keeps it. The session catalog keeps lower case, unless the session tells cases
+    apart; others keep the name as it is written."""
     sensitive = session.settings.get("spark.sql.caseSensitive", "false").lower() == "true"
-    return name.key if sensitive else name.key.lower()
+    return name.key if sensitive or name.catalog != SESSION_CATALOG else name.key.lower()
 
 
 def view_name(message: Create) -> str:
     """The key of the view that a message is about."""
-    return canonical(TableName.of(message.name), message.session)
+    return canonical(TableName.whole(message.name), message.session)

@@ -17,7 +17,7 @@ from headwater.jobs import JobFunction
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
-from headwater.model.name import SESSION_CATALOG, spelled, split
+from headwater.model.name import SESSION_CATALOG, TableName, split
 from headwater.model.partition import Slice
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition, Job
@@ -79,7 +79,7 @@ def messages(job: JobFunction, database: str) -> Iterator[Create]:
         yield Create(
             None,
             session,
-            (SESSION_CATALOG, *([database] if len(name) == 1 else []), *name),
+            TableName.of((database, *name) if len(name) == 1 else name).parts,
             "",
             partitioning=tuple(column for column, _ in job.partition),
             properties=dict(job.properties),
@@ -170,7 +170,8 @@ def _columns(view: str, job: JobFunction) -> tuple[Column, ...]:
 
 def _full_name(definition: Definition, source: str) -> str:
     parts = split(source)
-    return spelled((definition.database, *parts) if len(parts) == 1 else parts).lower()
+    name = TableName.of((definition.database, *parts) if len(parts) == 1 else parts)
+    return name.key.lower() if name.catalog == SESSION_CATALOG else name.key
 
 
 def _dependency(

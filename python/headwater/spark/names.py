@@ -1,9 +1,9 @@
-"""Which view a user means by a name."""
+"""The view that a user means by a name."""
 
 from __future__ import annotations
 
 from headwater.model.error import StatementError
-from headwater.model.name import TableName, spelled
+from headwater.model.name import SESSION_CATALOG, TableName, spelled, split
 from headwater.runtime.record import Recorder
 from headwater.spark import syntax
 from headwater.spark.define import canonical
@@ -29,14 +29,21 @@ class Names:
 
     def find(self, name: syntax.Name, session: Session) -> str | None:
         """The view of this name, if there is one."""
-        qualified = self.qualified(name, session).lower()
+        qualified = self.qualified(name, session)
         with self._recorder.lock:
-            return next((each for each in self._recorder.state.views if each.lower() == qualified), None)
+            views = self._recorder.state.views
+            if qualified in views:
+                return qualified
+            return next((each for each in views if each.lower() == qualified.lower()), None)
 
     def qualified(self, name: syntax.Name, session: Session) -> str:
-        """The key of a name, in the session's database where the name gives none."""
-        full = (session.database, *name) if len(name) == 1 else name
-        return canonical(TableName.of(full), session)
+        """The key of a name as Spark resolves it: in the session's catalog unless it begins with another one, and in
+        the session's database where it gives none."""
+        return canonical(resolved(name, session), session)
+
+    def namespace(self, name: syntax.Name, session: Session) -> tuple[str, ...]:
+        """The parts of the keys of all tables in a database, but for their last."""
+        return split(self.qualified((*name, "any"), session))[:-1]
 
     def unknown(self, name: syntax.Name) -> str:
         """What to say of a name that no view has."""
@@ -44,3 +51,14 @@ class Names:
             known = sorted(self._recorder.state.views)
         listed = f"there are {', '.join(known[:10])}" if known else "there is none yet"
         return f"there is no materialized view {spelled(name)}; {listed}"
+
+
+def resolved(name: syntax.Name, session: Session) -> TableName:
+    """The table that a name means in a session."""
+    first, *rest = name
+    if rest and first.lower() == SESSION_CATALOG:
+        return TableName(SESSION_CATALOG, tuple(rest[:-1]), rest[-1])
+    if rest and first in session.catalogs:
+        return TableName.whole(name)
+    current = split(session.database) if session.database and not rest else ()
+    return TableName(session.catalog, (*current, *name[:-1]), name[-1])

@@ -64,6 +64,10 @@ class Shim:
         """Whether the application can read tables of a lake format."""
         return self._call("LakeTables.has", format)
 
+    def lake_formats(self, session: SparkSession, catalog: str) -> list[str]:
+        """The lake formats that tables of a catalog can have."""
+        return wire.decode(self._call("Catalogs.formats", session._jsparkSession, catalog), list[str])
+
     def owner(self, table: str) -> str | None:
         """Who owns a table: empty for one that is no view's; ``None`` when there is none of that name."""
         return self._call("Tables.owner", self._session._jsparkSession, table)

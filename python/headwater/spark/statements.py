@@ -17,7 +17,7 @@ from headwater.engine.refreshes import refreshes
 from headwater.model.duration import duration
 from headwater.model.error import StatementError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
-from headwater.model.name import split
+from headwater.model.name import spelled, split
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State, Status
 from headwater.model.view import Definition, pairs
@@ -33,7 +33,7 @@ from headwater.spark.observer import Observer, Target
 from headwater.spark.options import check_properties, check_settings
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.wire import Create, Question, Statement, Wait
+from headwater.spark.wire import Create, Question, Session, Statement, Wait
 from headwater.store.sql import SqlStore
 
 Explanation = Callable[[State, str], Callable[[], list[str]]]
@@ -98,7 +98,7 @@ class Statements:
             case syntax.Refresh():
                 return self._refresh(statement, message)
             case syntax.ShowViews(database, pattern):
-                return self._show_views(database, pattern)
+                return self._show_views(database, pattern, message.session)
             case syntax.ShowRefreshes(name, limit):
                 view = self._names.known(name, message.session) if name else None
                 entries = self._store.history(view, None if limit is None else 3 * limit + 20)
@@ -174,15 +174,15 @@ class Statements:
             bound[own] = canonical
         return Slice.of(bound)
 
-    def _show_views(self, database: str | None, pattern: str | None) -> Answer:
-        now = self._now()
+    def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Answer:
+        now, within = self._now(), spelled(self._names.namespace(database, session)).lower() if database else None
         with self._recorder.lock:
             known = report.statuses(self._recorder.state, now)
         wanted = re.compile("|".join(fnmatch.translate(each.strip().lower()) for each in (pattern or "*").split("|")))
         return [
             each.row(now)
             for each in known
-            if (database is None or each.database.lower() == database.lower()) and wanted.fullmatch(each.short.lower())
+            if (within is None or each.database.lower() == within) and wanted.fullmatch(each.short.lower())
         ]
 
     def _drop(self, statement: syntax.Drop, message: Statement) -> Answer:

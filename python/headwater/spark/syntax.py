@@ -34,7 +34,7 @@ class Refresh:
 class ShowViews:
     """``SHOW MATERIALIZED VIEWS [IN db] [LIKE 'pattern']``"""
 
-    database: str | None = None
+    database: Name | None = None
     pattern: str | None = None
 
 
@@ -249,7 +249,7 @@ def _drain(words: _Words) -> Drain:
 
 def _show_views(words: _Words) -> ShowViews:
     words.need("MATERIALIZED", "VIEWS")
-    database = ".".join(words.name()) if words.take("IN") or words.take("FROM") else None
+    database = words.name() if words.take("IN") or words.take("FROM") else None
     return ShowViews(database, words.string() if words.take("LIKE") else None)
 
 

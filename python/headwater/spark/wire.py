@@ -45,11 +45,12 @@ class StatementKind(Enum):
 
 @frozen
 class Session:
-    """Of a user's session, all that gives a statement its meaning."""
+    """Of a user's session, all that gives a statement its meaning; ``catalogs`` are all that it knows."""
 
     catalog: str
     database: str
     settings: Mapping[str, str]
+    catalogs: tuple[str, ...] = ()
 
 
 @frozen

@@ -5,7 +5,7 @@ import scala.collection.immutable.SortedMap
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.Access
 
-/** What of a user's session gives a statement its meaning: catalog, database, settings. */
+/** The parts of a user's session that give a statement its meaning: catalogs, database, settings. */
 object Captured {
   private val meaning = Seq(
     "spark.sql.ansi.", "spark.sql.session.timeZone", "spark.sql.caseSensitive", "spark.sql.legacy.",
@@ -22,6 +22,7 @@ object Captured {
     val zone = "spark.sql.session.timeZone" -> classic.sessionState.conf.sessionLocalTimeZone
     val manager = classic.sessionState.catalogManager
     SessionFacts(
-      manager.currentCatalog.name, Names.spelled(manager.currentNamespace.toSeq), SortedMap.from(settings.toMap + zone))
+      manager.currentCatalog.name, Names.spelled(manager.currentNamespace.toSeq), SortedMap.from(settings.toMap + zone),
+      Catalogs.names(session))
   }
 }

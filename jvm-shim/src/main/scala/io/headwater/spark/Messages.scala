@@ -54,7 +54,8 @@ final case class Hint(
     kind: CommandKind)
 
 /** Of a user's session, all that gives a statement its meaning. */
-final case class SessionFacts(catalog: String, database: String, settings: Map[String, String])
+final case class SessionFacts(
+    catalog: String, database: String, settings: Map[String, String], catalogs: Seq[String] = Seq(Names.SessionCatalog))
 
 /** The number of a question, by which it is answered, and its session. */
 final case class Asking(id: Long, session: SessionFacts)

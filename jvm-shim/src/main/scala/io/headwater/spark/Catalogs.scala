@@ -1,0 +1,41 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.connector.catalog.TableCatalog
+import org.apache.spark.sql.headwater.Access
+
+/** The catalogs that a session knows, and the lake formats of their tables. */
+object Catalogs {
+  private val Setting = """spark\.sql\.catalog\.([^.]+)""".r
+  private val Makers = Seq(
+    LakeTables.Delta -> "org.apache.spark.sql.delta.catalog.", LakeTables.Iceberg -> "org.apache.iceberg.spark.")
+
+  /** The names of all catalogs that the session's settings name, whether they can be reached or not. */
+  private[spark] def names(session: SparkSession): Seq[String] =
+    (Access.classic(session).conf.getAll.keySet.collect { case Setting(name) => name } + Names.SessionCatalog).toSeq.sorted
+
+  /**
+   * Asks a catalog, in its session: Spark, and some catalogs, look at the settings of the thread's own.
+   *
+   * @throws org.apache.spark.SparkException when the session knows no such catalog
+   */
+  private[spark] def of[T](session: SparkSession, name: String)(ask: TableCatalog => T): T = {
+    val classic = Access.classic(session)
+    classic.withActive {
+      classic.sessionState.catalogManager.catalog(name) match {
+        case tables: TableCatalog => ask(tables)
+        case other => throw new IllegalArgumentException(s"the catalog ${other.name} has no tables")
+      }
+    }
+  }
+
+  /**
+   * The lake formats that tables of a catalog can have.
+   *
+   * @return a JSON list of `delta` and `iceberg`
+   */
+  def formats(session: SparkSession, catalog: String): String = of(session, catalog) { tables =>
+    val classes = Iterator.iterate[Class[_]](tables.getClass)(_.getSuperclass).takeWhile(_ != null).map(_.getName).toSeq
+    Wire.encode(Makers.collect { case (format, maker) if classes.exists(_.startsWith(maker)) => format })
+  }
+}

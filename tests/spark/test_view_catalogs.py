@@ -1,0 +1,108 @@
+"""Views are declared in any catalog whose format can hold them, under names that Spark itself resolves."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from support import database, drain
+
+
+@pytest.fixture(scope="module")
+def shop(application: SparkSession) -> Iterator[SparkSession]:
+    """A session with a table, and a namespace ``lake.<database>.eu``."""
+    session, name = application.newSession(), f"v{uuid.uuid4().hex[:8]}"
+    for statement in (
+        *(f"CREATE DATABASE {name}", f"USE {name}"),
+        *(f"CREATE NAMESPACE lake.{name}", f"CREATE NAMESPACE lake.{name}.eu"),
+        "CREATE TABLE sales (id INT, month STRING) USING parquet PARTITIONED BY (month)",
+        "INSERT INTO sales VALUES (1, 'a'), (2, 'b')",
+    ):
+        session.sql(statement)
+    yield session
+    session.sql("USE spark_catalog.default")
+    session.sql(f"DROP DATABASE {name} CASCADE")
+    drain(session)
+    session.sql(f"DROP NAMESPACE lake.{name}.eu")
+    session.sql(f"DROP NAMESPACE lake.{name}")
+
+
+REFUSED = {
+    "files in an Iceberg catalog": (
+        "lake.{db}.eu.bad USING parquet",
+        "the catalog lake holds no such tables; leave USING out",
+    ),
+    "Delta in an Iceberg catalog": ("lake.{db}.eu.bad USING delta", "leave USING out, or write USING iceberg"),
+    "no namespace": ("lake.bad", "is not in a database of its catalog; name it lake.database.view"),
+    "Iceberg in the session catalog": ("bad USING iceberg", "name the view in an Iceberg catalog"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_view_that_its_catalog_cannot_hold(shop: SparkSession, name: str) -> None:
+    head, words = REFUSED[name]
+    with pytest.raises(PySparkException) as error:
+        shop.sql(f"CREATE MATERIALIZED VIEW {head.format(db=database(shop))} AS SELECT id FROM sales")
+    assert words in str(error.value)
+
+
+def test_an_iceberg_catalog_has_iceberg_views_under_names_of_any_depth(shop: SparkSession) -> None:
+    """With whole names, with the names of another current catalog, and found by every statement."""
+    db = database(shop)
+    query = f"SELECT month, count(*) AS n FROM spark_catalog.{db}.sales GROUP BY month"
+    view = f"lake.{db}.eu.monthly"
+    assert (
+        f"{view} created" in shop.sql(f"CREATE MATERIALIZED VIEW {view} PARTITIONED BY (month) AS {query}").first()[0]
+    )
+    assert shop.sql(f"SHOW CREATE TABLE {view}").first()[0].count("USING iceberg") == 1
+    other = shop.newSession()
+    other.sql(f"USE lake.{db}")
+    other.sql(f"CREATE OR REPLACE MATERIALIZED VIEW eu.monthly PARTITIONED BY (month) AS {query} -- the same")
+    assert [tuple(row)[:2] for row in other.sql("SHOW MATERIALIZED VIEWS IN eu").collect()] == [
+        (f"lake.{db}.eu", "monthly")
+    ]
+    assert [row["view"] for row in shop.sql(f"SHOW MATERIALIZED VIEWS IN lake.{db}.eu").collect()] == ["monthly"]
+    other.sql(f"USE lake.{db}.eu")
+    assert other.sql("REFRESH MATERIALIZED VIEW monthly FULL").first()["view"] == view
+    assert other.sql("DESCRIBE MATERIALIZED VIEW monthly").count() > 0
+    assert sorted(tuple(row) for row in other.table("monthly").collect()) == [("a", 1), ("b", 1)]
+    with pytest.raises(PySparkException, match="no materialized view monthly"):
+        shop.sql("REFRESH MATERIALIZED VIEW monthly")
+    other.sql(f"DROP MATERIALIZED VIEW lake.{db}.eu.monthly")
+    assert not other.catalog.tableExists(view)
+
+
+STATEMENTS = {
+    "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1 AS one": "CreateMaterializedViewAsSelect",
+    "CREATE MATERIALIZED VIEW lake.a.b.v PARTITIONED BY (p) AS SELECT 1 AS n, 2 AS p": "CreateMaterializedViewAsSelect",
+    "REFRESH MATERIALIZED VIEW lake.a.b.v FULL": "HeadwaterStatement",
+    "SHOW MATERIALIZED VIEWS": "HeadwaterStatement",
+    "SHOW REFRESHES LIMIT 2": "HeadwaterStatement",
+    "DESCRIBE MATERIALIZED VIEW EXTENDED v": "HeadwaterStatement",
+    "EXPLAIN REFRESH v": "HeadwaterStatement",
+    "ALTER MATERIALIZED VIEW v RENAME TO w": "HeadwaterStatement",
+    "DROP MATERIALIZED VIEW IF EXISTS v": "HeadwaterStatement",
+    "OPTIMIZE t": "OptimizeTableCommand",
+    "ALTER TABLE lake.db.t ADD PARTITION FIELD days(at)": "AddPartitionField",
+}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("headwater", "delta", "iceberg"))), ids="-".join)
+def test_the_extensions_parsers_may_be_nested_in_any_order(shop: SparkSession, order: tuple[str, ...]) -> None:
+    jvm = shop._jvm
+    makers = {
+        "headwater": jvm.io.headwater.spark.StatementParser,
+        "delta": jvm.io.delta.sql.parser.DeltaSqlParser,
+        "iceberg": jvm.org.apache.spark.sql.catalyst.parser.extensions.IcebergSparkSqlExtensionsParser,
+    }
+    parser = jvm.org.apache.spark.sql.execution.SparkSqlParser()
+    for each in order:
+        parser = makers[each](parser)
+    for statement, kind in STATEMENTS.items():
+        assert parser.parsePlan(statement).getClass().getSimpleName() == kind, statement
+    replacing, tag = parser.parsePlan(next(iter(STATEMENTS))), jvm.io.headwater.spark.StatementParser.OrReplace()
+    assert replacing.getTagValue(tag).isDefined()

@@ -1,0 +1,53 @@
+"""Headwater's own statements resolve names as Spark resolves them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from headwater.spark.define import canonical
+from headwater.spark.names import Names, resolved
+from headwater.spark.wire import Session
+
+CATALOGS = ("lake", "spark_catalog")
+SHOP = Session("spark_catalog", "shop", {}, CATALOGS)
+LAKE = Session("lake", "eu.`my shop`", {}, CATALOGS)
+BARE = Session("lake", "", {}, CATALOGS)
+
+
+@pytest.mark.parametrize(
+    ("session", "name", "key"),
+    [
+        (SHOP, ("V",), "shop.v"),
+        (SHOP, ("other", "v"), "other.v"),
+        (SHOP, ("Spark_Catalog", "other", "v"), "other.v"),
+        (SHOP, ("lake", "db", "V"), "lake.db.V"),
+        (SHOP, ("lake", "eu", "db", "v"), "lake.eu.db.v"),
+        (SHOP, ("lake", "v"), "lake.``.v"),
+        (SHOP, ("lake",), "shop.lake"),
+        (LAKE, ("v",), "lake.eu.`my shop`.v"),
+        (LAKE, ("db", "v"), "lake.db.v"),
+        (LAKE, ("spark_catalog", "db", "v"), "db.v"),
+        (BARE, ("v",), "lake.``.v"),
+    ],
+)
+def test_the_key_of_a_name(session, name, key):
+    assert canonical(resolved(name, session), session) == key
+
+
+def test_a_view_is_found_in_any_case_and_its_own_first():
+    views = {"lake.db.V": None, "lake.db.v": None, "shop.w": None}
+    names = Names(SimpleNamespace(lock=Lock(), state=SimpleNamespace(views=views)))
+    assert names.find(("lake", "db", "v"), SHOP) == "lake.db.v"
+    assert names.find(("shop", "W"), SHOP) == "shop.w"
+    assert names.find(("db", "V"), LAKE) == "lake.db.V"
+    assert names.find(("db", "V"), SHOP) is None
+
+
+class Lock:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_) -> None:
+        pass
