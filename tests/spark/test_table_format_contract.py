@@ -217,7 +217,7 @@ class View:
         self.records: dict[Slice, PartitionRecord] = {}
 
     def launch(self, version: int, partitions: Iterable[str] = "abc", snapshot: str = "") -> Launch:
-        """A run of some partitions, or of everything (the empty name); ``snapshot`` is the one on record of the view's table."""
+        """A run of some partitions; the empty name is everything. ``snapshot`` is on record of the view's table."""
         slices = tuple(Slice.of(p=each) if each else WHOLE for each in partitions)
         snapshots = ((self.definition.view, snapshot),) if snapshot else ()
         run = Run(version, self.definition.view, slices, (), (), 0, "partition", "because", snapshots=snapshots)
