@@ -20,6 +20,7 @@ from headwater.model.state import Run
 from headwater.model.view import Column, Definition
 from headwater.spark.counted import counts
 from headwater.spark.iceberg import IcebergTables
+from headwater.spark.iceberg.java import Java
 from headwater.spark.iceberg.publishing import Publishing
 from headwater.spark.iceberg.retention import UNNAMED, Retention
 from headwater.spark.sessions import Sessions
@@ -237,7 +238,7 @@ def test_snapshots_and_files_go_when_their_time_is_over(make: Callable[..., View
     view.publish(2, "SELECT 1 AS x, 'a' AS p")
     view.publish(3, "SELECT 2 AS x, 'a' AS p", Slice.of(p="a"))
     files = warehouse / "lake" / database(view.session) / "v" / "data"
-    view.tables._retention = Retention(view.session, lambda: times[0])
+    view.tables._retention = Retention(Java(view.session), lambda: times[0])
     assert len(list(files.rglob("*.parquet"))) == 3
     time.sleep(1.1)
     times[0] = time.time() * 1000 + UNNAMED

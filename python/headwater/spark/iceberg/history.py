@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from attrs import frozen
 from py4j.java_gateway import JavaObject
-from pyspark.sql import SparkSession
+
+from headwater.spark.iceberg.java import Java
 
 REPLACE = "replace"
 """The operation of snapshots that hold the rows of before in other files: ``rewrite_data_files`` and its like."""
@@ -25,8 +26,8 @@ class Between:
 class History:
     """The snapshots of tables, and which follow from which."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self._ancestry = session._jvm.org.apache.iceberg.util.SnapshotUtil
+    def __init__(self, java: Java) -> None:
+        self._java = java
 
     def between(self, table: JavaObject, since: int, now: int) -> Between:
         """What lies between two snapshots. After a rollback these are the snapshots that it took back."""
@@ -34,8 +35,8 @@ class History:
             return Between()
         if table.snapshot(since) is None:
             return Between(lost=f"its snapshot {since} expired or was removed")
-        if self._ancestry.isAncestorOf(table, now, since):
-            numbers = self._ancestry.snapshotIdsBetween(table, since, now)
+        if self._java("iceberg.util.SnapshotUtil.isAncestorOf", table, now, since):
+            numbers = self._java("iceberg.util.SnapshotUtil.snapshotIdsBetween", table, since, now)
         else:
             numbers = self._across(table, since, now)
         if numbers is None:

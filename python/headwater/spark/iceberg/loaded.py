@@ -7,24 +7,40 @@ import json
 from collections.abc import Mapping
 
 from attrs import frozen
-from py4j.java_gateway import JavaObject, is_instance_of
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from headwater.model.name import PathName, TableName, named
 from headwater.spark import sql
 from headwater.spark.iceberg import schemas
 from headwater.spark.iceberg.at import At
+from headwater.spark.iceberg.java import Java
 from headwater.spark.iceberg.partitioning import Spec
 
 ABSENT = (
     "org.apache.spark.sql.catalyst.analysis.NoSuchTableException",
     "org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException",
     "org.apache.spark.sql.catalyst.analysis.NoSuchDatabaseException",
-    "org.apache.iceberg.exceptions.NoSuchTableException",
-    "org.apache.iceberg.exceptions.NoSuchNamespaceException",
+    "iceberg.exceptions.NoSuchTableException",
+    "iceberg.exceptions.NoSuchNamespaceException",
 )
+KEPT = 1000
+"""The number of layouts that are kept."""
+
+
+@frozen
+class Layout:
+    """The columns and the partitioning of a table, as both are now. They change seldom.
+
+    Attributes:
+        specs: every partition spec that files of the table have, by number.
+        digest: equal while both are the same.
+    """
+
+    schema: schemas.Schema
+    specs: Mapping[int, Spec]
+    digest: str
 
 
 @frozen
@@ -33,33 +49,30 @@ class Loaded:
 
     Attributes:
         table: Iceberg's own object. Another program's commit changes nothing in it.
-        schemas: the JSON form of every schema of the table, by number.
-        spec: the partition spec of new files.
+        incarnation: a number of the table's own, of 48 bits.
     """
 
     table: JavaObject
     at: At
-    schema: schemas.Schema
-    schemas: Mapping[int, schemas.Schema]
-    specs: Mapping[int, Spec]
-    digest: str
-    properties: Mapping[str, str]
+    incarnation: int
+    layout: Layout
 
     @property
     def spec(self) -> Spec:
-        return self.specs[self.at.spec]
+        """The partition spec of new files."""
+        return self.layout.specs[self.at.spec]
 
-    @property
-    def incarnation(self) -> int:
-        """A number of the table's own, of 48 bits."""
-        return int(hashlib.sha256(str(self.table.uuid()).encode()).hexdigest()[:12], 16)
+    def property(self, name: str) -> str:
+        """A property of the table; empty if it has none of that name."""
+        return self.table.properties().get(name) or ""
 
 
 class Catalogs:
     """Finds tables in the catalogs of a session."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self._session, self._jvm, self._gateway = session, session._jvm, session._sc._gateway
+    def __init__(self, java: Java) -> None:
+        self._java = java
+        self._layouts: dict[tuple[str, int, int, int], Layout] = {}
 
     def table(self, key: str) -> JavaObject | None:
         """Iceberg's object of a table, as the table is now; ``None`` if there is no Iceberg table of this name.
@@ -81,41 +94,53 @@ class Catalogs:
     def loaded(self, key: str) -> Loaded | None:
         """A table as it is now; ``None`` if there is no Iceberg table of this name."""
         table = self.table(key)
-        return None if table is None else self.described(table)
+        if table is None:
+            return None
+        schema, snapshot, own = table.schema(), table.currentSnapshot(), str(table.uuid())
+        at = At(0 if snapshot is None else snapshot.snapshotId(), schema.schemaId(), table.spec().specId())
+        incarnation = int(hashlib.sha256(own.encode()).hexdigest()[:12], 16)
+        known = own, at.schema, at.spec, table.specs().size()
+        if known not in self._layouts:
+            while len(self._layouts) >= KEPT:
+                del self._layouts[next(iter(self._layouts))]
+            self._layouts[known] = self._layout(table, at)
+        return Loaded(table, at, incarnation, self._layouts[known])
 
-    def described(self, table: JavaObject) -> Loaded:
-        iceberg = self._jvm.org.apache.iceberg
-        every = {number: json.loads(iceberg.SchemaParser.toJson(each)) for number, each in table.schemas().items()}
-        schema, snapshot = json.loads(iceberg.SchemaParser.toJson(table.schema())), table.currentSnapshot()
-        columns = {
-            number: each for known in (*every.values(), schema) for number, each in schemas.columns(known).items()
-        }
-        described = {
-            number: json.loads(iceberg.PartitionSpecParser.toJson(each)) for number, each in table.specs().items()
-        }
-        at = At(0 if snapshot is None else snapshot.snapshotId(), schema["schema-id"], table.spec().specId())
-        return Loaded(
-            table,
-            at,
-            schema,
-            every,
-            {number: Spec.of(each, columns) for number, each in described.items()},
-            schemas.digest(schema, described[at.spec]),
-            dict(table.properties()),
-        )
+    def schema(self, table: JavaObject, number: int) -> schemas.Schema | None:
+        """A schema that a table has or had, in Iceberg's JSON form; ``None`` if it is not known any more."""
+        schema = table.schemas().get(number)
+        return None if schema is None else self._schema(schema)
+
+    def every_schema(self, table: JavaObject) -> list[schemas.Schema]:
+        """All schemas that a table has or had, as far as it knows them."""
+        return [self._schema(each) for each in table.schemas().values()]
 
     # --- inside
 
+    def _layout(self, table: JavaObject, at: At) -> Layout:
+        schema = self._schema(table.schema())
+        columns: dict[int, tuple[str, str]] = {}
+        for each in (*self.every_schema(table), schema):
+            columns |= schemas.columns(each)
+        described = {
+            number: json.loads(self._java("iceberg.PartitionSpecParser.toJson", each))
+            for number, each in table.specs().items()
+        }
+        specs = {number: Spec.of(each, columns) for number, each in described.items()}
+        return Layout(schema, specs, schemas.digest(schema, described[at.spec]))
+
+    def _schema(self, schema: JavaObject) -> schemas.Schema:
+        return json.loads(self._java("iceberg.SchemaParser.toJson", schema))
+
     def _found(self, name: TableName | PathName) -> JavaObject:
         spelled = name.path if isinstance(name, PathName) else ".".join(map(sql.identifier, name.parts))
-        return self._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self._session._jsparkSession, spelled)
+        return self._java("iceberg.spark.Spark3Util.loadIcebergTable", self._java.session._jsparkSession, spelled)
 
     def _anew(self, name: TableName | PathName) -> JavaObject | None:
         try:
             return self._found(name)
         except (Py4JError, PySparkException) as error:
-            java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-            if java is not None and any(is_instance_of(self._gateway, java, each) for each in ABSENT):
+            if self._java.raised(error, *ABSENT):
                 return None
             raise
 
@@ -123,10 +148,8 @@ class Catalogs:
         """Lets a catalog look for a table again."""
         if isinstance(name, PathName):
             return
-        manager = self._session._jsparkSession.sessionState().catalogManager()
-        catalog = manager.catalog(name.catalog)
-        namespace = self._gateway.new_array(self._jvm.java.lang.String, len(name.namespace))
-        for n, part in enumerate(name.namespace):
-            namespace[n] = part
-        identifier = self._jvm.org.apache.spark.sql.connector.catalog.Identifier.of(namespace, name.name)
-        catalog.invalidateTable(identifier)
+        catalog = self._java.session._jsparkSession.sessionState().catalogManager().catalog(name.catalog)
+        namespace = self._java.array("java.lang.String", *name.namespace)
+        catalog.invalidateTable(
+            self._java("org.apache.spark.sql.connector.catalog.Identifier.of", namespace, name.name)
+        )

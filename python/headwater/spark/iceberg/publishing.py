@@ -11,9 +11,9 @@ import json
 import time
 
 from attrs import frozen
-from py4j.java_gateway import JavaObject, is_instance_of
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed, TakenOver
@@ -22,6 +22,7 @@ from headwater.model.partition import WHOLE
 from headwater.model.view import Definition
 from headwater.spark import catalog
 from headwater.spark.iceberg.at import At
+from headwater.spark.iceberg.java import Java
 from headwater.spark.iceberg.loops import Loops
 from headwater.spark.iceberg.regions import region
 from headwater.spark.iceberg.shape import Shapes
@@ -29,7 +30,7 @@ from headwater.spark.iceberg.shape import Shapes
 VERSION = "headwater.version"
 OWNER = catalog.OWNER
 SOURCES = "headwater.sources"
-OVERWRITE, FILE = "org.apache.iceberg.OverwriteFiles", "org.apache.iceberg.DataFile"
+OVERWRITE, FILE = "iceberg.OverwriteFiles", "iceberg.DataFile"
 TRIES = 8
 """The number of commits of other programs that a publication gives way to."""
 
@@ -67,15 +68,15 @@ class Committed:
 class Publishing:
     """Writes and commits the files of runs."""
 
-    def __init__(self, session: SparkSession, shapes: Shapes) -> None:
-        self._iceberg, self._gateway, self._shapes = session._jvm.org.apache.iceberg, session._sc._gateway, shapes
-        self._loops = Loops(session)
+    def __init__(self, java: Java, shapes: Shapes) -> None:
+        self._java, self._shapes, self._loops = java, shapes, Loops(java)
 
     def stage(self, table: JavaObject, definition: Definition, frame: DataFrame, key: str) -> Staged:
         """Writes rows into files of a view's table that no commit names."""
         reshapes = not self._shapes.fits(table, definition)
         target = self._replacement(table, definition).table() if reshapes else table
-        cache, coordinator = self._iceberg.spark.SparkTableCache.get(), self._iceberg.spark.FileRewriteCoordinator.get()
+        cache = self._java("iceberg.spark.SparkTableCache.get")
+        coordinator = self._java("iceberg.spark.FileRewriteCoordinator.get")
         cache.add(key, target)
         try:
             # The rows come in the partitioning that they are counted in, so that a task counts the rows of its files.
@@ -97,7 +98,7 @@ class Publishing:
             base = transaction.startMetadata()
             was = base.currentSnapshot()
             number = 0 if was is None else was.snapshotId()
-            published = version(base.properties())
+            published = version(base)
             if published > launch.run.version:
                 raise TakenOver(f"version {published} of {launch.run.view} is already published")
             if published == launch.run.version:
@@ -132,10 +133,10 @@ class Publishing:
         operations = table.operations()
         schema, spec = self._shapes.of(definition)
         base = operations.refresh()
-        unsorted = self._iceberg.SortOrder.unsorted()
+        unsorted = self._java("iceberg.SortOrder.unsorted")
         properties = catalog.properties(definition)
         replaced = base.buildReplacement(schema, spec, unsorted, base.location(), properties)
-        return self._iceberg.Transactions.replaceTableTransaction(table.name(), operations, replaced)
+        return self._java("iceberg.Transactions.replaceTableTransaction", table.name(), operations, replaced)
 
     def _replace(self, transaction: JavaObject, launch: Launch, staged: Staged, zone: str) -> None:
         run = launch.run
@@ -144,7 +145,7 @@ class Publishing:
         filter = True if everything else region(run.slices, self._shapes.types(table), zone)
         overwrite = transaction.newOverwrite()
         overwrite.overwriteByRowFilter(
-            self._iceberg.expressions.ExpressionParser.fromJson(json.dumps(filter), table.schema())
+            self._java("iceberg.expressions.ExpressionParser.fromJson", json.dumps(filter), table.schema())
         )
         self._loops.each(staged.files, self._loops.method(OVERWRITE, "addFile", OVERWRITE, FILE).bindTo(overwrite))
         sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
@@ -157,15 +158,12 @@ class Publishing:
     def _is_conflict(self, error: Py4JJavaError) -> bool:
         """Whether another program's commit came first, or nobody knows which did: a look at the table tells."""
         names = ("CommitFailedException", "CommitStateUnknownException")
-        return any(
-            is_instance_of(self._gateway, error.java_exception, f"org.apache.iceberg.exceptions.{name}")
-            for name in names
-        )
+        return self._java.raised(error, *(f"iceberg.exceptions.{name}" for name in names))
 
 
-def version(properties) -> int:
-    """The version that was published last."""
-    return int(dict(properties).get(VERSION, "0"))
+def version(table: JavaObject) -> int:
+    """The version that was published last in a table, or in its metadata."""
+    return int(table.properties().get(VERSION) or "0")
 
 
 def _at(metadata: JavaObject) -> At:

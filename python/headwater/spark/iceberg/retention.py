@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 from py4j.java_gateway import JavaObject
-from pyspark.sql import SparkSession
 
 from headwater.model.view import Definition
+from headwater.spark.iceberg.java import Java
 
 AGE = "history.expire.max-snapshot-age-ms"
 GARBAGE = "gc.enabled"
@@ -26,8 +26,8 @@ class Retention:
         now: the time (ms).
     """
 
-    def __init__(self, session: SparkSession, now: Callable[[], float] = lambda: time.time() * 1000) -> None:
-        self._session, self._now = session, now
+    def __init__(self, java: Java, now: Callable[[], float] = lambda: time.time() * 1000) -> None:
+        self._java, self._now = java, now
         self._expired: dict[str, float] = {}
 
     def expire(self, definition: Definition, table: JavaObject) -> None:
@@ -45,5 +45,5 @@ class Retention:
             self._delete_unnamed(table, int(now))
 
     def _delete_unnamed(self, table: JavaObject, now: int) -> None:
-        actions = self._session._jvm.org.apache.iceberg.spark.actions.SparkActions.get(self._session._jsparkSession)
+        actions = self._java("iceberg.spark.actions.SparkActions.get", self._java.session._jsparkSession)
         actions.deleteOrphanFiles(table).olderThan(now - UNNAMED).execute()

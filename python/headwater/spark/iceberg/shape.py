@@ -7,26 +7,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from py4j.java_gateway import JavaObject
-from pyspark.sql import SparkSession
 
 from headwater.model.view import Definition
 from headwater.spark import sql
+from headwater.spark.iceberg.java import Java
 
 
 class Shapes:
     """Compares the tables of views with their definitions."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self._jvm = session._jvm
-        self._iceberg = session._jvm.org.apache.iceberg
+    def __init__(self, java: Java) -> None:
+        self._java = java
 
     def of(self, definition: Definition) -> tuple[JavaObject, JavaObject]:
         """Schema and partition spec of a definition."""
         columns = ", ".join(_column(each.name, each.type, each.comment) for each in definition.columns)
-        parsed = self._jvm.org.apache.spark.sql.types.StructType.fromDDL(columns)
-        texts = self._jvm.org.apache.spark.sql.catalyst.util.CharVarcharUtils
-        schema = self._iceberg.spark.SparkSchemaUtil.convert(texts.replaceCharVarcharWithStringInSchema(parsed))
-        spec = self._iceberg.PartitionSpec.builderFor(schema)
+        parsed = self._java("org.apache.spark.sql.types.StructType.fromDDL", columns)
+        texts = "org.apache.spark.sql.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema"
+        schema = self._java("iceberg.spark.SparkSchemaUtil.convert", self._java(texts, parsed))
+        spec = self._java("iceberg.PartitionSpec.builderFor", schema)
         for column in definition.partitioned_by:
             spec = spec.identity(column)
         return schema, spec.build()
@@ -38,13 +37,13 @@ class Shapes:
 
     def types(self, table: JavaObject) -> dict[str, str]:
         """The type of each plain column, as Iceberg spells it."""
-        fields = json.loads(self._iceberg.SchemaParser.toJson(table.schema()))["fields"]
+        fields = json.loads(self._java("iceberg.SchemaParser.toJson", table.schema()))["fields"]
         return {each["name"]: each["type"] for each in fields if isinstance(each["type"], str)}
 
     def _told(self, schema: JavaObject, spec: JavaObject) -> list[Any]:
-        columns = json.loads(self._iceberg.SchemaParser.toJson(schema))["fields"]
+        columns = json.loads(self._java("iceberg.SchemaParser.toJson", schema))["fields"]
         names = {each["id"]: each["name"] for each in columns}
-        fields = json.loads(self._iceberg.PartitionSpecParser.toJson(spec))["fields"]
+        fields = json.loads(self._java("iceberg.PartitionSpecParser.toJson", spec))["fields"]
         partitioned = [
             (names.get(each["source-id"]), each["transform"]) for each in fields if each["transform"] != "void"
         ]

@@ -23,6 +23,7 @@ from headwater.spark.iceberg import schemas
 from headwater.spark.iceberg.at import At
 from headwater.spark.iceberg.entries import Entries, Placed
 from headwater.spark.iceberg.history import History, is_rearranged
+from headwater.spark.iceberg.java import Java
 from headwater.spark.iceberg.loaded import Catalogs, Loaded
 from headwater.spark.iceberg.publishing import Publishing, Staged, version
 from headwater.spark.iceberg.retention import Retention
@@ -45,10 +46,10 @@ class IcebergTables:
 
     def __init__(self, shim: Shim, sessions: Sessions) -> None:
         self._shim, self._sessions = shim, sessions
-        session = sessions.of_table()
-        self._catalogs, self._entries, self._history = Catalogs(session), Entries(session), History(session)
-        self._publishing, self._retention = Publishing(session, Shapes(session)), Retention(session)
-        self._zone = session.conf.get(ZONE)
+        java = Java(sessions.of_table())
+        self._catalogs, self._entries, self._history = Catalogs(java), Entries(java), History(java)
+        self._publishing, self._retention = Publishing(java, Shapes(java)), Retention(java)
+        self._zone = java.session.conf.get(ZONE)
         self._locations: dict[str, str] = {}
         self._staged: dict[str, Staged] = {}
 
@@ -69,8 +70,11 @@ class IcebergTables:
         if at.snapshot == 0 or loaded is None:
             return Pin("")
         written = loaded.table.snapshot(at.snapshot)
-        then = loaded.schemas.get(written.schemaId()) if written is not None else None
-        return Pin(str(at.snapshot), schemas.adapted(then, loaded.schema) if then else ())
+        number = None if written is None else written.schemaId()
+        if number is None or number == loaded.at.schema:
+            return Pin(str(at.snapshot))
+        then = self._catalogs.schema(loaded.table, number)
+        return Pin(str(at.snapshot), schemas.adapted(then, loaded.layout.schema) if then else ())
 
     # --- writes
 
@@ -125,7 +129,7 @@ class IcebergTables:
 
     def highest(self, definition: Definition) -> Version:
         table = self._catalogs.table(definition.view)
-        return 0 if table is None else version(table.properties())
+        return 0 if table is None else version(table)
 
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
         """Has Iceberg delete what its retention time is over of. False: the view has no table."""
@@ -151,11 +155,11 @@ class IcebergTables:
         self._locations[look.table] = paths.plain(location)
         seen = Seen(
             look.table,
-            schema=loaded.digest,
+            schema=loaded.layout.digest,
             incarnation=loaded.incarnation,
             columns=frozenset(each.name for each in loaded.spec.bound),
             location=location,
-            owner=loaded.properties.get(catalog.OWNER, ""),
+            owner=loaded.property(catalog.OWNER),
             snapshot=str(loaded.at),
             pinned=True,
         )
@@ -174,9 +178,7 @@ class IcebergTables:
         was, now = At.of(since), loaded.at
         if was.spec != now.spec:
             return None, "its partitioning changed"
-        if was.schema not in loaded.schemas:
-            return None, "the schema on record is gone"
-        if why := schemas.replaced(loaded.schemas[was.schema], loaded.schema, loaded.schemas.values()):
+        if was.schema != now.schema and (why := self._replaced(loaded, was)):
             return None, why
         if was.snapshot == now.snapshot:
             return [], ""
@@ -194,6 +196,13 @@ class IcebergTables:
             return None, "files of an older partitioning changed"
         return changed, ""
 
+    def _replaced(self, loaded: Loaded, was: At) -> str:
+        """Why the rows of a table may read otherwise than with the schema of a state; empty if they do not."""
+        before = self._catalogs.schema(loaded.table, was.schema)
+        if before is None:
+            return "the schema on record is gone"
+        return schemas.replaced(before, loaded.layout.schema, self._catalogs.every_schema(loaded.table))
+
     def _all(self, loaded: Loaded) -> list[Slice]:
         """All partitions. A table whose partitions cannot be told apart has one, with rows or without."""
         if not loaded.spec.bound:
@@ -205,7 +214,7 @@ class IcebergTables:
         found = dict.fromkeys(
             each
             for placed in places
-            for each in loaded.spec.slices(loaded.specs[placed.spec], dict(placed.values), self._zone)
+            for each in loaded.spec.slices(loaded.layout.specs[placed.spec], dict(placed.values), self._zone)
         )
         return sorted(found, key=str)
 
