@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from machine import Machine
-from reference import World, disordered, repeated, wrong
+from reference import disordered, repeated, wrong
+from world import World
 
 from headwater.engine.choose import ready
 from headwater.model.dependency import Dependency, Occurrence, Same

@@ -13,7 +13,8 @@ from threading import Condition
 
 from attrs import Factory, define, evolve, frozen
 from greenlet import getcurrent, greenlet
-from reference import Content, Recorded, World
+from reference import Content, Recorded
+from world import World
 
 from headwater.engine import noticed
 from headwater.engine.choose import Choice, Ready, ready, wake_at

@@ -9,7 +9,8 @@ from attrs import evolve, frozen
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from machine import Machine
-from reference import World, computed
+from reference import computed
+from world import World
 
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed

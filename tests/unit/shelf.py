@@ -20,7 +20,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from attrs import evolve, frozen
-from reference import Content, World, read_by
+from reference import Content, read_by
+from world import World
 
 from headwater.engine.choose import Choice, Ready
 from headwater.engine.schedule import InOrder

@@ -10,7 +10,8 @@ from itertools import pairwise
 import pytest
 from attrs import evolve
 from cases import A1, A2, view
-from reference import World, computed, recomputed, replayed
+from reference import computed, recomputed, replayed
+from world import World
 
 from headwater.engine.choose import Choice, Ready, ready, started
 from headwater.engine.schedule import InOrder, Question, pending_of

@@ -6,7 +6,8 @@ import pytest
 from attrs import evolve
 from cases import change, sound, view
 from machine import Machine
-from reference import World, computed
+from reference import computed
+from world import World
 
 from headwater.engine.choose import unspread_images
 from headwater.engine.coverage import cover
