@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from machine import Machine
 from reference import disordered, repeated, wrong
 from world import World
@@ -15,7 +17,14 @@ from headwater.model.view import Definition
 A1, A2, B2 = Slice.of(a="1"), Slice.of(a="2"), Slice.of(b="2")
 
 
-def view(name: str, by: str, *sources: str | tuple[str, str], fingerprint: str = "1", **properties: str) -> Definition:
+def view(
+    name: str,
+    by: str,
+    *sources: str | tuple[str, str],
+    fingerprint: str = "1",
+    format: str = "parquet",
+    **properties: str,
+) -> Definition:
     """A view partitioned by the letters of ``by``; a source is a name, or a name and the letters taken
     over from it (all, if it is only a name), each group after a comma an occurrence of its own."""
     dependencies = []
@@ -28,14 +37,15 @@ def view(name: str, by: str, *sources: str | tuple[str, str], fingerprint: str =
         "query",
         (),
         tuple(by),
+        format=format,
         dependencies=tuple(dependencies),
         fingerprint=fingerprint,
         properties={f"headwater.{key}": value for key, value in properties.items()},
     )
 
 
-def machine(bases: dict[str, str], *views: Definition) -> Machine:
-    made = Machine(World({name: tuple(by) for name, by in bases.items()}))
+def machine(bases: dict[str, str], *views: Definition, lakes: Iterable[str] = ()) -> Machine:
+    made = Machine(World({name: tuple(by) for name, by in bases.items()}, lakes))
     for name, by in bases.items():
         for value in ("1", "2"):
             made.world.write(name, Slice.of({each: value for each in by}), 1)

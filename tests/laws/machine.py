@@ -11,23 +11,21 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from threading import Condition
 
+import looks
 from attrs import Factory, define, evolve, frozen
 from greenlet import getcurrent, greenlet
 from reference import Content, Recorded
 from world import World
 
-from headwater.engine import noticed
 from headwater.engine.choose import Choice, Ready, ready, wake_at
 from headwater.engine.coverage import unknown_images
 from headwater.engine.flight import Flight, Stage
-from headwater.ledger.compare import differences
 from headwater.model.command import Bring, Compute, Launch, Look, Publish
 from headwater.model.command import Command as KernelCommand
 from headwater.model.error import HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.estimate import Estimate
 from headwater.model.event import Declared, Dropped, Event, Published, Started
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.seen import Command, Seen
 from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.ports import Beat
@@ -180,8 +178,9 @@ class Machine:
         self._tasks: dict[int, greenlet] = {}
         self._due: deque[Callable[[], None]] = deque()
         self._unlucky: dict[int, HeadwaterError] = {}
+        self._unchecked: set[str] = set()
         self._main, self._engines, self._told = getcurrent(), 0, len(journal)
-        world.pause, world.looking, world.stopping = self._pause, self._look_for, self._stop
+        world.pause, world.looking, world.stopping, world.unread = self._pause, self._look_for, self._stop, self._unread
         world.note = self._noted
         self._start_engine()
 
@@ -250,8 +249,8 @@ class Machine:
         for source in definition.sources:
             if source not in self.state.tables:
                 self.look(source)
-        self.world.content.setdefault(definition.view, {})
-        self.world.stamps.setdefault(definition.view, {})
+        if definition.view not in self.world.content:
+            self.world.make(definition.view, definition.is_lake)
         estimate = Estimate(1, 1) if len(self.journal) % 2 else None  # of which there is one, readers need not wait
         self.recorder.change(
             definition.view, [WHOLE], lambda _, version: Declared(self.now, version, definition, why, estimate=estimate)
@@ -268,21 +267,8 @@ class Machine:
         ``named`` are the partitions that a statement is known to have written, ``before`` a run that is about
         to read the table.
         """
-        if table in self.state.unreadable:
-            return
-        columns = frozenset(column for each in named for column in each.columns)
-        seen = Seen(table, incarnation=1, partitions=self.world.found(table), asked=named, columns=columns)
-        command, was = Command("a write" if named else ""), noticed.standing(self.state, table)
-
-        def build(state: State, version: int) -> Event | None:
-            if was is None:
-                event = noticed.change(state, seen, command, before, self.now, version)
-            else:
-                event = noticed.drift(state, seen, was, command, self.now, version)
-            return event and evolve(event, verb="was written")  # the same word whoever wrote, so that tests are short
-
-        if (event := build(self.state, 0)) is not None:
-            self.recorder.change(table, [each.slice for each in event.partitions], build)
+        if table not in self.state.unreadable:
+            looks.record(self, looks.glance(self, table, named, before))
 
     def unfilled(self, table: str) -> bool:
         """Whether a table is a view that was never published, as far as is recorded: what it holds is nobody's."""
@@ -291,7 +277,7 @@ class Machine:
 
     def unseen(self, table: str) -> bool:
         """Whether what readers of a table see is not what is recorded of it."""
-        return bool(differences(self.state.tables.get(table), self.world.found(table)))
+        return looks.is_unseen(self, table)
 
     # runs
 
@@ -377,6 +363,7 @@ class Machine:
                 else:
                     assert wake > self.now, "woken for the past"
                     self.now = wake
+                    self._check()
         raise AssertionError("it never drains")
 
     def settle(self) -> None:
@@ -429,6 +416,17 @@ class Machine:
                 if each not in self.state.views:
                     self.look(each, before=launch.run.version if before else 0)
         return self.looks
+
+    def _unread(self, tables: Iterable[str]) -> None:
+        """A run could not read a snapshot. A look finds a newer one; of the run's own view, when that runs no more."""
+        self._unchecked.update(tables)
+        for each in tables:
+            self.look(each)
+
+    def _check(self) -> None:
+        """Looks where a run could not read, as engines look at everything from time to time."""
+        while self._unchecked:
+            self.look(self._unchecked.pop())
 
     def _stop(self, view: str, version: int) -> None:
         self._unlucky[version] = RefreshCancelled("it is not wanted any more")

@@ -1,37 +1,54 @@
-"""A warehouse that is slow and obvious: the warehouse port over dicts."""
+"""A warehouse that is slow and obvious: the warehouse port over dicts.
+
+A table is one of files, which is read as it is at that moment, or a lake table, which a run reads at the snapshot that
+was on record as the run began.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 
 from attrs import evolve, frozen
+from lake import Lake, Stamps
 from reference import Content, Tables, image, read_by, recomputed, restricted
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshFailed, TakenOver
 from headwater.model.event import Made
-from headwater.model.partition import Slice, Value
+from headwater.model.partition import Region, Slice, Value
+from headwater.model.seen import Seen
 from headwater.model.view import Definition
 
 
 @frozen
 class Publication:
+    """What readers saw of a view before and after. ``anew``: nothing of its table is left, as that has another format
+    or, as a lake table, other columns."""
+
     view: str
     version: int
     before: Content
     after: Content
+    anew: bool = False
 
 
 class World:
     """Base tables and views as readers see them. ``stamps`` are the files' fingerprints; ``sums`` says whether
-    the content of what is written is compared with what it replaces."""
+    the content of what is written is compared with what it replaces.
 
-    def __init__(self, bases: Mapping[str, Sequence[str]]) -> None:
+    Attributes:
+        lake: the snapshots of lake tables; ``content`` and ``stamps`` are those of the current ones.
+        incarnations: how often each table was made.
+    """
+
+    def __init__(self, bases: Mapping[str, Sequence[str]], lakes: Iterable[str] = ()) -> None:
         self.columns = {name: tuple(columns) for name, columns in bases.items()}
         self.content: dict[str, Content] = {name: {} for name in bases}
-        self.stamps: dict[str, dict[Slice, str]] = {name: {} for name in bases}
+        self.stamps: dict[str, Stamps] = {name: {} for name in bases}
+        self.lake, self.incarnations = Lake(), Counter(bases.keys())
         self.newest: dict[str, int] = {}
         self.publications: list[Publication] = []
         self.at_hand: dict[int, tuple[Launch, Written]] = {}
@@ -41,17 +58,23 @@ class World:
         self.pause: Callable[[str, Launch], None] = lambda step, launch: None
         self.note: Callable[[str], None] = lambda step: None
         self.looking: Callable[[Launch, bool], bool] = lambda launch, before: False
+        self.unread: Callable[[Iterable[str]], None] = lambda tables: None
         self.stopping: Callable[[str, int], None] = lambda view, version: None
         self.reads: dict[int, dict[str, Content]] = {}
         self.looked: set[int] = set()
         self.scans: dict[tuple[str, int], Content] = {}
+        for each in lakes:
+            self.lake.found(each, 1, {}, {})
 
     def __deepcopy__(self, memo) -> World:
         copy = World(self.columns)
         copy.content, copy.stamps = deepcopy(self.content, memo), deepcopy(self.stamps, memo)
+        copy.lake, copy.incarnations = self.lake.copy(), self.incarnations.copy()
         copy.newest, copy.writes = dict(self.newest), self.writes
         copy.evaluates, copy.sums = self.evaluates, self.sums
         return copy
+
+    # programs
 
     def write(self, table: str, partition: Slice, value: int | None) -> None:
         """Writes a partition, or deletes it."""
@@ -63,6 +86,34 @@ class World:
             else:
                 self.content[table][partition] = value
                 self.stamps[table][partition] = f"w{self.writes}"
+            self.commit(table, (partition,))
+
+    def commit(self, table: str, changed: Iterable[Slice] = ()) -> None:
+        """Makes a snapshot of a lake table as it is; it has the same rows as before if nothing ``changed``."""
+        self.lake.commit(table, self.content[table], changed, self.stamps[table])
+
+    def roll_back(self, table: str) -> None:
+        log = self.lake.logs[table]
+        log.roll_back()
+        self.content[table], self.stamps[table] = dict(log.now.content), dict(log.now.stamps)
+
+    def make(self, table: str, lake: bool) -> None:
+        """Makes a table that holds what one of the same name did, if there was one."""
+        self.incarnations[table] += 1
+        self.lake.logs.pop(table, None)
+        content, stamps = self.content.setdefault(table, {}), self.stamps.setdefault(table, {})
+        if lake:
+            self.lake.found(table, self.incarnations[table], content, stamps)
+
+    # readers
+
+    def seen(self, table: str, since: str = "") -> Seen:
+        """What a look finds."""
+        if table not in self.content:
+            return Seen(table, exists=False)
+        if table in self.lake:
+            return self.lake.logs[table].look(table, since)
+        return Seen(table, incarnation=self.incarnations[table], partitions=self.found(table), since=since)
 
     def found(self, table: str) -> dict[Slice, str]:
         with self.lock:
@@ -94,24 +145,34 @@ class World:
             tables[source] = self._scanned(launch, source, sees)
             self.pause("read", launch)
         written = self.written(launch, tables)
-        if launch.run.kept or launch.run.on:
+        if (launch.run.kept or launch.run.on) and not launch.definition.is_lake:
             self.at_hand[launch.run.version] = launch, written
         self.note("wrote")
         return written
 
     def _scanned(self, launch: Launch, source: str, sees: Mapping[str, int]) -> Content:
         """What a run reads of a source, or what another one read of it that was to see the same version: all that can
-        share. What was not looked at may be newer than the record says."""
-        if source not in sees or launch.run.version not in self.looked or not launch.definition.reads_ahead:
+        share. What was not looked at may be newer than the record says, unless it is read at a snapshot."""
+        known = launch.run.version in self.looked or source in dict(launch.run.snapshots)
+        if source not in sees or not known or not launch.definition.reads_ahead:
             return self._seen(launch, source)
         return self.scans.setdefault((source, sees[source]), self._seen(launch, source))
 
     def _seen(self, launch: Launch, source: str) -> Content:
-        """What a run reads of a source: what readers see, or what a run that it is on made of it."""
+        """What a run reads of a source: its snapshot, or what a run that it is on made of it, or what readers see."""
+        if (snapshot := dict(launch.run.snapshots).get(source)) is not None:
+            return self._pinned(launch, source, snapshot)
         content = self.read(source)
         for made, written in [each for version, each in self.at_hand.items() if version in launch.run.on]:
             if made.run.view == source and made.run.version > self.newest.get(source, 0):
                 return self.with_written(made, written, content)
+        return content
+
+    def _pinned(self, launch: Launch, source: str, snapshot: str) -> Content:
+        content = self.lake.logs[source].read(snapshot) if source in self.lake else None
+        if content is None:
+            self.unread([table for table, _ in launch.run.snapshots])
+            raise RefreshFailed(f"{snapshot} of {source} cannot be read any more")
         return content
 
     def bring(self, launch: Launch, written: Written) -> Written:
@@ -128,44 +189,67 @@ class World:
             if self.newest.get(view, 0) > version:
                 raise TakenOver(f"version {self.newest[view]} of {view} is already published")
             before = self.content.get(view, {})
-            after = self.with_written(launch, written, before)
-            gone = before.keys() - after.keys()
-            unchanged = self._unchanged(launch, written)
-            stamps = {each: stamp for each, stamp in self.stamps.get(view, {}).items() if each not in gone}
+            anew, unchanged = self._is_made_anew(launch), self._unchanged(launch, written)
+            foreign = frozenset() if anew or view not in self.lake else self._left(launch)
+            after = dict(written.handle) if anew else self.with_written(launch, written, before)
+            stamps = {each: stamp for each, stamp in self.stamps.get(view, {}).items() if each in after}
             self.newest[view] = version
             self.content[view] = after
             self.stamps[view] = stamps | {each: f"v{version}" for each in written.handle}
-            self.publications.append(Publication(view, version, before, after))
+            if anew:
+                self.make(view, launch.definition.is_lake)
+            self.commit(view, before.keys() ^ after.keys() | written.handle.keys())
+            snapshot = self.lake.logs[view].published(foreign) if view in self.lake else ""
+            self.publications.append(Publication(view, version, before, after, anew))
             left = set(self.stamps[view].values()) - {f"v{version}"}
-            replaced = Replaced([f"{view}/{stamp}" for stamp in left], unchanged)
+            replaced = Replaced([f"{view}/{stamp}" for stamp in left], unchanged, snapshot=snapshot)
         self.note("published")
         self.pause("published", launch)
         return replaced
 
     def with_written(self, launch: Launch, written: Written, before: Content) -> Content:
-        """A view's partitions with those that a run made in their place."""
-        columns = set(launch.definition.partitioned_by)
+        """A view's partitions with those that a run made in their place. A lake table's are replaced in all that the
+        run computed; of files, those that are on record."""
+        columns, region = set(launch.definition.partitioned_by), Region(launch.run.slices)
         gone = {*written.removed, *(each for each in before if each.columns != columns)}
+        if launch.definition.is_lake:
+            gone.update(each for each in before if region.covers(each))
         return {each: value for each, value in before.items() if each not in gone} | written.handle
+
+    def _is_made_anew(self, launch: Launch) -> bool:
+        """Whether a publication leaves nothing of a view's table: of a lake table that had other columns, and when its
+        format changes."""
+        view, columns, lake = launch.run.view, set(launch.definition.partitioned_by), launch.definition.is_lake
+        return lake != (view in self.lake) or (lake and any(each.columns != columns for each in self.content[view]))
 
     def _unchanged(self, launch: Launch, written: Written) -> frozenset[Slice]:
         """The partitions that come out as the record says they are, where readers see what the record says."""
-        view = launch.run.view
+        known, foreign, view = launch.existing, self._foreign(launch), launch.run.view
         return frozenset(
             made.slice
             for made in written.made
             if self.sums
-            and (known := launch.existing.get(made.slice)) is not None
-            and known.content == made.content
-            and known.fingerprint == self.stamps[view].get(made.slice)
+            and made.slice in known
+            and known[made.slice].content == made.content
+            and (view in self.lake or known[made.slice].fingerprint == self.stamps[view].get(made.slice))
+            and (foreign is not None and made.slice not in foreign)
         )
+
+    def _foreign(self, launch: Launch) -> frozenset[Slice] | None:
+        """Where other programs wrote a view since its snapshot on record; ``None``: nobody can say. Of files the
+        fingerprints tell."""
+        view = launch.run.view
+        return self.lake.logs[view].foreign(_recorded(launch)) if view in self.lake else frozenset()
+
+    def _left(self, launch: Launch) -> frozenset[Slice] | None:
+        return self.lake.logs[launch.run.view].left(_recorded(launch), Region(launch.run.slices))
 
     def cancel(self, view: str, version: int) -> None:
         self.stopping(view, version)
 
     def remove(self, definition: Definition) -> None:
         with self.lock:
-            for each in (self.content, self.stamps, self.newest):
+            for each in (self.content, self.stamps, self.newest, self.lake.logs):
                 each.pop(definition.view, None)
 
     def evaluate(
@@ -174,3 +258,8 @@ class World:
         if not self.evaluates:
             raise RefreshFailed(f"{sql} cannot be evaluated now")
         return [image(sql, each) for each in inputs]
+
+
+def _recorded(launch: Launch) -> str:
+    """The snapshot of a run's view on record; empty if there is none."""
+    return dict(launch.run.snapshots).get(launch.run.view, "")
