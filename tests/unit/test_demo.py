@@ -10,15 +10,20 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from attrs import frozen
 from rich.console import Console
 
-from headwater.demo import compare, figures, life, report, session
+from headwater.demo import compare, figures, formats, life, report, session
 from headwater.demo.compare import prove
 from headwater.demo.data import SOURCES, load_statements
 from headwater.demo.narrator import Narrator
 from headwater.demo.run import DRAIN, Play
 from headwater.demo.views import View, read_views
+from headwater.model.event import Declared, Made, Mode, Published, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.view import Definition
+from headwater.store.place import default_store
+from headwater.store.sql import SqlStore
 
 VIEWS = read_views()
 
@@ -51,8 +56,6 @@ class Warehouse:
             self.history += next(self._drains)
         if statement == figures.HISTORY:
             return list(self.history)
-        if statement.startswith("SHOW PARTITIONS"):
-            return [["month=1998-07-01"], ["month=1998-08-01"]]
         if "sum(abs(surplus))" in statement:
             return [["3" if "default.wrong" in statement else "0"]]
         return []
@@ -61,6 +64,20 @@ class Warehouse:
     def opened(self, settings: dict[str, str]):
         self.said.append(f"open {settings}")
         yield self
+
+
+@frozen
+class Known:
+    """A record with these counts, whatever happens."""
+
+    refreshes: int = 5
+    existing: int = 3
+
+    def immediate(self, table: str, changed: Slice) -> int:
+        return self.refreshes * len(table)
+
+    def partitions(self) -> int:
+        return self.existing
 
 
 def quiet() -> Narrator:
@@ -132,23 +149,39 @@ def test_a_step_that_leaves_work_behind_is_the_last_of_its_day_and_not_of_the_li
 def test_the_figures_of_a_step_are_what_its_drain_added():
     skipped = row("c", "m=1", mode="skipped")
     warehouse = Warehouse([[row("a", "()"), row("a", "()", version=2), row("b", "m=1"), skipped]])
-    before = figures.snapshot(warehouse, [])
+    before = figures.snapshot(warehouse, Known())
     warehouse.run(DRAIN)
-    after = figures.snapshot(warehouse, [])
+    after = figures.snapshot(warehouse, Known())
     step = life.Step("one", (life.Write("orders", WHOLE, ""), life.Write("nation", WHOLE, "")))
-    found = figures.step_figures("day 1", step, before, after, 1.5, lambda table, changed: len(table))
-    assert found == figures.StepFigures("day 1", "one", 12, refreshed=3, touched=2, existing=0, seconds=1.5)
+    found = figures.step_figures("day 1", step, before, after, 1.5, Known(1))
+    assert found == figures.StepFigures("day 1", "one", 12, refreshed=3, touched=2, existing=3, seconds=1.5)
 
 
-def test_partitions_are_counted_over_all_views():
-    views = [View("a", "month", "SELECT 1"), View("b", None, "SELECT 1")]
-    assert figures.snapshot(Warehouse([]), views).partitions == 3
+def test_partitions_that_the_store_knows_are_counted_over_all_views(tmp_path):
+    store = SqlStore(default_store(tmp_path / "warehouse"))
+
+    def record(build) -> int:
+        return store.append(build, store.beat("test", 1000).last).event.version
+
+    def publish(made, removed, slices) -> None:
+        needs = tuple((each, ()) for each in slices)
+        run = record(lambda version: Started(0, version, "default.a", needs, (), Mode.PARTITION, "changed"))
+        record(lambda _: Published(0, run, "default.a", made, removed, 1.0))
+
+    for name in ("default.a", "default.b"):
+        definition = Definition(name, "SELECT 1", (), ("day",))
+        record(lambda version, each=definition: Declared(0, version, each, "was created", fill=False))
+    made = tuple(Made(Slice.of(day=day), 1, "f") for day in ("01", "02"))
+    publish(made, (), [WHOLE])
+    publish((), (made[0].slice,), [made[0].slice])
+    store.close()
+    assert figures.Stored(tmp_path / "warehouse").partitions() == 1
 
 
 def test_lines_of_an_error_text_are_no_refreshes():
     warehouse = Warehouse([])
     warehouse.history = [row("a", "()"), ["second line of an error"]]
-    assert len(figures.snapshot(warehouse, []).refreshes) == 1
+    assert len(figures.snapshot(warehouse, Known()).refreshes) == 1
 
 
 def test_pending_work_is_finished_and_counted_in_the_next_process():
@@ -158,7 +191,7 @@ def test_pending_work_is_finished_and_counted_in_the_next_process():
         life.Day("morning", (life.Step("done", (write,)),)),
     ]
     warehouse = Warehouse([[row("a", "()", version=1)], [row("a", "()", version=2), row("b", "()", version=3)]])
-    play = Play([], ["CREATE DATABASE landing"], lambda table, changed: 5, quiet())
+    play = Play([], ["CREATE DATABASE landing"], Known(), quiet())
     play.live(days, warehouse.opened)
     assert [(each.day, each.title, each.refreshed) for each in play.figures] == [
         ("evening", "left", 1),
@@ -193,7 +226,7 @@ def made_up(differences: dict[str, int]) -> report.Report:
         figures.StepFigures("1", "orders arrive", 31, 12, 12, 700, 4.25),
         figures.StepFigures("3", "a nation moves", 2100, 650, 650, 712, 20.5),
     ]
-    return report.Report(0.1, steps, differences, 170.0)
+    return report.Report(0.1, "delta", steps, differences, 170.0)
 
 
 def printed(shown: report.Report) -> str:
@@ -218,7 +251,7 @@ def test_the_json_has_the_same_figures(tmp_path):
     found = json.loads((tmp_path / "demo.json").read_text())
     assert found["steps"][0]["immediate"] == 31
     assert found["total"] == {"immediate": 2131, "refreshed": 662, "touched": 662, "seconds": 24.75}
-    assert found["equal"] is True
+    assert (found["format"], found["equal"]) == ("delta", True)
 
 
 def test_without_a_terminal_the_demo_talks_in_lines():
@@ -294,3 +327,20 @@ def test_headwater_is_turned_on_by_a_jar_and_one_setting():
     assert "spark.headwater.role=report" in line
     plain = session.command(Path("/demo"), None, {})
     assert "--jars" not in plain and not any("io.headwater" in part for part in plain)
+    assert "--packages" not in plain and not any("spark.sql.extensions" in part for part in plain)
+
+
+@pytest.mark.parametrize("format", [formats.DELTA, formats.ICEBERG], ids=lambda each: each.name)
+def test_a_session_with_a_lake_format_has_its_package_and_reads_statements_with_headwater_first(format):
+    line = session.command(Path("/demo"), Path("/x.jar"), {}, format)
+    assert line[line.index("--packages") + 1] == format.package
+    assert f"spark.sql.extensions={format.extension},{session.EXTENSION}" in line
+    stock = session.command(Path("/demo"), None, {}, format)
+    assert f"spark.sql.extensions={format.extension}" in stock and format.package in stock
+
+
+@pytest.mark.parametrize("format", formats.FORMATS)
+def test_sources_and_views_have_the_format_that_was_asked_for(format):
+    tables = [each for each in load_statements(Path("/raw"), format) if each.startswith("CREATE TABLE")]
+    assert len(tables) == len(SOURCES)
+    assert all(f" USING {format} " in each for each in (*tables, *(view.statement(format) for view in VIEWS)))

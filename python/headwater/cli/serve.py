@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from headwater.cli.progress import shown
+from headwater.demo.formats import FORMATS
 from headwater.model.error import HeadwaterError
 from headwater.spark.jar import EXTENSION, build_jar
 
@@ -35,13 +36,21 @@ def jar(as_json: bool) -> None:
 @click.option(
     "--scale", type=click.FloatRange(min=0, min_open=True), default=0.1, show_default=True, help="TPC-H scale factor."
 )
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(list(FORMATS)),
+    default="parquet",
+    show_default=True,
+    help="Format of the sources and the views.",
+)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write the figures to this file.")
 @click.option("--keep", type=click.Path(path_type=Path), help="Keep the demo's warehouse in this directory.")
-def demo(scale: float, json_path: Path | None, keep: Path | None) -> None:
+def demo(scale: float, format_name: str, json_path: Path | None, keep: Path | None) -> None:
     """Plays three days of a TPC-H warehouse and shows the refreshes."""
     from headwater.demo.run import run_demo  # needs the demo's own dependencies, which others do not
 
-    sys.exit(run_demo(scale, json_path, keep))
+    sys.exit(run_demo(scale, FORMATS[format_name], json_path, keep))
 
 
 def _settings(_context: click.Context, _option: click.Parameter, told: Sequence[str]) -> dict[str, str]:

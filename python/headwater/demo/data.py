@@ -1,4 +1,4 @@
-"""The sources: TPC-H data from tpchgen-cli, loaded into Parquet tables.
+"""The sources: TPC-H data from tpchgen-cli, loaded into tables of the demo's format.
 
 Everything generated (orders from 1992 to August 1998) is visible in the database ``landing``. The
 tables start with the months from ``FIRST_MONTH`` on, to be done in three minutes, and before
@@ -28,14 +28,14 @@ def generate(scale: float, folder: Path) -> None:
     subprocess.run([_generator(), "parquet", *options], check=True)
 
 
-def load_statements(folder: Path) -> list[str]:
-    """The statements that make the sources from the files in ``folder``."""
+def load_statements(folder: Path, using: str = "parquet") -> list[str]:
+    """The statements that make the sources, of the format ``using``, from the files in ``folder``."""
     return [
         "CREATE DATABASE landing",
         *(f"CREATE VIEW landing.{table} AS {_landed(table, folder)}" for table in SOURCES),
-        *(f"CREATE TABLE {table} USING parquet AS SELECT * FROM landing.{table}" for table in DIMENSIONS),
+        *(f"CREATE TABLE {table} USING {using} AS SELECT * FROM landing.{table}" for table in DIMENSIONS),
         *(
-            f"""CREATE TABLE {table} USING parquet PARTITIONED BY ({month}) AS
+            f"""CREATE TABLE {table} USING {using} PARTITIONED BY ({month}) AS
                 SELECT * FROM landing.{table}
                 WHERE {month} >= DATE'{FIRST_MONTH}' AND {month} < DATE'{NEXT_MONTH}'
                 DISTRIBUTE BY {month}"""

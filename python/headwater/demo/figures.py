@@ -1,21 +1,18 @@
-"""The figures of the demo, from statements of every user: SHOW REFRESHES and SHOW PARTITIONS.
-
-The refreshes of a warehouse that refreshes on every change are counted from the demo's own store.
-"""
+"""The figures of the demo: the refreshes from ``SHOW REFRESHES``, the other counts from the demo's own store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from attrs import frozen
 
 from headwater.demo.life import Step
-from headwater.demo.views import View
 from headwater.engine.naive import immediate
 from headwater.model.event import Mode
 from headwater.model.partition import Slice
+from headwater.model.state import State
 from headwater.store.place import default_store
 from headwater.store.replay import restored
 from headwater.store.sql import SqlStore
@@ -70,22 +67,30 @@ class StepFigures:
     seconds: float
 
 
-Naive = Callable[[str, Slice], int]
-"""Counts the refreshes of one change (a source and the written slice) when every change refreshes at once."""
+class Record(Protocol):
+    """Counts of the things on record, at the moment of the call."""
+
+    def immediate(self, table: str, changed: Slice) -> int:
+        """The refreshes of one change (a source and the written slice) when every change refreshes at once."""
+
+    def partitions(self) -> int:
+        """The partitions of all views."""
 
 
-def snapshot(session: Session, views: Iterable[View]) -> Snapshot:
+def snapshot(session: Session, record: Record) -> Snapshot:
     history = frozenset(_refresh(row) for row in session.run(HISTORY) if len(row) == len(COLUMNS))
-    return Snapshot(history, sum(_partitions(session, view) for view in views))
+    return Snapshot(history, record.partitions())
 
 
-def step_figures(day: str, step: Step, before: Snapshot, after: Snapshot, seconds: float, naive: Naive) -> StepFigures:
+def step_figures(
+    day: str, step: Step, before: Snapshot, after: Snapshot, seconds: float, record: Record
+) -> StepFigures:
     """The cost of one step: the difference of the snapshots around it."""
     ran = [refresh for refresh in after.refreshes - before.refreshes if refresh.ran]
     return StepFigures(
         day=day,
         title=step.title,
-        immediate=immediate_refreshes(step, naive),
+        immediate=immediate_refreshes(step, record),
         refreshed=len(ran),
         touched=len({(refresh.view, refresh.partition) for refresh in ran}),
         existing=after.partitions,
@@ -93,7 +98,7 @@ def step_figures(day: str, step: Step, before: Snapshot, after: Snapshot, second
     )
 
 
-def immediate_refreshes(step: Step, naive: Naive) -> int:
+def immediate_refreshes(step: Step, record: Record) -> int:
     """The refreshes of the step's writes when every change refreshes at once.
 
     Immediate triggering refreshes whatever reads a table as soon as that table has a new version:
@@ -101,25 +106,31 @@ def immediate_refreshes(step: Step, naive: Naive) -> int:
     changes nor the shape of the graph, so it adds up over the writes of a step. Ask it when the
     step's partitions exist, that is, after the drain.
     """
-    return sum(naive(write.table, write.changed) for write in step.writes)
+    return sum(record.immediate(write.table, write.changed) for write in step.writes)
 
 
-def counted_from(warehouse: Path) -> Naive:
-    """Counts with the views, maps and partitions that the warehouse's store knows at that moment."""
+@frozen
+class Stored:
+    """The record in the store of a warehouse."""
 
-    def naive(table: str, changed: Slice) -> int:
-        store = SqlStore(default_store(warehouse))
-        state, _ = restored(store)
-        store.close()
-        return immediate(state, f"default.{table}", [changed])
+    warehouse: Path
 
-    return naive
+    def immediate(self, table: str, changed: Slice) -> int:
+        return immediate(self._state(), f"default.{table}", [changed])
+
+    def partitions(self) -> int:
+        state = self._state()
+        known = (each for view in state.views for each in state.tables[view].partitions.values())
+        return sum(each.fingerprint is not None for each in known)
+
+    def _state(self) -> State:
+        store = SqlStore(default_store(self.warehouse))
+        try:
+            return restored(store)[0]
+        finally:
+            store.close()
 
 
 def _refresh(row: Sequence[str]) -> Refresh:
     cell = dict(zip(COLUMNS, row, strict=True))
     return Refresh(cell["run_id"], cell["view"], cell["partition"], Mode(cell["mode"]), cell["version"])
-
-
-def _partitions(session: Session, view: View) -> int:
-    return len(session.run(f"SHOW PARTITIONS {view.name}")) if view.column else 1

@@ -19,6 +19,7 @@ class Report:
     """The results of the demo. ``differences`` counts the wrong rows of each view."""
 
     scale: float
+    format: str
     steps: Sequence[StepFigures]
     differences: Mapping[str, int]
     seconds: float
@@ -50,6 +51,7 @@ def rendered(report: Report) -> RenderableType:
 def write_json(report: Report, file: Path) -> None:
     figures = {
         "scale": report.scale,
+        "format": report.format,
         "steps": [asdict(step) for step in report.steps],
         "total": {name: report.total(name) for name in ("immediate", "refreshed", "touched", "seconds")},
         "views": len(report.differences),

@@ -14,7 +14,8 @@ from rich.console import Console
 
 from headwater.demo.compare import prove
 from headwater.demo.data import SOURCES, generate, load_statements
-from headwater.demo.figures import Naive, Session, Snapshot, StepFigures, counted_from, snapshot, step_figures
+from headwater.demo.figures import Record, Session, Snapshot, StepFigures, Stored, snapshot, step_figures
+from headwater.demo.formats import PARQUET, Format
 from headwater.demo.life import DAYS, Day, Step
 from headwater.demo.narrator import Narrator
 from headwater.demo.report import Report, show, write_json
@@ -29,32 +30,33 @@ OpenSession = Callable[[Mapping[str, str]], AbstractContextManager[Session]]
 """Starts a spark-sql process with these settings."""
 
 
-def run_demo(scale: float, json_path: Path | None, keep: Path | None) -> int:
+def run_demo(scale: float, format: Format, json_path: Path | None, keep: Path | None) -> int:
     """Plays the demo on the terminal. Returns the exit code, 1 when a view is wrong.
 
     ``keep`` names the directory to work in and to leave behind; without it a temporary one is used.
     """
     console = Console()
     with _stage(keep) as folder:
-        report = perform(scale, folder, Narrator(console))
+        report = perform(scale, format, folder, Narrator(console))
     show(report, console)
     if json_path:
         write_json(report, json_path)
     return 0 if report.equal else 1
 
 
-def perform(scale: float, folder: Path, narrator: Narrator) -> Report:
+def perform(scale: float, format: Format, folder: Path, narrator: Narrator) -> Report:
     """Makes the data and the warehouse in ``folder``, plays the days, and compares."""
     views, raw = read_views(), folder / "tpch"
+    session = partial(SparkSql, folder, format=format)
 
     with narrator.showing():
         jar = narrator.once("build the extension's jar", build_jar)
         narrator.once(f"generate TPC-H at scale {scale:g}", partial(generate, scale, raw))
-        play = Play(views, load_statements(raw), counted_from(folder / "warehouse"), narrator)
-        play.live(DAYS, partial(SparkSql, folder, jar))
-        with SparkSql(folder) as stock:
+        play = Play(views, load_statements(raw, format.name), Stored(folder / "warehouse"), narrator, format)
+        play.live(DAYS, partial(session, jar))
+        with session() as stock:
             differences = prove(stock, views, SOURCES, narrator)
-    return Report(scale, play.figures, differences, narrator.elapsed)
+    return Report(scale, format.name, play.figures, differences, narrator.elapsed)
 
 
 @contextmanager
@@ -84,8 +86,9 @@ class Play:
 
     views: Sequence[View]
     opening: Sequence[str]
-    naive: Naive
+    record: Record
     narrator: Narrator
+    format: Format = PARQUET
     figures: list[StepFigures] = field(factory=list)
     _last: Snapshot = Snapshot(frozenset(), 0)
 
@@ -109,8 +112,8 @@ class Play:
         for statement in self.narrator.through("load the sources", self.opening):
             session.run(statement)
         for view in self.narrator.through("create and fill the views", self.views):
-            session.run(view.statement)
-        self._last = snapshot(session, self.views)
+            session.run(view.statement(self.format.name))
+        self._last = snapshot(session, self.record)
 
     def _write(self, session: Session, day: str, step: Step) -> Written:
         started = time.monotonic()
@@ -123,6 +126,6 @@ class Play:
         started = time.monotonic()
         self.narrator.once(title, lambda: session.run(DRAIN))
         seconds = written.seconds + time.monotonic() - started
-        now = snapshot(session, self.views)
-        self.figures.append(step_figures(written.day, written.step, self._last, now, seconds, self.naive))
+        now = snapshot(session, self.record)
+        self.figures.append(step_figures(written.day, written.step, self._last, now, seconds, self.record))
         self._last = now

@@ -20,6 +20,7 @@ from itertools import count
 from pathlib import Path
 from types import TracebackType
 
+from headwater.demo.formats import PARQUET, Format
 from headwater.model.error import HeadwaterError
 from headwater.spark.jar import EXTENSION
 
@@ -46,7 +47,12 @@ class SparkSql:
     """One process; use it in ``with``. ``jar`` turns Headwater on; without it this is stock Spark."""
 
     def __init__(
-        self, folder: Path, jar: Path | None = None, settings: Mapping[str, str] | None = None, timeout: float = 900
+        self,
+        folder: Path,
+        jar: Path | None = None,
+        settings: Mapping[str, str] | None = None,
+        timeout: float = 900,
+        format: Format = PARQUET,
     ) -> None:
         self._timeout = timeout
         self._log = folder / "spark-sql.log"
@@ -54,7 +60,7 @@ class SparkSql:
         self._lines: queue.Queue[str | None] = queue.Queue()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command(folder, jar, settings or {}),
+                command(folder, jar, settings or {}, format),
                 cwd=folder,
                 env={**os.environ, "SPARK_HOME": str(spark_home()), "PYSPARK_PYTHON": sys.executable},
                 stdin=subprocess.PIPE,
@@ -145,17 +151,20 @@ class SparkSql:
             return log.read().decode(errors="replace").strip()
 
 
-def command(folder: Path, jar: Path | None, settings: Mapping[str, str]) -> list[str]:
-    """The command line of a user, with the warehouse in ``folder``."""
-    extension = {"spark.sql.extensions": EXTENSION} if jar else {}
+def command(folder: Path, jar: Path | None, settings: Mapping[str, str], format: Format = PARQUET) -> list[str]:
+    """The command line of a user, with the warehouse in ``folder``. Headwater's extension is the last: it reads a
+    statement first."""
+    extensions = ",".join(filter(None, (format.extension, EXTENSION if jar else "")))
+    extension = {"spark.sql.extensions": extensions} if extensions else {}
     warehouse = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
-    configured = {**SETTINGS, **warehouse, **extension, **settings}
+    configured = {**SETTINGS, **warehouse, **dict(format.settings), **extension, **settings}
     return [
         str(spark_home() / "bin" / "spark-sql"),
         "-S",
         *("--master", "local[2]"),
         *("--driver-memory", "2g"),
         *(("--jars", str(jar)) if jar else ()),
+        *(("--packages", format.package) if format.package else ()),
         *(part for key, value in configured.items() for part in ("--conf", f"{key}={value}")),
     ]
 

@@ -25,11 +25,11 @@ class View:
     column: str | None
     query: str
 
-    @property
-    def statement(self) -> str:
+    def statement(self, using: str = "parquet") -> str:
+        """The statement that creates it, of the format ``using``."""
         partitioned = f" PARTITIONED BY ({self.column})" if self.column else ""
         properties = f" TBLPROPERTIES ('headwater.settle' = '{SETTLE}')"
-        return f"CREATE MATERIALIZED VIEW {self.name}{partitioned}{properties} AS {self.query}"
+        return f"CREATE MATERIALIZED VIEW {self.name} USING {using}{partitioned}{properties} AS {self.query}"
 
 
 def read_views(file: Path = VIEWS_FILE) -> tuple[View, ...]:
