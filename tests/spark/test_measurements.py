@@ -20,6 +20,7 @@ from benchmarks import worker
 
 HERE = {
     "cutoff": {"rows", "copied", "aggregated"},
+    "noticing": {"files", "looks"},
     "overhead": {"writes", "delays", "starts"},
     "partitions": {"finding", "refreshing"},
     "refresh": {"rows"},

@@ -1,0 +1,32 @@
+"""The lake formats of the benchmarks: settings of a session that has both, and Iceberg's catalog beside Spark's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.harness import extension
+from headwater.demo.formats import DELTA, ICEBERG
+
+CATALOG = "lake"
+"""The catalog of the Iceberg tables. Delta tables are in the session catalog."""
+
+CATALOGS = {"files": "spark_catalog", "delta": "spark_catalog", "iceberg": CATALOG}
+"""The catalog of each format's tables."""
+
+USING = {"files": "parquet", "delta": "delta", "iceberg": "iceberg"}
+"""The word after ``USING`` for each format."""
+
+
+def settings(warehouse: Path, headwater: bool = True) -> dict[str, str]:
+    """The settings of a session with both formats; ``headwater``: with the extension, too."""
+    ours = extension()
+    on = [ours["spark.sql.extensions"]] if headwater else []
+    return {
+        **ours,
+        **dict(DELTA.settings),
+        "spark.jars.packages": f"{DELTA.package},{ICEBERG.package}",
+        "spark.sql.extensions": ",".join([DELTA.extension, ICEBERG.extension, *on]),
+        f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
+        f"spark.sql.catalog.{CATALOG}.type": "hadoop",
+        f"spark.sql.catalog.{CATALOG}.warehouse": str(warehouse),
+    }

@@ -1,0 +1,84 @@
+"""Looks at fabricated tables of all formats, in one Spark application: each notices a change of one partition."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from benchmarks import lakes
+from benchmarks.fabricated import KINDS, Fabricated, partition
+from benchmarks.worker import serve
+from headwater.model.partition import Slice
+from headwater.model.seen import Look, Seen
+from headwater.ports import TableFormat
+from headwater.spark import lake
+from headwater.spark.file_tables import FileTables
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+
+
+class Looking:
+    """Tables of all formats, and what is on record of each."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark, shim, sessions = spark, Shim(spark), Sessions(spark)
+        formats: list[TableFormat] = [FileTables(shim, sessions), *lake.opened(shim, sessions)]
+        self._adapters = {each.name: each for each in formats}
+        self._tables: dict[tuple[str, int], Fabricated] = {}
+        self._known: dict[tuple[str, int], str] = {}
+        self._statistics = spark._jvm.org.apache.hadoop.fs.FileSystem
+
+    def make(self, format: str, partitions: int, files: int) -> None:
+        database = f"{lakes.CATALOGS[format]}.noticing"
+        self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {database}")
+        name = f"{database.removeprefix('spark_catalog.')}.{format}_{partitions}"
+        self._tables[format, partitions] = KINDS[format].made(self._spark, name, partitions, files)
+        self._look(format, Look(name))
+        self._known[format, partitions] = self._look(format, Look(name)).snapshot
+
+    def notice(self, format: str, partitions: int, turn: int, look: str) -> dict[str, float]:
+        """Changes a partition, and looks at the table, which must notice it: at the ``change`` or at ``everything``."""
+        table, number = self._tables[format, partitions], turn % partitions
+        table.change(number)
+        changed, began, read = Slice.of(p=partition(number)), time.perf_counter(), self._read()
+        seen = self._look(format, self._asked(format, partitions, changed) if look == "change" else Look(table.key))
+        found = {"seconds": time.perf_counter() - began, "bytes": self._read() - read}
+        expected = 1 if look == "change" else partitions
+        assert changed in seen.partitions and len(seen.partitions) == expected, (format, look, seen)
+        self._known[format, partitions] = seen.snapshot
+        return found
+
+    def _asked(self, format: str, partitions: int, changed: Slice) -> Look:
+        """A look at a change: of files somebody named its partition, and a log tells the changes since a snapshot."""
+        key = self._tables[format, partitions].key
+        return Look(key, (changed,)) if format == "files" else Look(key, None, self._known[format, partitions])
+
+    def _look(self, format: str, look: Look) -> Seen:
+        [seen] = self._adapters[format].look([look])
+        return seen
+
+    def _read(self) -> int:
+        """Bytes that this process read of files so far, also in Spark's tasks."""
+        return sum(each.getBytesRead() for each in self._statistics.getAllStatistics())
+
+
+def calls() -> dict[str, Callable[..., Any]]:
+    """The functions that the benchmark calls by name."""
+    made: list[Looking] = []
+
+    def looking(spark: SparkSession) -> Looking:
+        if not made:
+            made.append(Looking(spark))
+        return made[0]
+
+    return {
+        "make": lambda spark, *arguments: looking(spark).make(*arguments),
+        "notice": lambda spark, *arguments: looking(spark).notice(*arguments),
+    }
+
+
+if __name__ == "__main__":
+    serve(calls())
