@@ -60,9 +60,9 @@ def test_an_iceberg_catalog_has_iceberg_views_under_names_of_any_depth(shop: Spa
     )
     assert shop.sql(f"SHOW CREATE TABLE {view}").first()[0].count("USING iceberg") == 1
     other = shop.newSession()
-    other.sql(f"USE lake.{db}")
-    other.sql(f"CREATE OR REPLACE MATERIALIZED VIEW eu.monthly PARTITIONED BY (month) AS {query} -- the same")
-    assert [tuple(row)[:2] for row in other.sql("SHOW MATERIALIZED VIEWS IN eu").collect()] == [
+    other.sql("USE lake")
+    other.sql(f"CREATE OR REPLACE MATERIALIZED VIEW {db}.eu.monthly PARTITIONED BY (month) AS {query}")
+    assert [tuple(row)[:2] for row in other.sql(f"SHOW MATERIALIZED VIEWS IN {db}.eu").collect()] == [
         (f"lake.{db}.eu", "monthly")
     ]
     assert [row["view"] for row in shop.sql(f"SHOW MATERIALIZED VIEWS IN lake.{db}.eu").collect()] == ["monthly"]
@@ -73,7 +73,7 @@ def test_an_iceberg_catalog_has_iceberg_views_under_names_of_any_depth(shop: Spa
     with pytest.raises(PySparkException, match="no materialized view monthly"):
         shop.sql("REFRESH MATERIALIZED VIEW monthly")
     other.sql(f"DROP MATERIALIZED VIEW lake.{db}.eu.monthly")
-    assert not other.catalog.tableExists(view)
+    assert not other.newSession().catalog.tableExists(view)
 
 
 STATEMENTS = {

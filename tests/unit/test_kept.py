@@ -101,7 +101,7 @@ def keep(memory: Memory, asked: Launch | None = None, frame=lambda: 300):
 
 def test_kept_rows_lie_in_the_room_until_they_are_released(memory, room):
     written, _ = keep(memory)
-    assert memory.holds(written) and written.handle.place is room.kind
+    assert memory.holds(written) and written.place is room.kind
     assert room.size(1) == 300 and room.free == int(LIMIT * (1 - HEADROOM)) - 300
     memory.release(1)
     memory.release(1)
@@ -111,7 +111,7 @@ def test_kept_rows_lie_in_the_room_until_they_are_released(memory, room):
 def test_rows_are_brought_to_the_warehouse_with_all_that_was_measured(memory):
     written, _ = keep(memory)
     brought = memory.bring(None, launch(), evolve(written, effort=Effort(1, 2, 0.5)))
-    assert not memory.holds(brought) and brought.handle.place is Place.WAREHOUSE
+    assert not memory.holds(brought) and brought.place is Place.WAREHOUSE
     assert (brought.size, brought.effort, brought.held) == (30, Effort(1, 2, 0.5), written.held)
 
 

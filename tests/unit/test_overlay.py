@@ -23,8 +23,8 @@ def run(version: int, *slices: Slice, on: tuple[int, ...] = ()) -> Run:
 
 
 def wrote(places: dict[Slice, str], size: int, place: Place = Place.VOLUME) -> Written:
-    files = SimpleNamespace(place=place, places={location: each for each, location in places.items()})
-    return Written(tuple(Made(each, 1, "") for each in places), (), files, size)
+    files = SimpleNamespace(places={location: each for each, location in places.items()})
+    return Written(tuple(Made(each, 1, "") for each in places), (), files, size, place)
 
 
 def test_a_run_reads_the_runs_that_it_is_on_where_they_left_it():

@@ -186,7 +186,7 @@ def test_a_cancelled_run_is_copied_no_further(tmp_path):
     base = Recorder(sparkContext=Recorder(_jsc=Recorder(sc=lambda: Recorder(cancelJobGroup=cancelled.append))))
     nothing = Recorder(setJobGroup=lambda *_, **__: None, setLocalProperty=lambda *_: None)
     sessions = Recorder(of=lambda _: Recorder(sparkContext=nothing))
-    made = Written((), (), Files(None, {}, Place.VOLUME), 0)
+    made = Written((), (), Files(None, {}), 0, Place.VOLUME)
     volume, tables = Volume(tmp_path, 1_000_000), Recorder(written=lambda *_: made)
     warehouse = warehouse_of(Shim(jvm.session()), sessions, base, volume, tables, bandwidth=5_000_000)
     warehouse.bring(launch(True), made)
@@ -529,7 +529,7 @@ def test_the_warehouse_asks_to_publish_the_golden_request_whole():
 def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expected: list):
     """What lay in two places is left out."""
     spent = golden("spent")
-    found = moved(spent, launch(False).run, Written((), (), Files(None, {}, Place.VOLUME), 1815), near, {})
+    found = moved(spent, launch(False).run, Written((), (), Files(None, {}), 1815, Place.VOLUME), near, {})
     assert [(each.table, each.place) for each in found] == expected
     assert (found[-1].size, found[-1].micros) == (1815, spent.writing)
     for each in found[:-1]:

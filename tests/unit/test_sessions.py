@@ -15,10 +15,13 @@ V = evolve(view("v", "", "t"), database="shop", settings=(("spark.sql.ansi.enabl
 
 
 class Session:
-    """What is asked of a session of Spark when it is made."""
+    """A session of Spark, for what it is asked when it is made."""
 
     def __init__(self) -> None:
-        self.set, self.at = {}, []
+        self.set, self.at, self._jsparkSession = {}, [], "me"
+        access = SimpleNamespace(Access=SimpleNamespace(activate=self.at.append))
+        spark = SimpleNamespace(sql=SimpleNamespace(headwater=access))
+        self._jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark)))
         self.conf = SimpleNamespace(set=self.set.__setitem__)
         self.catalog = SimpleNamespace(setCurrentCatalog=self.at.append, setCurrentDatabase=self.at.append)
 
@@ -43,6 +46,7 @@ def test_statements_about_a_table_are_read_alike_everywhere(sessions):
     escaped = "spark.sql.parser.escapedStringLiterals"
     found = sessions.of_table((*V.settings, (escaped, "true")))
     assert found.set == {"spark.sql.ansi.enabled": "false", **PARSER, **FIXED} and found.at == [
+        "me",  # active, before it is asked for a catalog
         "spark_catalog",
         "`default`",
     ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import Factory, frozen
 
-from headwater.model.event import Effort, Event, Made, Moved, Scanned
+from headwater.model.event import Effort, Event, Made, Moved, Place, Scanned
 from headwater.model.partition import Slice, Value
 from headwater.model.state import PartitionRecord, Run, Version
 from headwater.model.view import Definition
@@ -45,6 +45,7 @@ class Written:
 
     Attributes:
         handle: the warehouse's own.
+        place: where the rows lie.
         size: bytes; 0 where nobody knows.
         moved: what reading and writing took, as far as it was measured.
         held: bytes that it takes in blocks of Spark's memory; 0 if it lies in none.
@@ -56,6 +57,7 @@ class Written:
     removed: tuple[Slice, ...]
     handle: Any = None
     size: int = 0
+    place: Place = Place.WAREHOUSE
     moved: tuple[Moved, ...] = ()
     held: int = 0
     scanned: tuple[Scanned, ...] = ()

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshCancelled, TakenOver
-from headwater.model.event import Made, Place
+from headwater.model.event import Made
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
@@ -43,12 +43,11 @@ from headwater.spark.wire import (
 
 @frozen
 class Files:
-    """The handle of a run's output: a publication request for the shim, if the output lies in files; the partition of
-    each location; and the kind of ``place`` where they lie."""
+    """The handle of a run's output: a publication request for the shim, if the output lies in files; and the partition
+    of each location."""
 
     request: Publication | None
     places: Mapping[str, Slice]
-    place: Place = Place.WAREHOUSE
 
 
 class FileTables:

@@ -74,6 +74,8 @@ class Sessions:
                 session.conf.set(name, value)
         for name, value in FIXED.items():
             session.conf.set(name, value)
+        # Spark finds a catalog by the settings of the thread's active session, whichever session is asked.
+        session._jvm.org.apache.spark.sql.headwater.Access.activate(session._jsparkSession)
         session.catalog.setCurrentCatalog(catalog)
         if database:
             session.catalog.setCurrentDatabase(sql.quoted(database))

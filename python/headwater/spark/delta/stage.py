@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshCancelled
-from headwater.model.event import Made, Place
+from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look
 from headwater.model.state import Run, Version
@@ -38,14 +38,12 @@ class Files:
         metadata: of the table that the files are for: with the columns of the view's definition.
         metrics: of the write, as Delta shows them in the history of a table.
         begun: when the first file may have been written (ms).
-        place: the kind of place where they lie.
     """
 
     added: Any
     metadata: Any
     metrics: Mapping[str, Any]
     begun: int
-    place: Place = Place.WAREHOUSE
 
 
 class Stage:

@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame
 
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed, TakenOver
-from headwater.model.event import Place
 from headwater.model.partition import WHOLE
 from headwater.model.view import Definition
 from headwater.spark import catalog
@@ -42,13 +41,11 @@ class Staged:
     Attributes:
         table: the object that they were written for.
         reshapes: whether the view's table gets other columns or another partitioning with them.
-        place: the kind of place where they lie.
     """
 
     table: JavaObject
     files: JavaObject
     reshapes: bool
-    place: Place = Place.WAREHOUSE
 
 
 @frozen

@@ -55,7 +55,7 @@ class Blocks(Room):
         made = tuple(counts(counted.sums(), columns).values())
         slices = {each.slice for each in made}
         removed = tuple(each for each in launch.existing if each not in slices)
-        return Written(made, removed, Files(None, {}, self.kind), held=self.size(run.version)), counted
+        return Written(made, removed, Files(None, {}), held=self.size(run.version), place=self.kind), counted
 
     def bring(self, session: SparkSession, launch: Launch, kept: Written, writer: Writer) -> Written | None:
         return writer.rewrite(launch, self._shim.held(session, launch.run.version), kept.made)

@@ -124,7 +124,7 @@ class Memory:
 
     def holds(self, written: Written) -> bool:
         """Whether rows lie in the room, and not in the warehouse yet."""
-        return written.handle.place is not Place.WAREHOUSE
+        return written.place is not Place.WAREHOUSE
 
     def bring(self, session: SparkSession, launch: Launch, kept: Written) -> Written:
         """The rows of the room, in the warehouse.
@@ -135,7 +135,14 @@ class Memory:
         brought = self._room.bring(session, launch, kept, self._writer)
         if brought is None:
             raise RefreshFailed(f"the rows of {launch.run.view} that were kept in memory are not all there any more")
-        return evolve(kept, made=brought.made, removed=brought.removed, handle=brought.handle, size=brought.size)
+        return evolve(
+            kept,
+            made=brought.made,
+            removed=brought.removed,
+            handle=brought.handle,
+            size=brought.size,
+            place=brought.place,
+        )
 
     def published(self, version: Version) -> None:
         """Notes that a run's rows are in the warehouse, too."""

@@ -33,7 +33,7 @@ def moved(
             near[table] = evolve(before, size=before.size + each.bytes, micros=before.micros + each.micros)
         elif table is not None and place is not None and table != run.view and table not in scans:
             reads.append(_read(each, place))
-    return *reads, *near.values(), Moved(run.view, written.handle.place, written.size, spent.writing)
+    return *reads, *near.values(), Moved(run.view, written.place, written.size, spent.writing)
 
 
 def _read(read: Read, place: Place) -> Moved:

@@ -50,10 +50,10 @@ class Output:
         """The rows that a run wrote in place of partitions that exist."""
         files, made = written.handle, (each.slice for each in written.made)
         whole, without = WHOLE in run.slices, frozenset((*existing, *written.removed, *made))
-        if files.place is Place.BLOCKS:
-            return cls(whole, without, {}, 0, files.place, run.version)
+        if written.place is Place.BLOCKS:
+            return cls(whole, without, {}, 0, written.place, run.version)
         places = {each: location for location, each in files.places.items()}
-        return cls(whole, without, places, written.size, files.place)
+        return cls(whole, without, places, written.size, written.place)
 
     @property
     def told(self) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class Volume(Room):
 
     def keep(self, launch: Launch, frame: DataFrame, writer: Writer) -> tuple[Written, Counted]:
         written, counted = writer.write(launch, frame, self.place(launch.run.version))
-        return evolve(written, handle=evolve(written.handle, place=self.kind)), counted
+        return evolve(written, place=self.kind), counted
 
     def bring(self, session: SparkSession, launch: Launch, kept: Written, writer: Writer) -> Written | None:
         brought = writer.copy(launch, self.place(launch.run.version), kept.made)
