@@ -1,16 +1,82 @@
-"""Views over lake tables, from a write to the rows that a reader sees."""
+"""Views over lake tables, and in them, from a write to the rows that a reader sees."""
 
 from __future__ import annotations
 
+import json
+
+import pytest
 from pyspark.sql import SparkSession
-from support import database
+from support import Journal, database
+
+from headwater.model.event import Published, Started
+
+FIRST, SECOND = "DATE'2024-01-01'", "DATE'2024-01-02'"
 
 
-def test_a_view_follows_an_iceberg_table(spark: SparkSession) -> None:
-    table = f"lake.{database(spark)}.t"
-    spark.sql(f"CREATE TABLE {table} (x INT, day DATE) USING iceberg PARTITIONED BY (day)")
-    spark.sql(f"INSERT INTO {table} VALUES (1, DATE'2024-01-01'), (2, DATE'2024-01-02')")
-    spark.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (day) AS SELECT sum(x) AS s, day FROM {table} GROUP BY day")
-    spark.sql(f"INSERT INTO {table} VALUES (5, DATE'2024-01-02')")
+@pytest.fixture(params=["delta", "iceberg"])
+def format(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def place(spark: SparkSession, format: str) -> str:
+    """The catalog and database of a format's tables."""
+    return f"lake.{database(spark)}" if format == "iceberg" else database(spark)
+
+
+def rows(session: SparkSession, table: str) -> list[tuple]:
+    return sorted(tuple(row) for row in session.table(table).collect())
+
+
+def test_views_follow_their_sources_by_partition(
+    spark: SparkSession, journal: Journal, format: str, place: str
+) -> None:
+    table, view = f"{place}.t", f"{place}.v"
+    spark.sql(f"CREATE TABLE {table} (x INT, day DATE) USING {format} PARTITIONED BY (day)")
+    spark.sql(f"INSERT INTO {table} VALUES (1, {FIRST}), (2, {SECOND})")
+    query = f"SELECT sum(x) AS s, CAST(day AS STRING) AS day FROM {table} GROUP BY day"
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING {format} PARTITIONED BY (day) AS {query}")
+    spark.sql(f"CREATE MATERIALIZED VIEW {place}.total USING {format} AS SELECT sum(s) AS s FROM {view}")
+    spark.sql(f"CREATE MATERIALIZED VIEW files AS SELECT sum(s) AS s FROM {view}")
+    assert rows(spark, view) == [(1, "2024-01-01"), (2, "2024-01-02")]
+    spark.sql(f"INSERT INTO {table} VALUES (5, {SECOND})")
     spark.sql("REFRESH MATERIALIZED VIEWS")
-    assert [row["s"] for row in spark.sql("SELECT s FROM v ORDER BY day").collect()] == [1, 7]
+    assert rows(spark, view) == [(1, "2024-01-01"), (7, "2024-01-02")], "this session had read it before"
+    assert rows(spark, f"{place}.total") == rows(spark, "files") == [(8,)]
+    runs = [each for each in journal.events() if isinstance(each, Started) and each.view == view]
+    assert [str(each) for each in runs[-1].slices] == ["day=2024-01-02"]
+    assert {name for name, _ in runs[-1].snapshots} == {table, view}
+
+
+def test_a_publication_is_one_commit_with_its_version_and_sources(
+    spark: SparkSession, journal: Journal, format: str, place: str
+) -> None:
+    table, view = f"{place}.t", f"{place}.v"
+    spark.sql(f"CREATE TABLE {table} (x INT) USING {format}")
+    spark.sql(f"INSERT INTO {table} VALUES (1)")
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING {format} AS SELECT sum(x) AS s FROM {table}")
+    events = [each for each in journal.events() if isinstance(each, Started | Published) and each.view == view]
+    started, published = events
+    if format == "delta":
+        [told, *_] = [row["userMetadata"] for row in spark.sql(f"DESCRIBE HISTORY {view}").collect()]
+        told = json.loads(told)["headwater"]
+        version, sources = told["version"], told["sources"]
+    else:
+        [summary] = [row["summary"] for row in spark.sql(f"SELECT summary FROM {view}.snapshots").collect()]
+        version, sources = int(summary["headwater.version"]), json.loads(summary["headwater.sources"])
+    assert version == published.version and sources == {
+        name: snapshot for name, snapshot in started.snapshots if name == table
+    }
+
+
+def test_files_become_a_lake_table_and_files_again(spark: SparkSession, journal: Journal) -> None:
+    spark.sql("CREATE TABLE t (x INT, day INT) USING delta PARTITIONED BY (day)")
+    spark.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
+    query = "PARTITIONED BY (day) AS SELECT sum(x) AS s, day FROM t GROUP BY day"
+    for format in ("parquet", "delta", "parquet"):
+        spark.sql(f"CREATE OR REPLACE MATERIALIZED VIEW v USING {format} {query}")
+        assert rows(spark, "v") == [(1, 1), (2, 2)]
+        assert rows(spark.newSession(), f"{database(spark)}.v") == [(1, 1), (2, 2)]
+    spark.sql("INSERT INTO t VALUES (5, 2)")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert rows(spark, "v") == [(1, 1), (7, 2)]

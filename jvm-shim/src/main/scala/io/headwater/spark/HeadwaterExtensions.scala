@@ -12,6 +12,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(session => TakeOverCreate(session))
     extensions.injectHintResolutionRule(session => PinnedSnapshots(session))
     extensions.injectResolutionRule(session => PublishedRelation(session))
+    extensions.injectResolutionRule(session => PublishedSnapshot(session))
     extensions.injectResolutionRule(session => Overlay(session))
     extensions.injectCheckRule(session => DirectWriteGuard(session))
     extensions.injectColumnar(session => WaitForViews(session))
