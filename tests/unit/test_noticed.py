@@ -8,7 +8,7 @@ from attrs import evolve
 from cases import Machine, end, machine, start, view
 
 from headwater.engine import noticed
-from headwater.model.event import Changed, Dropped, Observed, Renamed, Unreadable
+from headwater.model.event import Altered, Changed, Dropped, Observed, Renamed, Unreadable
 from headwater.model.partition import Slice
 from headwater.model.seen import Command, CommandKind, Seen
 
@@ -80,6 +80,21 @@ def test_a_look_that_another_one_overtook_says_nothing(made: Machine):
     assert not noticed.is_outdated(made.state, since(late, "three", a1="three"))
 
 
+def test_so_does_a_look_at_the_whole_table(made: Machine):
+    """It would put the record back to an older snapshot."""
+    whole = evolve(PINNED, partitions={A1: "one", A2: "one"})
+    looked_at(made, whole)
+    cleaned = evolve(PINNED, partitions={A1: "two", A2: "two"}, snapshot="two", since="one", lost="its log was cleaned")
+    looked_at(made, since(whole, "three", a1="three"))
+    assert noticed.is_outdated(made.state, cleaned)
+    assert change(made, cleaned) is None and noticed.advance(made.state, cleaned, NOW) is None
+
+
+def test_a_look_at_a_table_that_nobody_knows_any_more_is_not_taken_again(made: Machine):
+    """Its view was dropped meanwhile. Another look would record that a table of this name is gone."""
+    assert not noticed.is_outdated(made.state, since(PINNED, "two", a1="two"))
+
+
 def test_a_run_that_is_about_to_read_sees_no_later_snapshot(made: Machine):
     """It reads the snapshot that was on record as it began."""
     looked_at(made, PINNED)
@@ -88,7 +103,9 @@ def test_a_run_that_is_about_to_read_sees_no_later_snapshot(made: Machine):
 
 def test_a_change_of_all_that_nobody_can_place_says_why(made: Machine):
     looked_at(made, PINNED)
-    cleaned = evolve(PINNED, partitions={A1: "nine"}, snapshot="nine", lost="the log was cleaned past version 3")
+    cleaned = evolve(
+        PINNED, partitions={A1: "nine"}, snapshot="nine", since="one", lost="the log was cleaned past version 3"
+    )
     assert change(made, cleaned).verb == (
         "changed (INSERT INTO); nobody can say where, as the log was cleaned past version 3"
     )
@@ -156,6 +173,25 @@ def test_a_view_that_moved_on_since_the_look_began_did_not_drift(made: Machine):
     assert noticed.standing(made.state, "v") is None and drift(made, was) is None
     end(made, "v")
     assert noticed.standing(made.state, "v") is not None and drift(made, was) is None
+
+
+def test_a_look_that_began_before_a_view_was_published_does_not_move_its_snapshot():
+    """The look found the table empty, as it was created. Readers would read it so."""
+    made = machine({"t": "a"}, view("v", "a", "t", format="delta"))
+    early = Seen("v", snapshot="created", pinned=True)
+    assert made.state.tables["v"].pinned
+    assert noticed.advance(made.state, early, NOW) is None
+
+
+def test_the_snapshot_of_a_view_stays_where_it_was_written_past_headwater_and_altered_meanwhile():
+    """The next look still has to tell where."""
+    made = machine({"t": "a"}, view("v", "a", "t", format="delta"))
+    recorded, was = made.state.tables["v"].snapshot, noticed.standing(made.state, "v")
+    written = since(Seen("v", snapshot=recorded, pinned=True), "later", a1="later")
+    assert noticed.drift(made.state, written, was, Command(), NOW, VERSION) is not None
+    made.record(lambda _: Altered(NOW, "v", (("headwater.freshness", "1 minute"),)))
+    assert noticed.drift(made.state, written, was, Command(), NOW, VERSION) is None
+    assert noticed.advance(made.state, written, NOW) is None
 
 
 def test_a_lost_table_means_that_the_view_was_dropped_or_renamed(made: Machine):

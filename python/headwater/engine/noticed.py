@@ -82,18 +82,21 @@ def advance(state: State, seen: Seen, at: int) -> Advanced | None:
     record = state.tables.get(seen.table)
     if record is None or not (seen.exists and seen.pinned and record.pinned) or record.snapshot == seen.snapshot:
         return None
+    if is_outdated(state, seen) or differences(record, seen.partitions, seen.looked):
+        return None
     return Advanced(at, seen.table, seen.snapshot)
 
 
 def is_outdated(state: State, seen: Seen) -> bool:
-    """Whether a look compared a table with a snapshot that is not on record any more: it missed what came between."""
+    """Whether another snapshot was recorded since a look began. The look says nothing of the changes between, and the
+    record would go back to an older snapshot."""
     record = state.tables.get(seen.table)
-    return seen.looked is not None and seen.pinned and (record is None or record.snapshot != seen.since)
+    return seen.pinned and record is not None and record.snapshot != seen.since
 
 
 def drift(state: State, seen: Seen, was: Standing, command: Command, at: int, version: Version) -> Changed | None:
     """Somebody wrote a view's files past Headwater."""
-    if standing(state, seen.table) != was or was.highest == 0:
+    if standing(state, seen.table) != was or was.highest == 0 or is_outdated(state, seen):
         return None
     record = state.tables[seen.table]
     drifted = differences(record, seen.partitions, seen.looked)

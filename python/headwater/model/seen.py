@@ -61,7 +61,7 @@ class Seen:
         owner: of a view, the owner that its table names.
         snapshot: the source's own value for the state that was seen.
         pinned: whether runs read the table as it was at a snapshot. A look then needs no other look after it.
-        since: the snapshot with which a look at only some slices compared the table.
+        since: the snapshot on record as the look began.
         lost: why all partitions count as changed, where nobody can say which did; empty if somebody can.
     """
 

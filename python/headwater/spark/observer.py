@@ -247,7 +247,7 @@ class Observer:
         recorder = self._recorder
 
         def build(state, _version: Version):
-            return None if noticed.is_outdated(state, seen) else noticed.advance(state, seen, recorder.clock.now())
+            return noticed.advance(state, seen, recorder.clock.now())
 
         with recorder.lock:
             advanced = build(recorder.state, 0)
