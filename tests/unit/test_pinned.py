@@ -209,6 +209,21 @@ def test_a_view_of_files_becomes_a_lake_table_and_files_again():
     assert all(not each.snapshot for each in journaled(made, Published, "w"))
 
 
+def test_a_view_that_another_program_made_a_lake_table_is_not_read_before_it_is_files_again():
+    """Its readers read a snapshot until then."""
+    made = machine({"t": "a"}, evolve(LAKE, format="parquet"), READER)
+    made.world.make("v", lake=True)
+    made.world.write("v", A1, 9)
+    made.look("v")
+    assert made.state.tables["v"].pinned
+    begin_kept(made, "v")
+    while not made.flights["v"].visible:
+        assert not start(made, "w")
+        made.advance(made.flights["v"])
+    sound(made)
+    assert not made.state.tables["v"].pinned
+
+
 def test_a_lake_table_made_anew_as_files_is_read_as_it_is(made: Machine):
     made.world.make("t", lake=False)
     made.look("t")

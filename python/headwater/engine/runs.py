@@ -95,8 +95,11 @@ def prepared(state: State, view: ViewState, event: Prepared) -> None:
         return
     if _is_of_a_definition(state, run) and view.estimate is None:
         return  # it may have other columns than what is published
-    record = state.tables[event.view].partitions if event.view in state.tables else {}
-    if any(each.content and (old := record.get(each.slice)) and old.content == each.content for each in event.made):
+    record = state.tables[event.view]
+    if record.pinned:
+        return  # another program made its table a lake table: readers read that at a snapshot until it is published
+    known = record.partitions
+    if any(each.content and (old := known.get(each.slice)) and old.content == each.content for each in event.made):
         return
     changed = _differing(state, run, event)
     readers = state.index.readers.get(event.view, ())
