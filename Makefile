@@ -4,7 +4,7 @@ BIN := .venv/bin
 SCALE ?= 0.1
 # Tests of Spark beside those that share one session, so that both halves take as long.
 APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.py policies.py measurements.py postgresql.py)
-BENCHMARKS ?= fixed overhead partitions cutoff noticing engine
+BENCHMARKS ?= fixed overhead partitions cutoff noticing formats engine
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 

@@ -15,17 +15,17 @@ from headwater.spark.wire import Asked
 
 def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
     """Answers requests until there are no more; ``calls`` get the session and the arguments of a request."""
-    began = time.perf_counter()
+    say, began = _answers(), time.perf_counter()
     spark = _session(json.loads(sys.argv[1]))
-    _say({"seconds": time.perf_counter() - began})
+    say({"seconds": time.perf_counter() - began})
     for line in sys.stdin:
         request = json.loads(line)
         if "run" in request:
-            _say({"seconds": run(spark, request["run"])})
+            say({"seconds": run(spark, request["run"])})
         elif "rows" in request:
-            _say({"rows": rows(spark, request["rows"])})
+            say({"rows": rows(spark, request["rows"])})
         else:
-            _say({"value": calls[request["call"]](spark, *request["arguments"])})
+            say({"value": calls[request["call"]](spark, *request["arguments"])})
     spark.stop()
 
 
@@ -80,8 +80,11 @@ def _timed(work) -> float:
     return time.perf_counter() - began
 
 
-def _say(answer: dict[str, Any]) -> None:
-    print(json.dumps(answer), flush=True)
+def _answers() -> Callable[[dict[str, Any]], None]:
+    """Writes answers. Statements print too (``VACUUM`` does): that goes where the log goes."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return lambda answer: print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from benchmarks import worker
 
 HERE = {
     "cutoff": {"rows", "copied", "aggregated"},
+    "formats": {"rows", "refresh", "merge"},
     "noticing": {"files", "looks"},
     "overhead": {"writes", "delays", "starts"},
     "partitions": {"finding", "refreshing"},
