@@ -34,6 +34,7 @@ CONF = {
     "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.lake.type": "hadoop",
     "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks
     "spark.headwater.python": sys.executable,
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
