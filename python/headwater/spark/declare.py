@@ -65,6 +65,7 @@ class Declarations:
                 "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
             )
         if known is not None:
+            _refuse_another_format(known.definition, definition)
             definition = evolve(definition, root=known.definition.root, owner=known.definition.owner)
         with self.recorder.lock:
             sources = {name: each.definition.sources for name, each in self.recorder.state.views.items()}
@@ -159,6 +160,16 @@ class Declarations:
 
     def _now(self) -> int:
         return self.recorder.clock.now()
+
+
+def _refuse_another_format(known: Definition, asked: Definition) -> None:
+    """Files take the place of files; a lake table takes that of none."""
+    if asked.format != known.format and (asked.is_lake or known.is_lake):
+        raise DefinitionError(
+            "FORMAT",
+            f"{known.view} is stored USING {known.format} and keeps that; to store it USING {asked.format}, "
+            "drop it first",
+        )
 
 
 def _same(known: Definition, asked: Definition) -> bool:

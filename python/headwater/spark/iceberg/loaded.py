@@ -82,7 +82,7 @@ class Catalogs:
         name = named(key)
         if not isinstance(name, TableName | PathName):
             return None
-        self._jvm.org.apache.spark.sql.headwater.Access.activate(self._session._jsparkSession)
+        self._java("org.apache.spark.sql.headwater.Access.activate", self._java.session._jsparkSession)
         try:
             found = self._found(name)
             found.refresh()
