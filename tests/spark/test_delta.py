@@ -259,7 +259,7 @@ COLUMNS: list[tuple[list[str], bool, str]] = [
     ),
     (["RENAME COLUMN p TO q"], True, "it was partitioned by p, and is by q"),
 ]
-"""Changes by ``ALTER TABLE``, in this order; whether the table then has another schema; why all partitions count as changed."""
+"""Changes by ``ALTER TABLE``, in this order; whether the schema is another one; why all partitions count as changed."""
 
 
 def test_columns_change(lake: Lake) -> None:
