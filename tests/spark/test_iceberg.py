@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from attrs import field, frozen
-from looks import look
+from found import look
 from pyspark.sql import SparkSession
 from support import database
 

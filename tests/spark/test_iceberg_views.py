@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from looks import look
+from found import look
 from pyspark.sql import SparkSession
 from support import database
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve, frozen
-from looks import look
+from found import look
 from pyspark.sql import SparkSession
 from support import database
 
