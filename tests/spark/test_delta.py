@@ -19,6 +19,8 @@ from headwater.spark.delta.tables import DeltaTables
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 
+pytestmark = pytest.mark.long
+
 DATABASE = "deltas"
 
 

@@ -17,6 +17,8 @@ from headwater.spark.iceberg import IcebergTables
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 
+pytestmark = pytest.mark.long
+
 A1, A2, B1, C1 = (
     Slice.of(p=p, ts_day=day)
     for p, day in (("a", "2024-01-01"), ("a", "2024-02-05"), ("b", "2024-01-01"), ("c", "2024-01-01"))

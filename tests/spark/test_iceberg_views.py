@@ -26,6 +26,8 @@ from headwater.spark.iceberg.retention import UNNAMED, Retention
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 
+pytestmark = pytest.mark.long
+
 
 class View:
     """A view whose runs write the rows of a query."""
