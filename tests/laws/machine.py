@@ -8,12 +8,13 @@ things happen meanwhile. A crash can fall between any two steps. The machine kee
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Condition
 
 import looks
 from attrs import Factory, define, evolve, frozen
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 from reference import Content, Recorded
 from world import World
 
@@ -179,6 +180,7 @@ class Machine:
         self._due: deque[Callable[[], None]] = deque()
         self._unlucky: dict[int, HeadwaterError] = {}
         self._unchecked: set[str] = set()
+        self._broken: BaseException | None = None
         self._main, self._engines, self._told = getcurrent(), 0, len(journal)
         world.pause, world.looking, world.stopping, world.unread = self._pause, self._look_for, self._stop, self._unread
         world.note = self._noted
@@ -192,7 +194,7 @@ class Machine:
         self.recorder.changed = _Watched(self)
         self.schedule = Picked()
         name = f"engine {self._engines}"
-        self.loop = Loop(self.recorder, self.world, name, tracks=TRACKS, schedule=self.schedule, submit=self._submit)
+        self.loop = Loop(self.recorder, _Frank(self), name, tracks=TRACKS, schedule=self.schedule, submit=self._submit)
         self.step()
 
     @property
@@ -237,8 +239,20 @@ class Machine:
     def heard(self) -> None:
         """Whoever waits for the record was told of something new."""
         news, self._told = self.journal[self._told :], len(self.journal)
-        for event in news:
-            self.watch(self, f"recorded {codec.kind(event)}")
+        with self.frank():
+            for event in news:
+                self.watch(self, f"recorded {codec.kind(event)}")
+
+    @contextmanager
+    def frank(self) -> Iterator[None]:
+        """Keeps an error that is no failure of a run, such as a law that does not hold: the engine goes on after it."""
+        try:
+            yield
+        except (HeadwaterError, GreenletExit):
+            raise
+        except BaseException as error:
+            self._broken = self._broken or error
+            raise
 
     def evaluate(self, table: str, slices: Iterable[Slice]) -> None:
         slices, refused = tuple(slices), frozenset()
@@ -395,6 +409,8 @@ class Machine:
     def _pump(self) -> None:
         while self._due:
             self._due.popleft()()
+        if self._broken is not None:
+            raise self._broken
 
     def _pause(self, step: str, launch: Launch) -> None:
         version = launch.run.version
@@ -430,6 +446,20 @@ class Machine:
 
     def _stop(self, view: str, version: int) -> None:
         self._unlucky[version] = RefreshCancelled("it is not wanted any more")
+
+
+class _Frank:
+    """The world, as the engine asks it."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def __getattr__(self, name: str) -> Callable:
+        def asked(*arguments):
+            with self._machine.frank():
+                return getattr(self._machine.world, name)(*arguments)
+
+        return asked
 
 
 class _Watched(Condition):
