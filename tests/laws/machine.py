@@ -370,8 +370,8 @@ class Machine:
                 self.advance(flight)
             elif not self.start(choice):
                 wake = wake_at(self.state, self.now)
-                if unwanted := [each for each in self.flights.values() if each.version in self._tasks]:
-                    self.advance(unwanted[0])
+                if unwanted := [each for version, each in self.loop.mine.flights.items() if version in self._tasks]:
+                    self.advance(Flying(self, unwanted[0]))  # its view may run again already
                 elif wake is None:
                     return
                 else:
