@@ -167,12 +167,14 @@ class Machine:
     Attributes:
         looks: whether a run looks at base tables before and after it reads them.
         record_book: every partition that was ever published, as journaled.
+        glances: looks of other engines, of which nothing is recorded yet.
         watch: called after each step of a run, and each entry of the journal.
     """
 
     def __init__(self, world: World, now: int = 1_000_000, journal: Sequence[Event] = (), given: int = 0) -> None:
         self.world, self.now, self.looks = world, now, True
         self.record_book: list[Recorded] = []
+        self.glances: list[looks.Glance] = []
         self.watch: Callable[[Machine, str], None] = lambda machine, step: None
         self.store = MemoryStore(lambda: self.now, self._note, list(journal), given)
         self.store.bury({event.engine for event in journal if isinstance(event, Started)})
@@ -382,6 +384,8 @@ class Machine:
 
     def settle(self) -> None:
         """Looks at everything until nothing new is found and nothing is pending."""
+        while self.glances:
+            looks.record(self, self.glances.pop())
         for _ in range(20):
             for table in sorted(self.world.content):
                 self.look(table)
@@ -437,12 +441,16 @@ class Machine:
         """A run could not read a snapshot. A look finds a newer one; of the run's own view, when that runs no more."""
         self._unchecked.update(tables)
         for each in tables:
-            self.look(each)
+            self._look_again(each)
 
     def _check(self) -> None:
         """Looks where a run could not read, as engines look at everything from time to time."""
         while self._unchecked:
-            self.look(self._unchecked.pop())
+            self._look_again(self._unchecked.pop())
+
+    def _look_again(self, table: str) -> None:
+        if table in self.state.tables:  # no view that was dropped meanwhile
+            self.look(table)
 
     def _stop(self, view: str, version: int) -> None:
         self._unlucky[version] = RefreshCancelled("it is not wanted any more")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import looks
 from attrs import evolve, frozen
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -89,6 +90,7 @@ def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[
         made_by=f"the query of {name}",
         columns=(),
         partitioned_by=tuple(columns),
+        format=draw(formats),
         fingerprint=str(draw(st.integers(0, 99))),
         properties=draw(policies),
         dependencies=dependencies,
@@ -104,6 +106,8 @@ def successions(draw: st.DrawFn, columns: Sequence[str]) -> Occurrence:
     return Occurrence((back, *((each, Same(each)) for each in columns if each != "a" and draw(st.booleans()))))
 
 
+formats = st.sampled_from(("parquet", "parquet", "parquet", "delta"))
+
 policies = st.fixed_dictionaries(
     {},
     optional={
@@ -118,11 +122,12 @@ policies = st.fixed_dictionaries(
 @frozen
 class Graph:
     """Base tables with their partition columns; views in an order in which each reads only tables above
-    it; other definitions that the views may be given later."""
+    it; other definitions that the views may be given later; the base tables that are lake tables."""
 
     bases: dict[str, tuple[str, ...]]
     views: tuple[Definition, ...]
     others: tuple[Definition, ...] = ()
+    lakes: frozenset[str] = frozenset()
 
     def columns(self, table: str) -> tuple[str, ...]:
         return self.bases.get(table) or next((v.partitioned_by for v in self.views if v.view == table), ())
@@ -131,6 +136,7 @@ class Graph:
 @st.composite
 def graphs(draw: st.DrawFn, most: int = 7, redefined: bool = True) -> Graph:
     bases = {f"base.t{n}": draw(shapes) for n in range(draw(st.integers(1, 3)))}
+    lakes = draw(some_lakes(bases))
     above = dict(bases)
     views, others = [], []
     for n in range(draw(st.integers(min(3, most), most))):
@@ -147,7 +153,30 @@ def graphs(draw: st.DrawFn, most: int = 7, redefined: bool = True) -> Graph:
             before = {name: columns for name, columns in above.items() if name != last}
             others.append(draw(definitions(last, draw(shapes), before)))
             views, others = _reshaped(last, views), _reshaped(last, others)
-    return Graph(bases, tuple(views), tuple(others))
+    return Graph(bases, tuple(views), tuple(_as_first(views, others)), lakes)
+
+
+def _as_first(views: Sequence[Definition], others: Sequence[Definition]) -> list[Definition]:
+    """A view that reads earlier partitions of itself keeps its format."""
+    first = {each.view: each.format for each in views}
+    bound = {each.view for each in (*views, *others) if each.earlier}
+    return [evolve(each, format=first[each.view]) if each.view in bound else each for each in others]
+
+
+def some_lakes(bases: Iterable[str]) -> st.SearchStrategy[frozenset[str]]:
+    """The base tables that are lake tables."""
+    drawn = st.tuples(*(st.tuples(st.just(each), formats) for each in bases))
+    return drawn.map(lambda each: frozenset(name for name, format in each if format == "delta"))
+
+
+def of_lakes(most: int = 6) -> st.SearchStrategy[Graph]:
+    """Graphs of lake tables only."""
+    return graphs(most).map(_all_lakes)
+
+
+def _all_lakes(graph: Graph) -> Graph:
+    views, others = (tuple(evolve(each, format="delta") for each in some) for some in (graph.views, graph.others))
+    return Graph(graph.bases, views, others, frozenset(graph.bases))
 
 
 @st.composite
@@ -162,13 +191,15 @@ def chains(draw: st.DrawFn, past: bool = True) -> Graph:
                 made_by=f"the query of {name}",
                 columns=(),
                 partitioned_by=("a",),
+                format=draw(formats),
                 properties=draw(policies),
                 dependencies=tuple(Dependency(each, (Occurrence((("a", Same("a")),)),)) for each in sorted(sources)),
                 earlier=(draw(successions(("a",))),) if past else (),
             )
         )
         tables.append(name)
-    return Graph({"base.t0": ("a",), "base.t1": ("a",)}, tuple(views))
+    bases = {"base.t0": ("a",), "base.t1": ("a",)}
+    return Graph(bases, tuple(views), lakes=draw(some_lakes(bases)))
 
 
 @st.composite
@@ -213,6 +244,12 @@ HAPPENINGS = {
     "alter": 1,
     "cadence": 1,
     "drift": 1,
+    "rearrange": 1,
+    "roll back": 1,
+    "clean": 1,
+    "make anew": 1,
+    "glance": 2,
+    "record glance": 2,
     "images": 1,
     "looks": 1,
     "crash": 2,
@@ -239,6 +276,13 @@ def redefining(size: int) -> st.SearchStrategy[list[Step]]:
     return _steps(["write"] * 3 + ["redefine", "start", "advance", "time"], size)
 
 
+def racing(size: int) -> st.SearchStrategy[list[Step]]:
+    """Scripts of writes that several engines look for at the same time, while runs go on."""
+    written = ["write unseen"] * 4 + ["rearrange"] * 2 + ["drift"]
+    looked = ["glance"] * 3 + ["record glance"] * 3 + ["look"]
+    return _steps([*written, *looked, "start", "start", "advance", "finish", "time", "time"], size)
+
+
 def _steps(kinds: Sequence[str], size: int) -> st.SearchStrategy[list[Step]]:
     step = st.tuples(st.sampled_from(kinds), st.integers(0, 1000), st.integers(0, 1000))
     return st.lists(step, min_size=size, max_size=2 * size)
@@ -246,7 +290,7 @@ def _steps(kinds: Sequence[str], size: int) -> st.SearchStrategy[list[Step]]:
 
 def machine(graph: Graph, contents: Sequence[int] = (3, 5, 8), filled: bool = True) -> Machine:
     """A machine on which the graph is declared (and filled)."""
-    made = Machine(World(graph.bases))
+    made = Machine(World(graph.bases, graph.lakes))
     for n, (table, columns) in enumerate(graph.bases.items()):
         for m, content in enumerate(contents if columns else contents[:1]):
             made.world.write(table, _partition(columns, n + m * 5), content + n)
@@ -308,6 +352,18 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
             made.now += PAUSES[which % len(PAUSES)]
         case "backfill":
             mark(made, table, _partition(graph.bases[table], which // 3).keep(graph.bases[table][: how % 3]))
+        case "make anew":
+            made.world.make_anew(table, lake=how % 3 > 0)
+        case "roll back":
+            if table in made.world.lake:
+                made.world.roll_back(table)
+        case "rearrange" | "clean" | "glance":
+            lakes = sorted(made.world.lake.logs)
+            if lakes:
+                _to_lake(made, kind, lakes[which % len(lakes)], how)
+        case "record glance":
+            if made.glances:
+                looks.record(made, made.glances.pop(which % len(made.glances)))
         case "images":
             made.world.evaluates = not made.world.evaluates
         case "looks":
@@ -334,6 +390,17 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
             _drop_or_create(made, graph, which)
         case _ if view:
             _to_view(made, kind, view, how)
+
+
+def _to_lake(made: Machine, kind: str, table: str, how: int) -> None:
+    """What happens to a lake table, a base table or a view, and changes no row; a glance is another engine's."""
+    match kind:
+        case "rearrange":
+            made.world.commit(table)
+        case "clean":
+            made.world.lake.logs[table].clean(told=how % 3 < 2, read=how % 3 > 0)
+        case "glance" if table not in made.state.unreadable:
+            made.glances.append(looks.glance(made, table))
 
 
 def readable(made: Machine) -> None:
@@ -383,13 +450,30 @@ def _to_view(made: Machine, kind: str, view: str, how: int) -> None:
             if not made.state.index.readers.get(view) and not view.endswith("r") and view + "r" not in made.state.views:
                 rename(made, view, view + "r")
         case "drift":
-            if made.world.content.get(view) and view not in made.state.running:
-                partition = sorted(made.world.content[view], key=str)[how % len(made.world.content[view])]
-                made.world.write(view, partition, how)
+            _drift(made, view, how)
+
+
+def _drift(made: Machine, view: str, how: int) -> None:
+    """Another program writes a view's table, or makes it anew; files, only while the view does not run."""
+    there, lake = sorted(made.world.content.get(view, ()), key=str), view in made.world.lake
+    if not there or (view in made.state.running and not lake):
+        return
+    partition = there[how % len(there)]
+    match how // len(there) % 6:
+        case 0 if lake:
+            made.world.roll_back(view)
+        case 1 if lake:
+            made.world.write(view, partition, None)
+        case 2 if lake:
+            made.world.write(view, _partition(sorted(partition.columns), which=how), how)
+        case 3 if not made.state.views[view].definition.earlier:
+            made.world.make_anew(view, lake=not lake)
+        case _:
+            made.world.write(view, partition, how)
 
 
 def rename(made: Machine, view: str, to: str) -> None:
-    for each in (made.world.content, made.world.stamps, made.world.newest):
+    for each in (made.world.content, made.world.stamps, made.world.newest, made.world.lake.logs):
         if view in each:
             each[to] = each.pop(view)
     definition = evolve(made.state.views[view].definition, view=to)

@@ -97,6 +97,12 @@ class World:
         log.roll_back()
         self.content[table], self.stamps[table] = dict(log.now.content), dict(log.now.stamps)
 
+    def make_anew(self, table: str, lake: bool) -> None:
+        """Makes a table in the place of another one, with the same rows in other files."""
+        self.writes += 1
+        self.stamps[table] = dict.fromkeys(self.content[table], f"w{self.writes}")
+        self.make(table, lake)
+
     def make(self, table: str, lake: bool) -> None:
         """Makes a table that holds what one of the same name did, if there was one."""
         self.incarnations[table] += 1
@@ -189,7 +195,7 @@ class World:
             if self.newest.get(view, 0) > version:
                 raise TakenOver(f"version {self.newest[view]} of {view} is already published")
             before = self.content.get(view, {})
-            anew, unchanged = self._is_made_anew(launch), self._unchanged(launch, written)
+            anew, unchanged = self._is_made_anew(launch, before), self._unchanged(launch, written)
             foreign = frozenset() if anew or view not in self.lake else self._left(launch)
             after = dict(written.handle) if anew else self.with_written(launch, written, before)
             stamps = {each: stamp for each, stamp in self.stamps.get(view, {}).items() if each in after}
@@ -216,11 +222,15 @@ class World:
             gone.update(each for each in before if region.covers(each))
         return {each: value for each, value in before.items() if each not in gone} | written.handle
 
-    def _is_made_anew(self, launch: Launch) -> bool:
+    def _is_made_anew(self, launch: Launch, before: Content) -> bool:
         """Whether a publication leaves nothing of a view's table: of a lake table that had other columns, and when its
-        format changes."""
+        format changes. It is refused where the run did not compute all that is there."""
         view, columns, lake = launch.run.view, set(launch.definition.partitioned_by), launch.definition.is_lake
-        return lake != (view in self.lake) or (lake and any(each.columns != columns for each in self.content[view]))
+        anew = lake != (view in self.lake) or (lake and any(each.columns != columns for each in before))
+        if anew and len(restricted(before, launch.run.slices)) < len(before):
+            self.unread([view])
+            raise RefreshFailed(f"{view} has another shape than it was published in")
+        return anew
 
     def _unchanged(self, launch: Launch, written: Written) -> frozenset[Slice]:
         """The partitions that come out as the record says they are, where readers see what the record says."""

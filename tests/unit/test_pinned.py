@@ -212,7 +212,7 @@ def test_a_view_of_files_becomes_a_lake_table_and_files_again():
 def test_a_view_that_another_program_made_a_lake_table_is_not_read_before_it_is_files_again():
     """Its readers read a snapshot until then."""
     made = machine({"t": "a"}, evolve(LAKE, format="parquet"), READER)
-    made.world.make("v", lake=True)
+    made.world.make_anew("v", lake=True)
     made.world.write("v", A1, 9)
     made.look("v")
     assert made.state.tables["v"].pinned
@@ -225,7 +225,7 @@ def test_a_view_that_another_program_made_a_lake_table_is_not_read_before_it_is_
 
 
 def test_a_lake_table_made_anew_as_files_is_read_as_it_is(made: Machine):
-    made.world.make("t", lake=False)
+    made.world.make_anew("t", lake=False)
     made.look("t")
     [*_, event] = journaled(made, Changed, "t")
     assert not event.pinned and not made.state.tables["t"].pinned
