@@ -195,6 +195,19 @@ def test_a_view_that_gives_up_keeps_its_snapshot(made: Machine):
     assert recorded(made, "v") == before
 
 
+def test_rows_of_another_program_that_a_publication_leaves_are_found_by_the_next_look(made: Machine):
+    """The snapshot of the publication tells that it came after them."""
+    made.world.write("v", A2, 9)
+    change(made, "t", A1)
+    begin(made, "v")
+    end(made, "v")
+    begin(made, "w")
+    assert made.world.lake.held(snapshots(made, "w")["v"])[A2] == 9, "readers read what is there"
+    made.look("v")
+    assert list(made.state.views["v"].pending) == [A2] and A2 in made.state.views["w"].pending
+    sound(made)
+
+
 def test_a_view_of_files_becomes_a_lake_table_and_files_again():
     """Its readers read a snapshot from its first publication in the new format on, and none from that in the old."""
     made = machine({"t": "a"}, evolve(LAKE, format="parquet"), READER)

@@ -73,7 +73,9 @@ class Replaced:
         unchanged: the published partitions that hold the same rows as what they replaced, as far as that
             is known for certain: content sums agree, and what was replaced was as the record says.
         reshaped: whether readers see other columns from now on.
-        snapshot: of a lake table the snapshot that the publication made.
+        snapshot: of a lake table the snapshot that the publication made. A look since then also tells where other
+            programs wrote after the snapshot on record, if they did so before the publication: the rows that it left,
+            and those that other runs may have read.
     """
 
     locations: Sequence[str] = ()
