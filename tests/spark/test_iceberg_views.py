@@ -171,12 +171,14 @@ def late(view: View, *happens: Callable[[], object]) -> None:
 
 def test_a_commit_that_comes_between_is_kept(make: Callable[..., View]) -> None:
     view = make(XP)
-    view.publish(1, "SELECT 1 AS x, 'a' AS p")
+    recorded = {view.definition.view: view.publish(1, "SELECT 1 AS x, 'a' AS p").snapshot}
     others = (f"INSERT INTO {view.definition.view} VALUES ({n}, 'b')" for n in (8, 9))
     late(view, *(lambda each=each: view.session.sql(each) for each in others))
-    replaced = view.publish(2, "SELECT 2 AS x, 'a' AS p", Slice.of(p="a"))
+    replaced = view.publish(2, "SELECT 2 AS x, 'a' AS p", Slice.of(p="a"), **recorded)
     assert view.rows() == [(2, "a"), (8, "b"), (9, "b")]
-    assert look(view.tables, view.definition.view).snapshot == replaced.snapshot
+    seen = look(view.tables, view.definition.view, since=replaced.snapshot)
+    assert seen.looked == (Slice.of(p="b"),), "the record learns of them by the next look"
+    assert look(view.tables, view.definition.view, since=seen.snapshot).looked == ()
 
 
 def test_a_newer_engine_that_comes_between_is_not_overtaken(make: Callable[..., View]) -> None:
@@ -229,6 +231,15 @@ def test_another_shape_gives_way_to_a_commit_that_comes_between(make: Callable[.
     other = make({"x": "BIGINT", "p": "STRING"})
     late(other, lambda: other.session.sql(f"INSERT INTO {other.definition.view} VALUES (9, 'b')"))
     assert other.publish(2, "SELECT 2L AS x, 'a' AS p").reshaped and other.rows() == [(2, "a")]
+
+
+def test_a_column_that_somebody_added_costs_no_rows(make: Callable[..., View]) -> None:
+    view = make(XP)
+    view.publish(1, "SELECT 1 AS x, p FROM VALUES ('a'), ('b') AS t(p)")
+    view.session.sql(f"ALTER TABLE {view.definition.view} ADD COLUMN more INT")
+    assert not view.publish(2, "SELECT 2 AS x, 'a' AS p", Slice.of(p="a")).reshaped
+    assert view.rows("x", "p") == [(1, "b"), (2, "a")]
+    assert view.publish(3, "SELECT 3 AS x, 'a' AS p").reshaped and view.rows() == [(3, "a")]
 
 
 # --- retention

@@ -68,10 +68,11 @@ class Publishing:
     def __init__(self, java: Java, shapes: Shapes) -> None:
         self._java, self._shapes, self._loops = java, shapes, Loops(java)
 
-    def stage(self, table: JavaObject, definition: Definition, frame: DataFrame, key: str) -> Staged:
-        """Writes rows into files of a view's table that no commit names."""
-        reshapes = not self._shapes.fits(table, definition)
-        target = self._replacement(table, definition).table() if reshapes else table
+    def stage(self, table: JavaObject, launch: Launch, frame: DataFrame, key: str) -> Staged:
+        """Writes rows into files of a view's table that no commit names. A redefinition always renews everything."""
+        definition = launch.definition
+        reshapes = WHOLE in launch.run.slices and not self._shapes.fits(table, definition)
+        target = self._replacement(table, definition)[0].table() if reshapes else table
         cache = self._java("iceberg.spark.SparkTableCache.get")
         coordinator = self._java("iceberg.spark.FileRewriteCoordinator.get")
         cache.add(key, target)
@@ -91,8 +92,10 @@ class Publishing:
         """
         for attempt in range(TRIES):
             table.refresh()
-            transaction = self._transaction(table, launch.definition, staged)
+            transaction, begun = self._transaction(table, launch.definition, staged)
             base = transaction.startMetadata()
+            if not base.equals(begun):
+                continue  # a look of another thread brought the table up to date meanwhile
             was = base.currentSnapshot()
             number = 0 if was is None else was.snapshotId()
             published = version(base)
@@ -113,27 +116,29 @@ class Publishing:
 
     # --- inside
 
-    def _transaction(self, table: JavaObject, definition: Definition, staged: Staged) -> JavaObject:
+    def _transaction(self, table: JavaObject, definition: Definition, staged: Staged) -> tuple[JavaObject, JavaObject]:
+        """A transaction, and the metadata that its changes are made to."""
         if not staged.reshapes:
-            return table.newTransaction()
-        transaction = self._replacement(table, definition)
+            transaction = table.newTransaction()
+            return transaction, transaction.currentMetadata()
+        transaction, begun = self._replacement(table, definition)
         written, now = staged.table, transaction.table()
         same = written.schema().sameSchema(now.schema()) and written.spec().equals(now.spec())
         if not (same and written.uuid().equals(now.uuid())):
             raise RefreshFailed(
                 f"{definition.view} got other columns while it was refreshed; the refresh is tried again"
             )
-        return transaction
+        return transaction, begun
 
-    def _replacement(self, table: JavaObject, definition: Definition) -> JavaObject:
-        """A transaction that gives a view's table the shape of its definition, and no rows."""
+    def _replacement(self, table: JavaObject, definition: Definition) -> tuple[JavaObject, JavaObject]:
+        """A transaction that gives a view's table the shape of its definition and no rows, and the metadata before."""
         operations = table.operations()
         schema, spec = self._shapes.of(definition)
         base = operations.refresh()
         unsorted = self._java("iceberg.SortOrder.unsorted")
         properties = catalog.properties(definition)
         replaced = base.buildReplacement(schema, spec, unsorted, base.location(), properties)
-        return self._java("iceberg.Transactions.replaceTableTransaction", table.name(), operations, replaced)
+        return self._java("iceberg.Transactions.replaceTableTransaction", table.name(), operations, replaced), base
 
     def _replace(self, transaction: JavaObject, launch: Launch, staged: Staged, zone: str) -> None:
         run = launch.run

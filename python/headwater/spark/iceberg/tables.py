@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshCancelled
 from headwater.model.event import Made
-from headwater.model.partition import Region, Slice
+from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import Version
 from headwater.model.view import Definition
@@ -25,7 +26,7 @@ from headwater.spark.iceberg.entries import Entries, Placed
 from headwater.spark.iceberg.history import History, is_rearranged
 from headwater.spark.iceberg.java import Java
 from headwater.spark.iceberg.loaded import Catalogs, Loaded
-from headwater.spark.iceberg.publishing import Publishing, Staged, version
+from headwater.spark.iceberg.publishing import Committed, Publishing, Staged, version
 from headwater.spark.iceberg.retention import Retention
 from headwater.spark.iceberg.shape import Shapes
 from headwater.spark.sessions import Sessions
@@ -65,9 +66,11 @@ class IcebergTables:
         mine, written = self._locations[table], paths.plain(path)
         return paths.is_within(mine, written) or paths.is_within(written, mine)
 
-    def pin(self, table: str, snapshot: str) -> Pin:
+    def pin(self, table: str, snapshot: str) -> Pin | None:
         at, loaded = At.of(snapshot), self._catalogs.loaded(table)
-        if at.snapshot == 0 or loaded is None:
+        if at is None or loaded is None:
+            return None
+        if at.snapshot == 0:
             return Pin("")
         written = loaded.table.snapshot(at.snapshot)
         number = None if written is None else written.schemaId()
@@ -85,7 +88,7 @@ class IcebergTables:
         counted = self._shim.counted(frame, columns, hashed, exact=True)
         key = _key(launch)
         table = self._catalogs.table(definition.view)
-        self._staged[key] = self._publishing.stage(table, definition, counted.frame, key)
+        self._staged[key] = self._publishing.stage(table, launch, counted.frame, key)
         return counted
 
     def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
@@ -118,10 +121,11 @@ class IcebergTables:
         if table is None or table.properties().get(catalog.OWNER) != definition.owner:
             raise _taken(definition.view)
         committed = self._publishing.commit(table, launch, staged, dict(definition.settings).get(ZONE, self._zone))
-        recorded = dict(launch.run.snapshots).get(definition.view, "")
-        sure = recorded and not committed.again and self._only_rearranged(table, recorded, committed.base)
+        recorded = At.of(dict(launch.run.snapshots).get(definition.view, ""))
+        sure = recorded is not None and not committed.again and self._only_rearranged(table, recorded, committed.base)
         unchanged = [each.slice for each in written.made if _is_same(each, launch)] if sure else []
-        return Replaced((), frozenset(unchanged), staged.reshapes, str(committed.at))
+        at = _after(launch, committed, recorded, sure)
+        return Replaced((), frozenset(unchanged), staged.reshapes, str(at))
 
     def published(self, definition: Definition) -> set[str] | None:
         """No places: a commit names files, and readers find them by it. ``None`` if there is no table."""
@@ -176,19 +180,23 @@ class IcebergTables:
     def _changed(self, loaded: Loaded, since: str) -> tuple[list[Slice] | None, str]:
         """The partitions that changed since a state; ``None`` and the reason if nobody can say which."""
         was, now = At.of(since), loaded.at
+        if was is None:
+            return None, "it had another format"
         if was.spec != now.spec:
             return None, "its partitioning changed"
         if was.schema != now.schema and (why := self._replaced(loaded, was)):
             return None, why
-        if was.snapshot == now.snapshot:
+        if was.known == now.snapshot:
             return [], ""
-        if was.snapshot == 0 or now.snapshot == 0:
+        if was.known == 0 or now.snapshot == 0:
             return None, ""
-        between = self._history.between(loaded.table, was.snapshot, now.snapshot)
-        if between.lost:
-            return None, between.lost
+        before = self._history.between(loaded.table, was.known, was.snapshot)
+        after = self._history.between(loaded.table, was.snapshot, now.snapshot)
+        if why := before.lost or after.lost:
+            return None, why
+        others = [each for each in before.snapshots if catalog.OWNER not in each.summary()]
         places: set[Placed] = set()
-        for snapshot in between.snapshots:
+        for snapshot in (*others, *after.snapshots):
             if not is_rearranged(snapshot):
                 places |= self._entries.changed(loaded.table, snapshot)
         changed = self._slices(loaded, places)
@@ -218,14 +226,15 @@ class IcebergTables:
         )
         return sorted(found, key=str)
 
-    def _only_rearranged(self, table, recorded: str, base: int) -> bool:
+    def _only_rearranged(self, table: JavaObject, recorded: At, base: int) -> bool:
         """Whether a view's table holds the rows on record, perhaps in other files."""
-        since = At.of(recorded).snapshot
-        if since == base:
-            return True
-        if 0 in (since, base):
+        if recorded.told is not None:
             return False
-        between = self._history.between(table, since, base)
+        if recorded.snapshot == base:
+            return True
+        if 0 in (recorded.snapshot, base):
+            return False
+        between = self._history.between(table, recorded.snapshot, base)
         return not between.lost and all(map(is_rearranged, between.snapshots))
 
     def _refuse_renamed(self, definition: Definition) -> None:
@@ -237,6 +246,14 @@ class IcebergTables:
 def _key(launch: Launch) -> str:
     """A run's files, while they are written. Iceberg takes a key with a slash for a path."""
     return f"headwater {launch.definition.owner} {launch.run.version}"
+
+
+def _after(launch: Launch, committed: Committed, recorded: At | None, sure: bool) -> At:
+    """The state after a publication. Snapshots of other programs between that on record and this one are looked at the
+    next time; one that replaced everything left none of their rows."""
+    if sure or (WHOLE in launch.run.slices and not committed.again):
+        return committed.at
+    return evolve(committed.at, told=0 if recorded is None else recorded.known)
 
 
 def _is_same(made: Made, launch: Launch) -> bool:
