@@ -33,7 +33,7 @@ from headwater.spark.memory.moved import moved
 from headwater.spark.memory.room import NoRoom, Room
 from headwater.spark.memory.scans import Lying, Part
 from headwater.spark.memory.volume import Volume
-from headwater.spark.observer import Observer
+from headwater.spark.observer import Observer, Target
 from headwater.spark.progress import Progress, progress
 from headwater.spark.shim import Shim
 from headwater.spark.statements import Statements
@@ -103,6 +103,17 @@ def warehouse_of(
     formats = Formats(None, tables or FileTables(shim, sessions))
     writer = Writer(shim, formats, bandwidth)
     return SparkWarehouse(base, shim, sessions, formats, Recorder(), Memory(room or NoRoom(), shim, writer), writer)
+
+
+def test_a_table_that_lost_its_snapshots_is_not_read_as_it_is_now():
+    """Another program made it a table of files since the run began: nobody would look what the run reads."""
+    looked: list[Target] = []
+    warehouse = warehouse_of(None, None)
+    warehouse._observer = Recorder(look=looked.append)
+    run = Run(5, "v", (WHOLE,), (), (), 0, Mode.FULL, "", snapshots=(("t", "7@x"), ("v", "3@y")))
+    with pytest.raises(RefreshFailed, match="t cannot be read at a snapshot any more"), warehouse._pinned(None, run):
+        pytest.fail("it was read")
+    assert [each.tables for each in looked] == [{"t": None}]
 
 
 # --- the transport

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import RefreshFailed
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run, Version
 from headwater.model.view import Definition, Job, Query
@@ -111,9 +112,12 @@ class SparkWarehouse:
         """Lets the queries of a run's session read each pinned table at the snapshot of the run. One that cannot be
         read any more is looked at, so that the next run reads a newer one."""
         pins = self._formats.pins(dict(run.snapshots))
-        if not pins:
+        if not run.snapshots:
             yield
             return
+        if loose := dict(run.snapshots).keys() - pins.keys() - {run.view}:
+            self._observer.look(Target(dict.fromkeys(loose)))
+            raise RefreshFailed(f"{', '.join(sorted(loose))} cannot be read at a snapshot any more; it is tried again")
         session.conf.set(PINS, wire.encode(pins))
         try:
             yield
