@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import RefreshCancelled, TakenOver
+from headwater.model.error import TakenOver
 from headwater.model.event import Made
 from headwater.model.name import FunctionName, PathName, named
-from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord, Version
 from headwater.model.view import LAKE_FORMATS, Definition
@@ -25,6 +25,7 @@ from headwater.spark import catalog, paths, sql
 from headwater.spark.counted import Counted, slice_of
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.view_tables import emptied, is_same, refuse_renamed, taken
 from headwater.spark.wire import (
     Asked,
     Directory,
@@ -80,8 +81,7 @@ class FileTables:
             case _:
                 return True
         mine, written = paths.plain(location), paths.plain(path)
-        near = paths.is_within(mine, written) or paths.is_within(written, mine)
-        return near or "*" in mine or table in self._scattered
+        return paths.touch(mine, written) or "*" in mine or table in self._scattered
 
     # --- reads and writes
 
@@ -105,7 +105,7 @@ class FileTables:
         columns = definition.partitioned_by
         files = {slice_of(each, columns): each for each in self._shim.written(place, len(columns))}
         made = tuple(evolve(known[each], fingerprint=file.fingerprint) for each, file in files.items())
-        removed = tuple(each for each in self._there(launch) if each not in files)
+        removed = emptied(launch, files, self.look)
         request = Publication(run.view, definition.owner, run.version)
         parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
         if columns:
@@ -115,14 +115,6 @@ class FileTables:
             request = evolve(request, location=part.location, rows=part.rows, bytes=part.bytes, was=part.was)
         found = Files(request, {file.location: each for each, file in files.items()})
         return Written(made, removed, found, sum(file.bytes for file in files.values()))
-
-    def _there(self, launch: Launch) -> Iterable[Slice]:
-        """The partitions in a run's slices that readers see before it is published."""
-        if not launch.unsure:
-            return launch.existing
-        [seen] = self.look([Look(launch.run.view)])
-        computed = Region(launch.run.slices)
-        return dict.fromkeys((*launch.existing, *(each for each in seen.partitions if computed.covers(each))))
 
     # --- publications
 
@@ -134,10 +126,10 @@ class FileTables:
         """
         owner = self._shim.owner(definition.view)
         if owner is None:
-            self._refuse_renamed(definition)
+            refuse_renamed(self._shim, definition)
             catalog.create(self._sessions.of_table(definition.settings), definition)
         elif owner != definition.owner:
-            raise _taken(definition.view)
+            raise taken(definition.view)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         definition, request, places = launch.definition, written.handle.request, written.handle.places
@@ -151,7 +143,7 @@ class FileTables:
             case Fenced(version):
                 raise TakenOver(f"version {version} of {definition.view} is already published")
             case Stranger() | Misfit():
-                raise _taken(definition.view)
+                raise taken(definition.view)
         root = paths.plain(definition.root)
         superseded = [path for path in answer.superseded if path not in places and paths.plain(path) != root]
         return Replaced(superseded, frozenset(places[each] for each in answer.unchanged), reshaped)
@@ -238,15 +230,10 @@ class FileTables:
         session = self._sessions.of_table(definition.settings)
         answer = self._shim.publish(evolve(request, table=catalog.replace(session, definition), removed=()))
         if self._shim.owner(definition.view) != definition.owner:
-            raise _taken(definition.view)
+            raise taken(definition.view)
         if isinstance(answer, Superseded):
             catalog.swap(session, self._shim, definition)
         return answer
-
-    def _refuse_renamed(self, definition: Definition) -> None:
-        for each in self._shim.views():
-            if each.properties.get(catalog.OWNER) == definition.owner:
-                raise RefreshCancelled(f"{definition.view} is {each.table} now; its refresh goes on under that name")
 
 
 def place_of(launch: Launch) -> str:
@@ -255,15 +242,10 @@ def place_of(launch: Launch) -> str:
     return f"{launch.definition.root}/.v{launch.run.version}/data"
 
 
-def _taken(view: str) -> RefreshCancelled:
-    return RefreshCancelled(f"{view} was dropped, and another table has its name; that table stays as it is")
-
-
 def _part(made: Made, file: Directory, known: PartitionRecord | None) -> PublishedPartition:
     """A partition to publish. If it holds the rows that the record says it held, ``was`` is the fingerprint of the
     files that must be found in its place: of others, readers may have seen other rows."""
-    same = known is not None and made.content and (made.content, made.rows) == (known.content, known.rows)
-    was = known.fingerprint if same else None
+    was = known.fingerprint if is_same(made, known) else None
     return PublishedPartition(sql.spec(made.slice), file.location, made.rows, file.bytes, was)
 
 

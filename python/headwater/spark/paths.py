@@ -23,6 +23,11 @@ def is_within(path: str, directory: str) -> bool:
     return f"{path}/".startswith(f"{directory.rstrip('/')}/")
 
 
+def touch(one: str, other: str) -> bool:
+    """Whether one of two plain paths lies within the other."""
+    return is_within(one, other) or is_within(other, one)
+
+
 def local(path: str) -> Path | None:
     """A path of this machine's disk; ``None`` if it is of another file system."""
     found = _PARTS.fullmatch(path)

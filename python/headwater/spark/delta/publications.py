@@ -24,6 +24,7 @@ from headwater.spark.delta.snapshot import Snapshot
 from headwater.spark.delta.stage import Files
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.view_tables import is_same, refuse_renamed, taken
 
 TRIES = 10
 CONFLICT = "java.util.ConcurrentModificationException"
@@ -49,9 +50,9 @@ class Publications:
         try:
             log = Log.open(self._jvm, definition.view)
         except NotDelta as error:
-            raise _taken(definition) from error
+            raise taken(definition.view) from error
         if log is not None and log.layout.properties.get(catalog.OWNER) != definition.owner:
-            raise _taken(definition)
+            raise taken(definition.view)
         return log
 
     def highest(self, definition: Definition) -> Version:
@@ -63,7 +64,7 @@ class Publications:
 
     def require(self, definition: Definition) -> None:
         if self.opened(definition) is None:
-            self._refuse_renamed(definition)
+            refuse_renamed(self._shim, definition)
             catalog.create(self._sessions.of_table(definition.settings), definition)
             self._mark(definition)
 
@@ -75,7 +76,7 @@ class Publications:
             for _ in range(TRIES):
                 log = self.opened(launch.definition)
                 if log is None:
-                    raise _taken(launch.definition)
+                    raise taken(launch.run.view)
                 before, highest = _on_record(run, log), _highest(log, launch.definition)
                 if highest > run.version:
                     raise TakenOver(f"version {highest} of {run.view} is already published")
@@ -206,11 +207,6 @@ class Publications:
         command = self._jvm.sql.execution.command.AlterTableSetPropertiesCommand(of, self._jvm.map(told), False)
         command.run(self._sessions.of_table(definition.settings)._jsparkSession)
 
-    def _refuse_renamed(self, definition: Definition) -> None:
-        for each in self._shim.views():
-            if each.properties.get(catalog.OWNER) == definition.owner:
-                raise RefreshCancelled(f"{definition.view} is {each.table} now; its refresh goes on under that name")
-
 
 def _on_record(run: Run, log: Log) -> Snapshot | None:
     """The state of a view's table on record; ``None`` if that is of another table."""
@@ -233,21 +229,10 @@ def _unchanged(launch: Launch, written: Written, touched: frozenset[Slice] | Non
     """The partitions that come out as the record says they were, if nobody else wrote them."""
     if touched is None:
         return frozenset()
-    known = launch.existing
-    return frozenset(
-        each.slice
-        for each in written.made
-        if each.content
-        and each.slice in known
-        and each.slice not in touched
-        and (each.content, each.rows) == (known[each.slice].content, known[each.slice].rows)
-    )
+    made = (each for each in written.made if each.slice not in touched)
+    return frozenset(each.slice for each in made if is_same(each, launch.existing.get(each.slice)))
 
 
 def _predicate(launch: Launch) -> str:
     types = {column.name: column.type for column in launch.definition.columns}
     return sql.predicate(launch.run.slices, types)
-
-
-def _taken(definition: Definition) -> RefreshCancelled:
-    return RefreshCancelled(f"{definition.view} was dropped, and another table has its name; that table stays as it is")

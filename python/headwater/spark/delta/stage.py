@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve, frozen
@@ -15,8 +15,7 @@ from pyspark.sql import functions as F
 from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshCancelled
 from headwater.model.event import Made
-from headwater.model.partition import WHOLE, Region, Slice
-from headwater.model.seen import Look
+from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run, Version
 from headwater.model.view import Definition
 from headwater.spark import sql
@@ -25,6 +24,7 @@ from headwater.spark.delta.jvm import Jvm
 from headwater.spark.delta.log import Log
 from headwater.spark.delta.looks import Looks
 from headwater.spark.shim import Shim
+from headwater.spark.view_tables import emptied
 
 METRICS = ("numFiles", "numOutputRows", "numOutputBytes")
 
@@ -76,7 +76,7 @@ class Stage:
         run = launch.run
         _, files = self._staged[run.view]
         made = tuple(evolve(each, fingerprint=f"v{run.version}") for each in known.values())
-        removed = tuple(each for each in self._there(launch) if each not in known)
+        removed = emptied(launch, known, lambda looks: [self._looks.look(each) for each in looks])
         size = files.metrics["numOutputBytes"].value() if "numOutputBytes" in files.metrics else 0
         return Written(made, removed, files, size)
 
@@ -90,13 +90,6 @@ class Stage:
             self._staged.pop(run.view, None)
 
     # --- inside
-
-    def _there(self, launch: Launch) -> Iterable[Slice]:
-        """The partitions in a run's slices that readers see before it is published."""
-        if not launch.unsure:
-            return launch.existing
-        seen, computed = self._looks.look(Look(launch.run.view)), Region(launch.run.slices)
-        return dict.fromkeys((*launch.existing, *(each for each in seen.partitions if computed.covers(each))))
 
     def _reshape(self, log: Log, transaction: Any, definition: Definition) -> None:
         """Writes for a table with the columns of the view's definition."""

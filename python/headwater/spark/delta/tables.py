@@ -57,8 +57,7 @@ class DeltaTables:
                 location = self._locations[table]
             case _:
                 return True
-        mine, written = paths.plain(location), paths.plain(path)
-        return paths.is_within(mine, written) or paths.is_within(written, mine)
+        return paths.touch(paths.plain(location), paths.plain(path))
 
     def pin(self, table: str, snapshot: str) -> Pin | None:
         found = Snapshot.read(snapshot)

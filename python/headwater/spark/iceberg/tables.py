@@ -12,7 +12,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import RefreshCancelled
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
@@ -31,6 +30,7 @@ from headwater.spark.iceberg.retention import Retention
 from headwater.spark.iceberg.shape import Shapes
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.view_tables import emptied, is_same, refuse_renamed, taken
 from headwater.spark.wire import Pin
 
 ZONE = "spark.sql.session.timeZone"
@@ -63,8 +63,7 @@ class IcebergTables:
         """Whether a path is in a table's directory, or above it. Of a table that nobody looked at, all are."""
         if table not in self._locations:
             return True
-        mine, written = self._locations[table], paths.plain(path)
-        return paths.is_within(mine, written) or paths.is_within(written, mine)
+        return paths.touch(self._locations[table], paths.plain(path))
 
     def pin(self, table: str, snapshot: str) -> Pin | None:
         at, loaded = At.of(snapshot), self._catalogs.loaded(table)
@@ -94,36 +93,30 @@ class IcebergTables:
     def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         staged = self._staged.pop(_key(launch))
         made = tuple(evolve(each, fingerprint=f"v{launch.run.version}") for each in known.values())
-        removed = tuple(each for each in self._there(launch) if each not in known)
+        removed = emptied(launch, known, self.look)
         return Written(made, removed, staged, self._entries.size(staged.files))
-
-    def _there(self, launch: Launch) -> Iterable[Slice]:
-        """The partitions in a run's slices that readers see before it is published."""
-        if not launch.unsure:
-            return launch.existing
-        [seen] = self.look([Look(launch.run.view)])
-        computed = Region(launch.run.slices)
-        return dict.fromkeys((*launch.existing, *(each for each in seen.partitions if computed.covers(each))))
 
     # --- publications
 
     def require(self, definition: Definition) -> None:
         table = self._catalogs.table(definition.view)
         if table is None:
-            self._refuse_renamed(definition)
+            refuse_renamed(self._shim, definition)
             catalog.create(self._sessions.of_table(definition.settings), definition)
         elif table.properties().get(catalog.OWNER) != definition.owner:
-            raise _taken(definition.view)
+            raise taken(definition.view)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         definition, staged = launch.definition, written.handle
         table = self._catalogs.table(definition.view)
         if table is None or table.properties().get(catalog.OWNER) != definition.owner:
-            raise _taken(definition.view)
+            raise taken(definition.view)
         committed = self._publishing.commit(table, launch, staged, dict(definition.settings).get(ZONE, self._zone))
         recorded = At.of(dict(launch.run.snapshots).get(definition.view, ""))
         sure = recorded is not None and not committed.again and self._only_rearranged(table, recorded, committed.base)
-        unchanged = [each.slice for each in written.made if _is_same(each, launch)] if sure else []
+        unchanged = (
+            [each.slice for each in written.made if is_same(each, launch.existing.get(each.slice))] if sure else []
+        )
         at = _after(launch, committed, recorded, sure)
         return Replaced((), frozenset(unchanged), staged.reshapes, str(at))
 
@@ -237,11 +230,6 @@ class IcebergTables:
         between = self._history.between(table, recorded.snapshot, base)
         return not between.lost and all(map(is_rearranged, between.snapshots))
 
-    def _refuse_renamed(self, definition: Definition) -> None:
-        for each in self._shim.views():
-            if each.properties.get(catalog.OWNER) == definition.owner:
-                raise RefreshCancelled(f"{definition.view} is {each.table} now; its refresh goes on under that name")
-
 
 def _key(launch: Launch) -> str:
     """A run's files, while they are written. Iceberg takes a key with a slash for a path."""
@@ -254,13 +242,3 @@ def _after(launch: Launch, committed: Committed, recorded: At | None, sure: bool
     if sure or (WHOLE in launch.run.slices and not committed.again):
         return committed.at
     return evolve(committed.at, told=0 if recorded is None else recorded.known)
-
-
-def _is_same(made: Made, launch: Launch) -> bool:
-    """Whether a partition holds the rows that the record says it held."""
-    known = launch.existing.get(made.slice)
-    return known is not None and bool(made.content) and (made.content, made.rows) == (known.content, known.rows)
-
-
-def _taken(view: str) -> RefreshCancelled:
-    return RefreshCancelled(f"{view} was dropped, and another table has its name; that table stays as it is")
