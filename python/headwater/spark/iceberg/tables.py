@@ -29,7 +29,7 @@ from headwater.spark.iceberg.publishing import Committed, Publishing, Staged, ve
 from headwater.spark.iceberg.retention import Retention
 from headwater.spark.iceberg.shape import Shapes
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.shim import Shim, is_gone
 from headwater.spark.view_tables import emptied, is_same, refuse_renamed, taken
 from headwater.spark.wire import Pin
 
@@ -145,6 +145,8 @@ class IcebergTables:
                 return Seen(look.table, exists=False)
             return self._seen(look, loaded)
         except (Py4JError, PySparkException) as error:
+            if is_gone(error):
+                raise
             return Seen(look.table, unreadable=self._shim.failure(error).said)
 
     def _seen(self, look: Look, loaded: Loaded) -> Seen:

@@ -1,7 +1,7 @@
 package io.headwater.spark
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.headwater.Access
@@ -31,8 +31,6 @@ private[spark] object FileTables extends ViewFormat {
     if (classic.sharedState.cacheManager.isEmpty) classic.sessionState.catalog.refreshTable(table)
     else classic.catalog.refreshTable(table.quotedString)
   }
-
-  override def readAt(session: SparkSession, name: Name, snapshot: String): Option[DataFrame] = None
 
   override def publish(session: SparkSession, request: PublicationRequest): PublicationAnswer = {
     val answer = Publication.moved(session, request)

@@ -5,7 +5,7 @@ import java.util.Locale
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.connector.catalog.{Table, TableCatalog}
@@ -58,8 +58,6 @@ private[spark] object LakeTables extends TableFormat {
     case table: TableName => catalog(session, table).invalidateTable(table.within)
     case other => throw new IllegalArgumentException(s"not a table: $other")
   }
-
-  override def readAt(session: SparkSession, name: Name, snapshot: String): Option[DataFrame] = None
 
   /** A table as its catalog has it now, whoever changed it. */
   def load(session: SparkSession, name: TableName): Option[Table] = {

@@ -1,7 +1,7 @@
 package io.headwater.spark
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.Access
 
 /** Files at a path, which no catalog knows. They are always there: nothing at a path is no files. */
@@ -20,8 +20,6 @@ private[spark] object Paths extends TableFormat {
 
   override def renew(session: SparkSession, name: Name): Unit =
     Access.classic(session).catalog.refreshByPath(path(name).toString)
-
-  override def readAt(session: SparkSession, name: Name, snapshot: String): Option[DataFrame] = None
 
   private def path(name: Name): Path = name match {
     case PathName(path) => new Path(path)

@@ -4,7 +4,7 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 
@@ -20,9 +20,6 @@ private[spark] trait TableFormat {
 
   /** Lets the next queries of a session see a table as it is now, whoever changed it. */
   def renew(session: SparkSession, name: Name): Unit
-
-  /** A table as it was at a snapshot; none if the format cannot tell. */
-  def readAt(session: SparkSession, name: Name, snapshot: String): Option[DataFrame]
 }
 
 /** A format that views can have. */
