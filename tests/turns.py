@@ -21,7 +21,10 @@ SHORT = 900
 SECONDS = {
     "tests/laws/test_mutations.py": 60,
     "tests/spark/test_crashes.py": 100,
+    "tests/spark/test_delta.py": 12,
     "tests/spark/test_faults.py": 6,
+    "tests/spark/test_iceberg.py": 7,
+    "tests/spark/test_iceberg_views.py": 8,
     "tests/spark/test_memory.py": 120,
     "tests/spark/test_policies.py": 60,
     "tests/spark/test_process_life.py": 47,

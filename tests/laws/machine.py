@@ -36,6 +36,8 @@ from headwater.store import codec
 from headwater.store.journal import Stale
 
 TRACKS = 1_000
+MANY = 20
+"""Failures in a row after which a refresh is not tried in vain any more."""
 TAKES = 100
 """What a run takes (ms)."""
 
@@ -374,13 +376,19 @@ class Machine:
                 wake = wake_at(self.state, self.now)
                 if unwanted := [each for version, each in self.loop.mine.flights.items() if version in self._tasks]:
                     self.advance(Flying(self, unwanted[0]))  # its view may run again already
-                elif wake is None:
+                elif wake is None or self._is_stuck(wake):
                     return
                 else:
                     assert wake > self.now, "woken for the past"
                     self.now = wake
                     self._check()
         raise AssertionError("it never drains")
+
+    def _is_stuck(self, at: int) -> bool:
+        """Whether all that starts next keeps failing, and it may be for want of a table that nobody can look at: a
+        view's table of another format is replaced as a whole, or not at all."""
+        views = [self.state.views[each.view] for each in ready(self.state, at)]
+        return bool(self.state.unreadable) and all(each.failures > MANY for each in views)
 
     def settle(self) -> None:
         """Looks at everything until nothing new is found and nothing is pending."""

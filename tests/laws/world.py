@@ -235,13 +235,14 @@ class World:
     def _unchanged(self, launch: Launch, written: Written) -> frozenset[Slice]:
         """The partitions that come out as the record says they are, where readers see what the record says."""
         known, foreign, view = launch.existing, self._foreign(launch), launch.run.view
+        stamps = self.stamps.get(view, {})  # a view that was dropped meanwhile has none
         return frozenset(
             made.slice
             for made in written.made
             if self.sums
             and made.slice in known
             and known[made.slice].content == made.content
-            and (view in self.lake or known[made.slice].fingerprint == self.stamps[view].get(made.slice))
+            and (view in self.lake or known[made.slice].fingerprint == stamps.get(made.slice))
             and (foreign is not None and made.slice not in foreign)
         )
 
