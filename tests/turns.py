@@ -32,6 +32,7 @@ SECONDS = {
     "tests/spark/test_shared_scans.py": 75,
     "tests/spark/test_statements.py": 60,
     "tests/spark/test_two_engines.py": 145,
+    "tests/spark/test_ways_in.py": 25,
     "tests/unit/test_chaos.py": 320,
 }
 """Expected for each long test of a file, on a quiet machine of two cores."""

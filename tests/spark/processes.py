@@ -66,11 +66,14 @@ class Home:
         )
         return done.returncode, done.stdout + done.stderr
 
-    def python(self, program: str, *arguments: str, timeout: float = 180) -> subprocess.CompletedProcess[str]:
+    def python(
+        self, program: str, *arguments: str, timeout: float = 180, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a Python program here."""
         return subprocess.run(
             [sys.executable, "-c", program, *arguments],
             cwd=self.folder,
+            env=environment and dict(environment),
             capture_output=True,
             text=True,
             timeout=timeout,

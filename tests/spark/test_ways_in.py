@@ -1,0 +1,173 @@
+"""Statements and writes come to a driver through Spark Connect and over JDBC too."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import CONF, Home, until
+
+from headwater.demo.session import spark_home
+from headwater.spark.jar import EXTENSION, build_jar
+
+pytestmark = pytest.mark.long
+
+TOKEN = "only for this test"
+HOST = "localhost"  # the name for which a Connect client needs no TLS
+
+CLIENT = """
+import json, sys
+from pyspark.sql import SparkSession
+
+session = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+for statement in sys.argv[2:]:
+    try:
+        if statement.startswith("{"):
+            written = session.createDataFrame([tuple(json.loads(statement).values())], "amount INT, day STRING")
+            written.write.insertInto("sales")
+            print(json.dumps([]))
+        else:
+            print(json.dumps([list(map(str, row)) for row in session.sql(statement).collect()]))
+    except Exception as error:
+        print(json.dumps(str(error).splitlines()[0]))
+"""
+
+
+class Server:
+    """A Thrift server that is a Connect server too: one driver with two ways in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.jdbc, self.connect = Home(folder), _free_port(), _free_port()
+        settings = {
+            **CONF,
+            "spark.master": "local[2]",
+            "spark.sql.extensions": EXTENSION,
+            "spark.headwater.python": sys.executable,
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address": HOST,
+            "spark.connect.grpc.binding.port": str(self.connect),
+            "spark.connect.authenticate.token": TOKEN,
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        }
+        command = [
+            *(spark_home() / "bin/spark-submit", "--jars", build_jar()),
+            *("--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"),
+            *(each for name, value in settings.items() for each in ("--conf", f"{name}={value}")),
+            *("spark-internal", "--hiveconf", f"hive.server2.thrift.port={self.jdbc}"),
+            *("--hiveconf", f"hive.server2.thrift.bind.host={HOST}"),
+        ]
+        with (folder / "server.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [str(each) for each in command],
+                cwd=folder,
+                env=_environment(),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        until(lambda: _answers(self.jdbc) and _answers(self.connect), "answer of the server", 120)
+
+    def stop(self) -> None:
+        os.killpg(self._process.pid, signal.SIGTERM)
+        self._process.wait(60)
+
+    def through_connect(self, *statements: str) -> list:
+        """The rows of each statement, or the first line of its error. An object is a row to insert as a data frame."""
+        done = self.home.python(CLIENT, f"sc://{HOST}:{self.connect}", *statements, environment=_environment())
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def through_jdbc(self, *statements: str) -> str:
+        """Everything that beeline prints."""
+        file = self.home.folder / "statements.sql"
+        file.write_text(";\n".join(statements) + ";\n")
+        done = subprocess.run(
+            [
+                *(str(spark_home() / "bin/beeline"), "-u", f"jdbc:hive2://{HOST}:{self.jdbc}"),
+                *("--silent=true", "--outputformat=csv2", "--force=true", "-f", str(file)),
+            ],
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("server"))
+    yield server
+    server.stop()
+
+
+def test_connect_and_jdbc_lead_to_the_same_views(server: Server) -> None:
+    made, filled, created, shown = server.through_connect(
+        "CREATE TABLE sales (amount INT, day STRING) USING parquet PARTITIONED BY (day)",
+        "INSERT INTO sales VALUES (1, '2024-01-01'), (2, '2024-01-02')",
+        "CREATE MATERIALIZED VIEW daily PARTITIONED BY (day) AS "
+        "SELECT sum(amount) AS total, day FROM sales GROUP BY day",
+        "SHOW MATERIALIZED VIEWS",
+    )
+    assert (made, filled) == ([], [])
+    assert created == [["default.daily created: 2 partitions, 2 rows"]]
+    assert [row[1:4] for row in shown] == [["daily", "fresh", "2"]]
+
+    said = server.through_jdbc(
+        "SET spark.headwater.wait = true",
+        "INSERT INTO sales VALUES (10, '2024-01-01')",
+        "SELECT * FROM daily ORDER BY day",
+        "CREATE MATERIALIZED VIEW whole AS SELECT sum(total) AS total FROM daily",
+        "EXPLAIN REFRESH whole",
+    )
+    assert "11,2024-01-01\n2,2024-01-02" in said
+    assert "default.whole created: 1 partition, 1 row" in said
+    assert "default.whole: nothing to do" in said
+
+    _, written, total = server.through_connect(
+        "SET spark.headwater.wait = true", '{"amount": 100, "day": "2024-01-02"}', "SELECT total FROM whole"
+    )
+    assert (written, total) == ([], [["113"]])
+
+
+def test_an_error_says_the_same_through_each(server: Server) -> None:
+    wrong = "REFRESH MATERIALIZED VIEW nothing"
+    [connect] = server.through_connect(wrong)
+    assert connect.startswith("there is no materialized view nothing")
+    assert connect in server.through_jdbc(wrong)
+
+
+def test_a_direct_write_is_refused_through_each(server: Server) -> None:
+    server.through_connect("CREATE MATERIALIZED VIEW one AS SELECT 1 AS one")
+    write = "INSERT INTO one VALUES (2)"
+    [connect] = server.through_connect(write)
+    assert "which only Headwater writes" in connect
+    assert "which only Headwater writes" in server.through_jdbc(write)
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        return found.getsockname()[1]
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex((HOST, port)) == 0
+
+
+def _environment() -> dict[str, str]:
+    return {
+        **os.environ,
+        "SPARK_HOME": str(spark_home()),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_CONNECT_AUTHENTICATE_TOKEN": TOKEN,
+    }
