@@ -29,6 +29,7 @@ SECONDS = {
     "tests/spark/test_policies.py": 60,
     "tests/spark/test_process_life.py": 47,
     "tests/spark/test_readers.py": 60,
+    "tests/spark/test_schema_changes.py": 6,
     "tests/spark/test_shared_scans.py": 75,
     "tests/spark/test_statements.py": 60,
     "tests/spark/test_two_engines.py": 145,
