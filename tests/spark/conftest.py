@@ -73,14 +73,16 @@ def application(tmp_path_factory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def spark(application: SparkSession) -> Iterator[SparkSession]:
-    """A session of its own, in an empty database of its own that goes with the test."""
+def spark(application: SparkSession, warehouse: Path) -> Iterator[SparkSession]:
+    """A session of its own, in an empty database of its own that goes with the test. So does the namespace of that name
+    in ``lake``: an engine that starts would adopt its views."""
     session = application.newSession()
     database = f"d{uuid.uuid4().hex[:8]}"
     session.sql(f"CREATE DATABASE {database}")
     session.sql(f"USE {database}")
     yield session
     session.sql(f"DROP DATABASE IF EXISTS spark_catalog.{database} CASCADE")
+    shutil.rmtree(warehouse / "lake" / database, ignore_errors=True)
 
 
 @pytest.fixture

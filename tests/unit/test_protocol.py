@@ -126,7 +126,7 @@ class Jvm:
         self._answers, self.calls = answers, []
 
     def session(self):
-        names = ("Bridge", "Tables", "Publication", "Files", "Copies", "Progress", "Blocks")
+        names = ("Bridge", "Tables", "CatalogViews", "Publication", "Files", "Copies", "Progress", "Blocks")
         package = Recorder(**{name: self._object(name) for name in names})
         jvm = Recorder(io=Recorder(headwater=Recorder(spark=package)))
         return Recorder(_jvm=jvm, _jsparkSession="session")
@@ -162,7 +162,7 @@ def test_no_message_is_the_empty_string():
 def test_requests_and_answers_are_json():
     answers = {
         "Tables.observe": text("observe_answer"),
-        "Tables.views": text("views"),
+        "CatalogViews.all": text("views"),
         "Publication.publish": text("publish_answer_superseded"),
         "Files.written": text("written"),
     }

@@ -10,8 +10,11 @@ import time
 from collections.abc import Mapping, Sequence
 
 from attrs import evolve
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headwater.model.error import StatementError
 from headwater.model.name import spelled, split
 from headwater.model.view import Column, Definition, Job, Query
 from headwater.spark import sql
@@ -24,8 +27,9 @@ DEFINITION = "headwater.definition"
 CHUNK = 3000  # Hive's metastore holds at most 4000 characters in a property
 
 
-def create(session: SparkSession, definition: Definition, name: str | None = None) -> None:
-    """Makes the catalog table of a view, empty, rooted in the view's directory. The catalog places a lake table.
+def create(session: SparkSession, shim: Shim, definition: Definition, name: str | None = None) -> None:
+    """Makes the catalog table of a view, empty, rooted in the view's directory. If it has none, the catalog places the
+    table.
 
     Under another ``name`` it is not marked as a view.
     """
@@ -34,10 +38,12 @@ def create(session: SparkSession, definition: Definition, name: str | None = Non
     session.sql(
         f"CREATE TABLE {sql.quoted(name or definition.view)} ({columns}) USING {definition.format}"
         + (f" PARTITIONED BY ({partitioned})" if partitioned else "")
-        + ("" if definition.is_lake else f" LOCATION {sql.literal(first_location(definition))}")
+        + (f" LOCATION {sql.literal(first_location(definition))}" if definition.root else "")
         + (f" COMMENT {sql.literal(definition.comment)}" if definition.comment else "")
         + f" TBLPROPERTIES ({_properties({OWNER: definition.owner} if name else properties(definition))})"
     )
+    if definition.format == "delta":
+        shim.mark(name or definition.view, definition.owner)
 
 
 def first_location(definition: Definition) -> str:
@@ -83,14 +89,14 @@ def shape(definition: Definition) -> Shape:
     return Shape(columns, definition.partitioned_by, definition.format)
 
 
-def replace(session: SparkSession, definition: Definition) -> str:
-    """Makes an empty table of the definition's shape beside the view's own; its name.
+def replace(session: SparkSession, shim: Shim, definition: Definition) -> str:
+    """Makes an empty table of the definition's shape and format beside the view's own; its name.
 
     What was published goes on to be read until the new table is filled and ``swap`` puts it in place.
     """
     name = replacement(definition.view)
-    session.sql(f"DROP TABLE IF EXISTS {sql.quoted(name)}")
-    create(session, definition, name)
+    drop(session, shim, name)
+    create(session, shim, definition, name)
     return name
 
 
@@ -101,18 +107,20 @@ def replacement(view: str) -> str:
 
 
 def swap(session: SparkSession, shim: Shim, definition: Definition) -> None:
-    """Puts the filled replacement in the place of the view's table, whose files stay.
+    """Puts the filled replacement in the place of the view's table, whatever format that has. Files of a view stay.
 
-    For the moment between the two statements there is no such table.
+    No catalog does both statements at once, so for a moment there is no such table.
     """
-    view, filled = sql.quoted(definition.view), sql.quoted(replacement(definition.view))
-    session.sql(f"ALTER TABLE {filled} SET TBLPROPERTIES ({_properties(properties(definition))})")
-    session.sql(f"DROP TABLE {view}")
-    shim.rename(replacement(definition.view), definition.view)
+    filled = replacement(definition.view)
+    session.sql(f"ALTER TABLE {sql.quoted(filled)} SET TBLPROPERTIES ({_properties(properties(definition))})")
+    drop(session, shim, definition.view)
+    shim.rename(filled, definition.view)
 
 
-def drop(session: SparkSession, definition: Definition) -> None:
-    session.sql(f"DROP TABLE IF EXISTS {sql.quoted(definition.view)}")
+def drop(session: SparkSession, shim: Shim, table: str) -> None:
+    """Drops a table, if it is there. The files of a lake table that its catalog placed go, too."""
+    purge = " PURGE" if shim.format(table) == "iceberg" else ""
+    session.sql(f"DROP TABLE IF EXISTS {sql.quoted(table)}{purge}")
 
 
 def properties(definition: Definition) -> dict[str, str]:
@@ -162,8 +170,17 @@ def read(view: str, found: Mapping[str, str]) -> Definition:
 
 
 def renamed(session: SparkSession, shim: Shim, definition: Definition, to: str) -> Definition:
-    """The definition under another name, which its table gets."""
-    shim.rename(definition.view, to)
+    """The definition under another name, which its table gets.
+
+    Raises:
+        StatementError: its catalog renames no tables.
+    """
+    try:
+        shim.rename(definition.view, to)
+    except (Py4JJavaError, PySparkException) as error:
+        raise StatementError(
+            f"{definition.view} cannot be renamed: {shim.failure(error).said}; create a view of the new name"
+        ) from error
     moved = evolve(definition, view=to)
     store(session, moved)
     return moved

@@ -87,7 +87,7 @@ class Declarations:
         try:
             if definition.root:
                 self.shim.make(catalog.first_location(definition))
-            catalog.create(self.sessions.of_table(definition.settings), definition)
+            catalog.create(self.sessions.of_table(definition.settings), self.shim, definition)
         except Exception:
             self.shim.release(definition.root, definition.owner)
             raise

@@ -127,7 +127,7 @@ class FileTables:
         owner = self._shim.owner(definition.view)
         if owner is None:
             refuse_renamed(self._shim, definition)
-            catalog.create(self._sessions.of_table(definition.settings), definition)
+            catalog.create(self._sessions.of_table(definition.settings), self._shim, definition)
         elif owner != definition.owner:
             raise taken(definition.view)
 
@@ -228,7 +228,7 @@ class FileTables:
     def _swapped(self, definition: Definition, request: Publication) -> PublicationAnswer:
         """Publishes into a new table, of the view's new shape, which then takes the view's name."""
         session = self._sessions.of_table(definition.settings)
-        answer = self._shim.publish(evolve(request, table=catalog.replace(session, definition), removed=()))
+        answer = self._shim.publish(evolve(request, table=catalog.replace(session, self._shim, definition), removed=()))
         if self._shim.owner(definition.view) != definition.owner:
             raise taken(definition.view)
         if isinstance(answer, Superseded):

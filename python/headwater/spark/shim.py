@@ -53,8 +53,12 @@ class Shim:
         return wire.decode(told, list[wire.Fact])
 
     def views(self) -> list[wire.CatalogView]:
-        """The materialized views that the catalog holds."""
-        return wire.decode(self._call("Tables.views", self._session._jsparkSession), list[wire.CatalogView])
+        """The materialized views that the catalogs hold."""
+        return wire.decode(self._call("CatalogViews.all", self._session._jsparkSession), list[wire.CatalogView])
+
+    def mark(self, table: str, owner: str) -> None:
+        """Names the owner of a Delta table in the metastore's entry, too."""
+        self._call("CatalogViews.mark", self._session._jsparkSession, table, owner)
 
     def format(self, table: str) -> str:
         """The name of a table's format; empty when there is no such table."""

@@ -207,7 +207,7 @@ class Statements:
         self._loop.step()  # which stops a run of it
         for definition in dropped:
             if self._shim.owner(view) == definition.owner:
-                catalog.drop(self._sessions.of_table(), definition)
+                catalog.drop(self._sessions.of_table(), self._shim, view)
             guarded(partial(self._shim.release, definition.root, definition.owner), f"the files of {view} stay")
         return [[f"{view} dropped"]]
 

@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver
-from headwater.model.name import SESSION_CATALOG, TableName
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run, Version
 from headwater.model.view import Definition
@@ -65,8 +64,7 @@ class Publications:
     def require(self, definition: Definition) -> None:
         if self.opened(definition) is None:
             refuse_renamed(self._shim, definition)
-            catalog.create(self._sessions.of_table(definition.settings), definition)
-            self._mark(definition)
+            catalog.create(self._sessions.of_table(definition.settings), self._shim, definition)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         """Replaces the region of a run by its files, in one commit. If another commit came first that may matter, all
@@ -192,20 +190,6 @@ class Publications:
             jvm.none,
             jvm.none,
         )
-
-    def _mark(self, definition: Definition) -> None:
-        """Lets the catalog's own entry tell that the table is a view's, so that those are found without each log."""
-        name = TableName.of(catalog.split(definition.view))
-        if name.catalog != SESSION_CATALOG:
-            return
-        told = {
-            key: value
-            for key, value in catalog.properties(definition).items()
-            if key in (catalog.OWNER, catalog.MARKER)
-        }
-        of = self._jvm.sql.catalyst.TableIdentifier(name.name, self._jvm.some(name.namespace[0]))
-        command = self._jvm.sql.execution.command.AlterTableSetPropertiesCommand(of, self._jvm.map(told), False)
-        command.run(self._sessions.of_table(definition.settings)._jsparkSession)
 
 
 def _on_record(run: Run, log: Log) -> Snapshot | None:

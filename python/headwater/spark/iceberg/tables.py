@@ -102,7 +102,7 @@ class IcebergTables:
         table = self._catalogs.table(definition.view)
         if table is None:
             refuse_renamed(self._shim, definition)
-            catalog.create(self._sessions.of_table(definition.settings), definition)
+            catalog.create(self._sessions.of_table(definition.settings), self._shim, definition)
         elif table.properties().get(catalog.OWNER) != definition.owner:
             raise taken(definition.view)
 

@@ -11,7 +11,7 @@ object Catalogs {
     LakeTables.Delta -> "org.apache.spark.sql.delta.catalog.", LakeTables.Iceberg -> "org.apache.iceberg.spark.")
 
   /** The names of all catalogs that the session's settings name, whether they can be reached or not. */
-  private[spark] def names(session: SparkSession): Seq[String] =
+  def names(session: SparkSession): Seq[String] =
     (Access.classic(session).conf.getAll.keySet.collect { case Setting(name) => name } + Names.SessionCatalog).toSeq.sorted
 
   /**
@@ -27,6 +27,11 @@ object Catalogs {
         case other => throw new IllegalArgumentException(s"the catalog ${other.name} has no tables")
       }
     }
+  }
+
+  /** The catalogs of Iceberg's classes, besides the session's, which the metastore lists. */
+  private[spark] def ofIceberg(session: SparkSession): Seq[String] = names(session).filter(_ != Names.SessionCatalog).filter { name =>
+    Access.classic(session).conf.getOption(s"spark.sql.catalog.$name").exists(_.startsWith("org.apache.iceberg.spark."))
   }
 
   /**

@@ -21,7 +21,7 @@ private[spark] object FileTables extends ViewFormat {
         created = meta.createTime,
         schema = (meta.schema.json +: (meta.viewText ++ format(session, meta)).toSeq).mkString(" "),
         location = meta.storage.locationUri.map(uri => new Path(uri).toString),
-        properties = Tables.own(meta))
+        properties = Tables.own(meta.properties))
       if (isView) found else contents(session, meta, asked, found)
     }
 

@@ -90,7 +90,7 @@ private[spark] object LakeTables extends TableFormat {
     of(_).getOrElse(FileTables.name))
 
   /** Whether another catalog takes the session catalog's place and has tables that the metastore does not know, as Iceberg's. */
-  private def mixes(session: SparkSession): Boolean = {
+  private[spark] def mixes(session: SparkSession): Boolean = {
     val conf = Access.classic(session).sessionState.conf
     conf.getConfString("spark.sql.catalog.spark_catalog", "").startsWith("org.apache.iceberg.")
   }

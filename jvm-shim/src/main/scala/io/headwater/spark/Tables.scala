@@ -79,9 +79,12 @@ object Tables {
    * refuses one that is a number.
    */
   def rename(session: SparkSession, from: String, to: String): Unit = {
-    val (old, made) = (Names.identifier(from), Names.identifier(to))
-    Access.classic(session).sharedState.externalCatalog.renameTable(old.database.get, old.table, made.table)
-    Access.classic(session).sessionState.catalog.refreshTable(old)
+    val (old, made) = (Names.table(from), Names.table(to))
+    if (old.identifier.isEmpty || LakeTables.mixes(session)) LakeTables.catalog(session, old).renameTable(old.within, made.within)
+    else {
+      Access.classic(session).sharedState.externalCatalog.renameTable(old.namespace.head, old.name, made.name)
+      Access.classic(session).sessionState.catalog.refreshTable(old.identifier.get)
+    }
   }
 
   /** Where the tables of a database lie. */
@@ -101,17 +104,7 @@ object Tables {
     }
   }
 
-  /** Every materialized view the session catalog holds: a JSON list of [[CatalogView]]. */
-  def views(session: SparkSession): String = {
-    val catalog = Access.classic(session).sharedState.externalCatalog
-    Wire.encode(catalog.listDatabases().flatMap { database =>
-      catalog.getTablesByName(database, catalog.listTables(database)).filter(Views.is).map { meta =>
-        CatalogView(Names.key(Seq(database, meta.identifier.table)), meta.createTime, own(meta))
-      }
-    })
-  }
-
   /** The properties of a table that are Headwater's. */
-  private[spark] def own(meta: CatalogTable): Map[String, String] =
-    meta.properties.filter { case (key, _) => key.startsWith("headwater.") }
+  private[spark] def own(properties: Map[String, String]): Map[String, String] =
+    properties.filter { case (key, _) => Views.owns(key) }
 }

@@ -224,7 +224,7 @@ class TablesSuite extends AnyFunSuite {
     session.sql("CREATE TABLE plain (x INT) USING parquet")
     session.sql("CREATE TABLE monthly_revenue (x INT) USING parquet " +
       "TBLPROPERTIES ('headwater.view' = '1', 'headwater.freshness' = '10 minutes', 'owner.team' = 'x')")
-    assert(settled(parse(Tables.views(session))) == settled(Golden.json("views")))
+    assert(settled(parse(CatalogViews.all(session))) == settled(Golden.json("views")))
   }
 
   test("versions are deleted with the parents that this empties, up to the root of their owner") {
