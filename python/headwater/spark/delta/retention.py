@@ -13,6 +13,10 @@ from headwater.spark.delta.stage import Stage
 from headwater.spark.sessions import Sessions
 
 PROPERTY = "delta.deletedFileRetentionDuration"
+TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+"""In so many tasks ``VACUUM`` lists files, several times. Spark's default of 10,000 takes a small table minutes."""
+TASKS_PER_SLOT = 4
+"""So that no slot waits long for the others, whose directories have more files."""
 
 
 class Retention:
@@ -41,6 +45,7 @@ class Retention:
             kept = f"interval {retain} milliseconds"
             if log.layout.properties.get(PROPERTY) != kept:
                 session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = '{kept}')")
-        session.sql(f"VACUUM {table}")
+        tasks = TASKS_PER_SLOT * session.sparkContext.defaultParallelism
+        self._sessions.of_table((*definition.settings, (TASKS, str(tasks)))).sql(f"VACUUM {table}")
         self._cleaned[definition.view] = now
         return True
