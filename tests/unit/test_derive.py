@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from headwater.algebra.derive import Derivation, derive
-from headwater.algebra.derive.image import Image, exact, resolve
+from headwater.algebra.derive.image import Image, exact
 from headwater.algebra.derive.plan import Attr, Call, Lit, display
+from headwater.algebra.derive.resolve import resolve
 from headwater.model.dependency import Computed, Occurrence, Same
 
 GOLDEN = Path(__file__).parents[1] / "golden/plans"

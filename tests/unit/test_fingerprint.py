@@ -80,6 +80,12 @@ def test_another_column_in_its_place_counts() -> None:
     assert fingerprint(after) != fingerprint(golden("truncation"))
 
 
+def test_periods_that_a_source_is_partitioned_by_count() -> None:
+    after = golden("truncation")
+    relation(after["plan"])["transforms"] = [{"name": "days", "over": ["ts"], "arguments": []}]
+    assert fingerprint(after) != fingerprint(golden("truncation"))
+
+
 def test_positions_count_in_a_union() -> None:
     before = golden("union_with_constants")
     text = json.dumps(before)

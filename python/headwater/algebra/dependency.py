@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 from headwater.algebra import calendar
-from headwater.algebra.notation import parse_period, spell_period
+from headwater.algebra.notation import parse_period, spellings
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.partition import Slice, Value, simplified
 
@@ -92,9 +92,12 @@ def _values(expression: Expression, values: Mapping[str, Value], images: Images)
         case Computed(inputs=inputs, key=key):
             image = (key, tuple(values.get(each) for each in inputs))
             return (images[image],) if values.keys() >= set(inputs) and image in images else None
+        case Windowed(source, nulls=True) if values.get(source, "") is None:
+            return (None,)
         case Windowed(source, window, spelled):
             period = parse_period(values.get(source), window.upstream)
             first, last = (None, None) if period is None else calendar.forward(window, period)
             if first is None or last is None:
                 return None
-            return tuple(spell_period(each, window.of, spelled) for each in range(first, last + 1))
+            reached = (spellings(each, window.of, spelled, window.zone) for each in range(first, last + 1))
+            return tuple(text for each in reached for text in each)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from headwater.algebra.calendar import civil_from_days, days_from_civil, first_day, of_day
+from headwater.algebra.clocks import beginnings
 from headwater.model.calendar import Into, Shift, Unit, Window
 from headwater.model.error import DefinitionError
 
@@ -70,6 +71,14 @@ def parse_period(text: str | None, unit: Unit) -> int | None:
     return None
 
 
+def spellings(period: int, unit: Unit, column_type: str, zone: str) -> tuple[str, ...]:
+    """The partition values that a period may have in a column of this type. A timestamp is that of the period's
+    beginning, as a clock of the zone shows it. There are two where functions of Spark do not agree about that."""
+    shows = column_type.lower() == "timestamp" and unit is not Unit.HOUR and zone != "UTC"
+    found = beginnings(first_day(unit, period), zone) if shows else ()
+    return tuple(each.isoformat(" ", "seconds") for each in found) or (spell_period(period, unit, column_type),)
+
+
 def spell_period(period: int, unit: Unit, column_type: str) -> str:
     """The partition value of a period in a column of this type, as the catalog spells it."""
     hour = 0
@@ -78,7 +87,7 @@ def spell_period(period: int, unit: Unit, column_type: str) -> str:
     else:
         day = first_day(unit, period)
     year, month, of_month = civil_from_days(day)
-    date = f"{year:04d}-{month:02d}-{of_month:02d}"
+    date = f"{'+' if year > 9999 else ''}{year:04d}-{month:02d}-{of_month:02d}"
     match column_type.lower(), unit:
         case (("timestamp" | "timestamp_ntz"), _):
             return f"{date} {hour:02d}:00:00"

@@ -43,12 +43,14 @@ class Computed:
 class Windowed:
     """A view column of calendar periods, each computed from a window of a source column's periods.
 
-    ``spelled`` is the view column's type, which says how the catalog spells its periods.
+    ``spelled`` is the view column's type, which says how the catalog spells its periods. ``nulls`` says that the view
+    column is null in rows made from the source's null partition.
     """
 
     column: str
     window: Window
     spelled: str = "date"
+    nulls: bool = False
 
 
 Expression = Same | Computed | Windowed

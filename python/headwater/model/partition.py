@@ -12,6 +12,8 @@ from itertools import combinations
 
 from attrs import field, frozen
 
+from headwater.model.calendar import Unit
+
 Value = str | None
 """A partition value as the catalog spells it; ``None`` is the null partition."""
 
@@ -67,6 +69,15 @@ class Slice:
         if not self.bound:
             return "()"
         return ", ".join(f"{column}={'NULL' if value is None else value}" for column, value in self.bound)
+
+
+def of_unit(column: str, unit: Unit, columns: Iterable[str]) -> str:
+    """The name of the partition column that a table makes of the periods of one of its ``columns``: ``ts_day``."""
+    name = f"{column}_{unit.value.lower()}"
+    taken = {each.casefold() for each in columns}
+    while name.casefold() in taken:
+        name += "_"
+    return name
 
 
 WHOLE = Slice()

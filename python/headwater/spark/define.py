@@ -113,7 +113,8 @@ class Analyst:
         view = definition.view
         columns = _columns(definition, description.columns)
         partitioned = _partition_columns(view, definition.partitioned_by, columns)
-        derivation = derive(description.plan, partitioned, [(column.name, column.type) for column in columns])
+        types = [(column.name, column.type) for column in columns]
+        derivation = derive(description.plan, partitioned, types, self._sessions.zone)
         if derivation.problems:
             problem = derivation.problems[0]
             raise DefinitionError(problem.code, f"{view} cannot be a materialized view: {problem.sentence}")

@@ -20,6 +20,8 @@ FIXED = {
     "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
 }
 
+ZONE = "spark.sql.session.timeZone"
+
 PARSER = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
@@ -36,6 +38,11 @@ class Sessions:
         self._base = base
         self._lock = threading.Lock()
         self._made: dict[tuple, SparkSession] = {}
+
+    @property
+    def zone(self) -> str:
+        """The time zone of sessions that set no other."""
+        return self._base.conf.get(ZONE)
 
     def of(self, definition: Definition) -> SparkSession:
         return self.captured(definition.catalog, definition.database, definition.settings)

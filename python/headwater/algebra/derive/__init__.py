@@ -1,9 +1,9 @@
 """Derives, from an analysed query, which partitions of the view a changed source partition affects.
 
-``plan`` reads the query, ``image`` says what follows from a partition's values, ``delta`` what is
-known about the rows a change can touch, ``rules`` and ``joins`` how each operator changes that,
-``problems`` which queries cannot be materialized views. Nothing is guessed: a column of the view
-that no rule determines is free, and a reason says why.
+``plan`` reads the query, ``relation`` its tables. ``image`` and ``span`` say what follows from a partition's values,
+``resolve`` what that says of an expression, ``delta`` what is known about the rows a change can touch, ``rules`` and
+``joins`` how each operator changes that, ``problems`` which queries cannot be materialized views. Nothing is guessed: a
+column of the view that no rule determines is free, and a reason says why.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import Any
 from attrs import frozen
 
 from headwater.algebra.derive.delta import Delta
-from headwater.algebra.derive.image import exact, resolve
+from headwater.algebra.derive.image import exact
 from headwater.algebra.derive.plan import Node, Reader
 from headwater.algebra.derive.problems import Problem, problems
-from headwater.algebra.derive.rules import short, source, transfer
+from headwater.algebra.derive.relation import partition_columns as columns_of
+from headwater.algebra.derive.relation import short, source
+from headwater.algebra.derive.resolve import Known, resolve
+from headwater.algebra.derive.rules import transfer
 from headwater.model.dependency import Dependency, Expression, Occurrence
 
 __all__ = ["Derivation", "Problem", "Read", "derive"]
@@ -56,7 +59,10 @@ class Output:
 
 
 def derive(
-    description: Mapping[str, Any], partition_columns: Sequence[str], columns: Sequence[tuple[str, str]]
+    description: Mapping[str, Any],
+    partition_columns: Sequence[str],
+    columns: Sequence[tuple[str, str]],
+    zone: str = "UTC",
 ) -> Derivation:
     """The derivation for a view of this query, partitioned by these columns.
 
@@ -64,8 +70,9 @@ def derive(
         description: the analysed query, as ``PlanJson.describe`` writes it, parsed.
         partition_columns: the view's partition columns, each one of ``columns``.
         columns: name and type of the view's columns, by position. The type is the declared one, if there is one.
+        zone: the time zone in which timestamps among partition values of lake tables are spelled.
     """
-    reader = Reader(description)
+    reader = Reader(description, zone)
     relations: dict[str, list[Node]] = {}
     views: dict[bool, dict[str, None]] = {False: {}, True: {}}
     for node in reader.root.walk():
@@ -100,31 +107,41 @@ def _outputs(
 
 
 def _read(name: str, node: Node) -> Read:
-    types = {each["name"].casefold(): each["type"] for each in node.facts["columns"]}
-    columns = tuple((each, types.get(each.casefold(), "")) for each in node.facts["partition_columns"])
-    return Read(name, node.facts["kind"], node.facts["format"], columns)
+    return Read(name, node.facts["kind"], node.facts["format"], columns_of(node))
 
 
 def _occurrence(reader: Reader, relation: Node, outputs: Sequence[Output]) -> Occurrence:
-    if not relation.facts["partition_columns"]:
-        return Occurrence(reason=f"{short(source(relation))} is not partitioned" if outputs else "")
+    if not columns_of(relation):
+        return Occurrence(reason=_unpartitioned(relation) if outputs else "")
     delta = transfer(reader.root, relation)
     bound: list[tuple[str, Expression]] = []
     reasons = []
     for output in outputs:
-        image = resolve(reader.attr(output.number), delta.facts)
-        if image is not None and exact(output.queried) and exact(output.type):
-            bound.append((output.name, image.to(output.queried, output.type)))
+        known = resolve(reader.attr(output.number), delta.facts)
+        is_exact = exact(output.queried) and exact(output.type)
+        expression = known.to(output.queried, output.type) if known is not None and is_exact else None
+        if expression is not None:
+            bound.append((output.name, expression))
         else:
-            reasons.append(_reason(output, delta, short(source(relation))))
+            reasons.append(_reason(output, delta, known, short(source(relation))))
     return Occurrence(tuple(bound), "; ".join(reasons))
 
 
-def _reason(output: Output, delta: Delta, table: str) -> str:
+def _unpartitioned(relation: Node) -> str:
+    name, transforms = short(source(relation)), relation.facts.get("transforms")
+    if not transforms:
+        return f"{name} is not partitioned"
+    listed = ", ".join(f"{each['name']}({', '.join([*each['arguments'], *each['over']])})" for each in transforms)
+    return f"{name} is partitioned by {listed}, which no column of a view can be compared with"
+
+
+def _reason(output: Output, delta: Delta, known: Known | None, table: str) -> str:
     lost = delta.lost.get(output.number)
     if lost is not None:
         return f"`{output.name}` comes from `{lost.origin}`, {lost.why.replace('{source}', table)}"
     for type in (output.queried, output.type):
         if not exact(type):
             return f"`{output.name}` is a {type}, whose equal values may be spelled differently"
+    if known is not None:
+        return f"`{output.name}` has no one period of those that {table} is partitioned by"
     return f"`{output.name}` is not known from the partition columns of {table}"

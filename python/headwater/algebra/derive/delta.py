@@ -21,8 +21,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from attrs import evolve, field, frozen
 
-from headwater.algebra.derive.image import Facts, Image, exact, pure, resolve, type_of
+from headwater.algebra.derive.image import exact, pure, type_of
 from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, Named, attributes, display
+from headwater.algebra.derive.resolve import Facts, Known, resolve
 
 Pair = tuple[Expr, Expr]
 
@@ -94,7 +95,7 @@ class Delta:
         for each in columns:
             if not isinstance(each.expr, Lit):
                 inverse.setdefault(each.expr, each.attr)
-        facts: dict[Expr, Image] = {}
+        facts: dict[Expr, Known] = {}
         lost: dict[int, Lost] = {}
         for each in columns:
             image = resolve(each.expr, self.facts)
@@ -151,7 +152,7 @@ class Delta:
             if isinstance(each, Attr) and not each.outer and each not in kept
         }
 
-    def _why(self, expression: Expr, image: Image | None) -> Lost | None:
+    def _why(self, expression: Expr, image: Known | None) -> Lost | None:
         text = display(expression)
         if image is not None:
             return Lost(text, f"a {type_of(expression)}, whose equal values may be spelled differently")

@@ -7,11 +7,10 @@ expression of the query has an image, it takes that one value on every row a cha
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from attrs import frozen
 
-from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, fill
+from headwater.algebra.derive.plan import Attr, Call, Expr, Lit
 from headwater.model.dependency import Computed, Expression, Same
 
 
@@ -44,30 +43,11 @@ class Image:
         return Computed(f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)", self.inputs)
 
 
-Facts = Mapping[Expr, Image]
-
 VOLATILE = {
     *("CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentBatchTimestamp"),
     *("CurrentUser", "VariableReference", "InputFileName", "InputFileBlockStart", "InputFileBlockLength"),
 }
 """Calls that Spark counts as deterministic, within one statement, or that depend on the session."""
-
-
-def resolve(expression: Expr, facts: Facts) -> Image | None:
-    """The expression's image: by a fact about it, or by the same function of its arguments' images."""
-    if expression in facts:
-        return facts[expression]
-    match expression:
-        case Lit(sql=sql, type=type):
-            return Image(sql, (), type)
-        case Call(standalone=True, deterministic=True, call=call) if call not in VOLATILE:
-            arguments = [resolve(each, facts) for each in expression.args]
-            if any(each is None for each in arguments):
-                return None
-            known = [each for each in arguments if each is not None]
-            inputs = tuple(sorted({name for each in known for name in each.inputs}))
-            return Image(fill(expression.sql, [each.sql for each in known]), inputs, expression.type)
-    return None
 
 
 def pure(expression: Expr) -> bool:

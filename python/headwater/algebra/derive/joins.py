@@ -9,8 +9,8 @@ from __future__ import annotations
 from attrs import evolve
 
 from headwater.algebra.derive.delta import Delta, Lost, equalities
-from headwater.algebra.derive.image import resolve
 from headwater.algebra.derive.plan import Attr, Call, Expr, Node
+from headwater.algebra.derive.resolve import resolve
 
 
 def join(node: Node, left: Delta, right: Delta) -> Delta:

@@ -18,9 +18,11 @@ A call's ``sql`` is a template over its arguments, written "$0", "$1" in backtic
 says that Spark reads that text as the same call again; ``value`` is that of a call of literals.
 
 A relation's facts are those of ``PlanSource``: "table" (a key) or "path", "kind", "format" and "partition_columns". An
-Iceberg table partitioned by more than columns has "transforms": [{"name", "columns", "arguments"}]. "aspect" says that
-something else of a lake table is read than its rows as they are: "snapshot", "branch", "changes" or "metadata". A
-column of metadata has "metadata": true. A ``SubqueryAlias`` over the text of a view of another catalog has its "view".
+Iceberg table partitioned by more than columns has "transforms": [{"name", "over", "arguments"}]. A lake table has
+the "zone" of the session that reads it; the reader adds "spelled", the zone in which the engine spells partitions.
+"aspect" says that something else of a lake table is read than its rows as they are: "snapshot", "branch", "changes" or
+"metadata". A column of metadata has "metadata": true. A ``SubqueryAlias`` over the text of a view of another catalog
+has its "view".
 
 A reference to a CTE becomes a copy of its definition under a ``CTERelationRef`` node, so that each
 place where a table is read is a node of its own. Nodes are compared by identity.
@@ -162,7 +164,8 @@ def display(expression: Expr) -> str:
 class Reader:
     """Reads one description. Definitions of CTEs are in scope from ``WithCTE`` downward."""
 
-    def __init__(self, description: Mapping[str, Any]) -> None:
+    def __init__(self, description: Mapping[str, Any], zone: str = "") -> None:
+        self._zone = zone
         self._attributes = {each["id"]: each for each in description["attributes"]}
         self._ctes: dict[int, Mapping[str, Any]] = {}
         self._open: set[int] = set()
@@ -179,6 +182,8 @@ class Reader:
         children = tuple(self._node(each) for each in json["children"])
         if op == "CTERelationRef":
             children = self._definition(json["cte"])
+        if op == "Relation":
+            facts = {**json, "spelled": self._zone}
         projections, expansions = json.get("projections", ()), ()
         if op == "Expand":
             expansions = tuple(tuple(map(self._expr, row)) for row in projections)

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from headwater.algebra.derive.image import VOLATILE
 from headwater.algebra.derive.plan import Call, Expr, Node, display
-from headwater.algebra.derive.rules import short, source
+from headwater.algebra.derive.relation import short, source
 
 
 @frozen

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from headwater.algebra.derive.delta import Delta, Lost, conjuncts
-from headwater.algebra.derive.image import Facts, Image, exact, type_of
+from headwater.algebra.derive.image import exact, type_of
 from headwater.algebra.derive.joins import join, lateral
 from headwater.algebra.derive.plan import Attr, Call, Named, Node
-from headwater.model.name import PathName, named
+from headwater.algebra.derive.relation import leaf
+from headwater.algebra.derive.resolve import Facts, Known
 
 ROWWISE = {
     *("SubqueryAlias", "View", "Sort", "WithCTE", "ResolvedHint", "LimitAll", "PipeOperator"),
@@ -31,27 +32,6 @@ def transfer(node: Node, target: Node) -> Delta:
     changed = bool(inside) or any(each.changed for each in below)
     # Of an unchanged input delta is empty, where any fact is true and none may be used above.
     return evolve(result, changed=changed, facts=result.facts if changed else {})
-
-
-def leaf(node: Node, changed: bool) -> Delta:
-    """The source: a row of partition p has p's values. Of other tables nothing is known."""
-    table = short(source(node))
-    partitioned = {each.casefold() for each in node.facts["partition_columns"]}
-    facts: dict[Attr, Image] = {}
-    lost: dict[int, Lost] = {}
-    for attribute, column in zip(node.output, node.facts["columns"], strict=True):
-        name, type = column["name"], column["type"]
-        if not changed:
-            tie = "which no equality ties to a partition column of {source}"
-            lost[attribute.id] = Lost(attribute.name, f"a column of {table}, {tie}")
-        elif name.casefold() not in partitioned:
-            lost[attribute.id] = Lost(attribute.name, "not from a partition column of {source}")
-        elif not exact(type):
-            why = f"a {type}, whose equal values may be spelled differently"
-            lost[attribute.id] = Lost(attribute.name, why)
-        else:
-            facts[attribute] = Image.of_column(name, type)
-    return Delta(facts=facts, lost=lost, changed=changed)
 
 
 def _touched(below: Delta, inside: Delta) -> Delta:
@@ -111,7 +91,7 @@ def _filter(node: Node, child: Delta, target: Node) -> Delta:
     ``x IN (SELECT y FROM source)`` as a conjunct is a semi-join: a row's fate changes only if a
     changed row has y = x. (Not so ``NOT IN``, where one null y decides over every row.)
     """
-    facts: dict[Attr | Call, Image] = dict(child.facts)
+    facts: dict[Attr | Call, Known] = dict(child.facts)
     for each in conjuncts(node.condition):
         match each:
             case Call(call="InSubquery", args=(*values, Call(plan=Node() as plan))):
@@ -207,20 +187,3 @@ def _new(node: Node, lost: Lost) -> dict[int, Lost]:
     """The columns that the operator adds to its children's."""
     known = {each for child in node.children for each in child.output}
     return {each.id: evolve(lost, origin=each.name) for each in node.output if each not in known}
-
-
-def source(relation: Node) -> str:
-    """The key of the table or path that a relation reads; the format of one that has neither."""
-    facts = relation.facts
-    if "table" in facts:
-        return facts["table"]
-    return PathName(facts["path"]).key if "path" in facts else facts["format"]
-
-
-def short(key: str) -> str:
-    """The own name of a table, or the path, for sentences."""
-    match named(key):
-        case PathName(path):
-            return path
-        case name:
-            return name.name

@@ -111,6 +111,11 @@ class Catalogs:
         schema = table.schemas().get(number)
         return None if schema is None else self._schema(schema)
 
+    def spec(self, loaded: Loaded, schema: schemas.Schema) -> Spec:
+        """A table's partitioning, as its slices were spelled while the table had another schema."""
+        described = json.loads(self._java("iceberg.PartitionSpecParser.toJson", loaded.table.spec()))
+        return Spec.of(described, schemas.columns(schema), [each["name"] for each in schema["fields"]])
+
     def every_schema(self, table: JavaObject) -> list[schemas.Schema]:
         """All schemas that a table has or had, as far as it knows them."""
         return [self._schema(each) for each in table.schemas().values()]
@@ -126,7 +131,8 @@ class Catalogs:
             number: json.loads(self._java("iceberg.PartitionSpecParser.toJson", each))
             for number, each in table.specs().items()
         }
-        specs = {number: Spec.of(each, columns) for number, each in described.items()}
+        taken = [each["name"] for each in schema["fields"]]
+        specs = {number: Spec.of(each, columns, taken) for number, each in described.items()}
         return Layout(schema, specs, schemas.digest(schema, described[at.spec]))
 
     def _schema(self, schema: JavaObject) -> schemas.Schema:

@@ -6,14 +6,14 @@ bucket says nothing that a query can be compared with, so no slice binds it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import product
 from typing import Any
 
 from attrs import frozen
 
 from headwater.model.calendar import Unit
-from headwater.model.partition import Slice, Value
+from headwater.model.partition import Slice, Value, of_unit
 from headwater.spark.iceberg import values
 
 MANY = 10_000
@@ -26,7 +26,7 @@ class Field:
 
     Attributes:
         number: Iceberg's number of the field, by which files give its value.
-        name: its column in slices: the column itself for ``identity``, else the field's own name.
+        name: its column in slices: ``ts_day`` for the days of ``ts``, else the column itself.
         column: the number of the column that it is made from.
         transform: as Iceberg spells it.
         type: that column's type, as Iceberg spells it.
@@ -57,12 +57,20 @@ class Spec:
     fields: tuple[Field, ...]
 
     @classmethod
-    def of(cls, described: Mapping[str, Any], columns: Mapping[int, tuple[str, str]]) -> Spec:
-        """The spec that Iceberg's JSON describes; ``columns`` are name and type of each column by its number."""
+    def of(
+        cls, described: Mapping[str, Any], columns: Mapping[int, tuple[str, str]], taken: Collection[str] = ()
+    ) -> Spec:
+        """The spec that Iceberg's JSON describes.
+
+        Args:
+            columns: name and type of each column that the table ever had, by its number.
+            taken: the names of the columns that rows have.
+        """
         fields = []
         for each in described["fields"]:
             name, type = columns.get(each["source-id"], (each["name"], ""))
-            named = name if each["transform"] == "identity" else each["name"]
+            unit = values.UNITS.get(each["transform"])
+            named = name if unit is None else of_unit(name, unit, taken)
             fields.append(Field(each["field-id"], named, each["source-id"], each["transform"], type))
         return cls(described["spec-id"], tuple(fields))
 

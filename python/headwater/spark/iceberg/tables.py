@@ -28,12 +28,10 @@ from headwater.spark.iceberg.loaded import Catalogs, Loaded
 from headwater.spark.iceberg.publishing import Committed, Publishing, Staged, version
 from headwater.spark.iceberg.retention import Retention
 from headwater.spark.iceberg.shape import Shapes
-from headwater.spark.sessions import Sessions
+from headwater.spark.sessions import ZONE, Sessions
 from headwater.spark.shim import Shim, is_gone
 from headwater.spark.view_tables import emptied, is_same, refuse_renamed, taken
 from headwater.spark.wire import Pin
-
-ZONE = "spark.sql.session.timeZone"
 
 
 class IcebergTables:
@@ -50,7 +48,7 @@ class IcebergTables:
         java = Java(sessions.of_table())
         self._catalogs, self._entries, self._history = Catalogs(java), Entries(java), History(java)
         self._publishing, self._retention = Publishing(java, Shapes(java)), Retention(java)
-        self._zone = java.session.conf.get(ZONE)
+        self._zone = sessions.zone
         self._locations: dict[str, str] = {}
         self._staged: dict[str, Staged] = {}
 
@@ -204,6 +202,9 @@ class IcebergTables:
         before = self._catalogs.schema(loaded.table, was.schema)
         if before is None:
             return "the schema on record is gone"
+        then = self._catalogs.spec(loaded, before)
+        if [each.name for each in then.bound] != [each.name for each in loaded.spec.bound]:
+            return "its partition columns have other names"
         return schemas.replaced(before, loaded.layout.schema, self._catalogs.every_schema(loaded.table))
 
     def _all(self, loaded: Loaded) -> list[Slice]:

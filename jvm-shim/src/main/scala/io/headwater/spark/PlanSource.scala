@@ -14,6 +14,7 @@ import org.apache.spark.sql.connector.expressions.{Literal => Constant, NamedRef
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation
+import org.apache.spark.sql.internal.SQLConf
 import org.json4s.JsonAST._
 
 /** Which table or path a relation reads, of which kind and format it is, and how it is partitioned. */
@@ -42,7 +43,8 @@ private[spark] object PlanSource {
   }
 
   private def delta(files: HadoopFsRelation): List[JField] =
-    aspect(LakeRelations.aspect(files)) ++ kind(LakeTables.Delta, LakeTables.Delta, files.partitionSchema.map(_.name))
+    aspect(LakeRelations.aspect(files)) ++
+      kind(LakeTables.Delta, LakeTables.Delta, files.partitionSchema.map(_.name)) ++ zone
 
   private def listed(files: HadoopFsRelation, table: Option[CatalogTable]): List[JField] =
     FileFormats.listed(files, table).fold(
@@ -57,12 +59,16 @@ private[spark] object PlanSource {
     versioned(relation.catalog, relation.identifier, relation.table.name) ++
       aspect(LakeRelations.aspect(relation)) ++
       kind(if (isIceberg) LakeTables.Iceberg else "v2", if (isIceberg) LakeTables.Iceberg else format, identity) ++
-      Option.when(transforms.size > identity.size)("transforms" -> JArray(transforms.map(transform)))
+      Option.when(transforms.size > identity.size)("transforms" -> JArray(transforms.map(transform))) ++
+      (if (isIceberg) zone else Nil)
   }
+
+  /** Where timestamps of a log become text, or periods become timestamps, this says which. */
+  private def zone: List[JField] = List("zone" -> JString(SQLConf.get.sessionLocalTimeZone))
 
   private def transform(each: Transform): JValue = JObject(
     "name" -> JString(each.name),
-    "columns" -> JArray(columns(each).map(JString(_)).toList),
+    "over" -> JArray(columns(each).map(JString(_)).toList),
     "arguments" -> JArray(each.arguments.collect { case value: Constant[_] => JString(value.value.toString) }.toList))
 
   private def columns(transform: Transform): Seq[String] =

@@ -1,0 +1,87 @@
+"""Relations: the tables and paths that a query reads, and what their partition columns say of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headwater.algebra.derive.delta import Delta, Lost
+from headwater.algebra.derive.image import Image, exact
+from headwater.algebra.derive.plan import Attr, Node
+from headwater.algebra.derive.resolve import Known
+from headwater.algebra.derive.span import of_periods
+from headwater.model.calendar import Unit
+from headwater.model.name import PathName, named
+from headwater.model.partition import of_unit
+
+UNITS = {"hours": Unit.HOUR, "days": Unit.DAY, "months": Unit.MONTH, "years": Unit.YEAR}
+"""The transforms into periods, from the finest."""
+
+TYPES = {Unit.HOUR: "TIMESTAMP", Unit.DAY: "DATE", Unit.MONTH: "DATE", Unit.YEAR: "DATE"}
+"""The type to which the spelling of a unit's periods can be cast."""
+
+
+def leaf(node: Node, changed: bool) -> Delta:
+    """The source: a row of partition p has p's values. Of other tables nothing is known."""
+    table = short(source(node))
+    facts: dict[Attr, Known] = {}
+    lost: dict[int, Lost] = {}
+    for attribute, column in zip(node.output, node.facts["columns"], strict=True):
+        if not changed:
+            tie = "which no equality ties to a partition column of {source}"
+            lost[attribute.id] = Lost(attribute.name, f"a column of {table}, {tie}")
+            continue
+        match _known(node.facts, column["name"], column["type"]):
+            case str(why):
+                lost[attribute.id] = Lost(attribute.name, why)
+            case known:
+                facts[attribute] = known
+    return Delta(facts=facts, lost=lost, changed=changed)
+
+
+def partition_columns(relation: Node) -> tuple[tuple[str, str], ...]:
+    """Name and type of each column that a source's slices bind. Those of periods are no columns of its rows."""
+    facts = relation.facts
+    types = {each["name"].casefold(): each["type"] for each in facts["columns"]}
+    own = [(name, types.get(name.casefold(), "")) for name in facts["partition_columns"]]
+    return (*own, *((partition, TYPES[unit]) for _, unit, partition in _periods(facts)))
+
+
+def source(relation: Node) -> str:
+    """The key of the table or path that a relation reads; the format of one that has neither."""
+    facts = relation.facts
+    if "table" in facts:
+        return facts["table"]
+    return PathName(facts["path"]).key if "path" in facts else facts["format"]
+
+
+def short(key: str) -> str:
+    """The own name of a table, or the path, for sentences."""
+    match named(key):
+        case PathName(path):
+            return path
+        case name:
+            return name.name
+
+
+def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | str:
+    """What a partition says of a column of its rows, or why it says nothing."""
+    if name.casefold() in map(str.casefold, facts["partition_columns"]):
+        if not exact(type):
+            return f"a {type}, whose equal values may be spelled differently"
+        if type == "TIMESTAMP" and facts.get("zone", facts["spelled"]) != facts["spelled"]:
+            return f"a TIMESTAMP, which the engine spells in its own time zone, {facts['spelled']}"
+        return Image.of_column(name, type)
+    for column, unit, partition in _periods(facts):
+        if column.casefold() == name.casefold():
+            return of_periods(partition, unit, type, facts["zone"])
+    return "not from a partition column of {source}"
+
+
+def _periods(facts: Mapping[str, Any]) -> Iterator[tuple[str, Unit, str]]:
+    """The columns whose periods a table is partitioned by, each with unit and partition column; finest first."""
+    names = [each["name"] for each in facts["columns"] if not each.get("metadata")]
+    transforms = [(each["name"], each["over"]) for each in facts.get("transforms", ())]
+    for name, unit in UNITS.items():
+        for [column] in (columns for transform, columns in transforms if transform == name):
+            yield column, unit, of_unit(column, unit, names)
