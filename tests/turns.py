@@ -19,7 +19,7 @@ SHORT = 900
 """Seconds of ``make test``, at most."""
 
 SECONDS = {
-    "tests/laws/test_mutations.py": 60,
+    "tests/laws/test_mutations.py": 45,
     "tests/spark/test_crashes.py": 100,
     "tests/spark/test_delta.py": 12,
     "tests/spark/test_faults.py": 6,

@@ -169,9 +169,9 @@ def some_lakes(bases: Iterable[str]) -> st.SearchStrategy[frozenset[str]]:
     return drawn.map(lambda each: frozenset(name for name, format in each if format == "delta"))
 
 
-def of_lakes(most: int = 6) -> st.SearchStrategy[Graph]:
-    """Graphs of lake tables only."""
-    return graphs(most).map(_all_lakes)
+def of_lakes(drawn: st.SearchStrategy[Graph]) -> st.SearchStrategy[Graph]:
+    """Such graphs, of lake tables only."""
+    return drawn.map(_all_lakes)
 
 
 def _all_lakes(graph: Graph) -> Graph:
@@ -278,9 +278,9 @@ def redefining(size: int) -> st.SearchStrategy[list[Step]]:
 
 def racing(size: int) -> st.SearchStrategy[list[Step]]:
     """Scripts of writes that several engines look for at the same time, while runs go on."""
-    written = ["write unseen"] * 4 + ["rearrange"] * 2 + ["drift"]
-    looked = ["glance"] * 3 + ["record glance"] * 3 + ["look"]
-    return _steps([*written, *looked, "start", "start", "advance", "finish", "time", "time"], size)
+    written = ["write unseen"] * 4 + ["rearrange", "drift"]
+    looked = ["glance"] * 4 + ["record glance"] * 2 + ["look"] * 2
+    return _steps([*written, *looked, "start", "start", "advance", "finish", "finish", "time", "time"], size)
 
 
 def _steps(kinds: Sequence[str], size: int) -> st.SearchStrategy[list[Step]]:

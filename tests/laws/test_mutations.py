@@ -20,7 +20,12 @@ SOURCE = Path(headwater.__file__).parent
 LAWS = Path(__file__).parent
 PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is of
 
-BY_EXAMPLE = {"a new partition inherits nothing of what is pending before it": ("test_succession.py",)}
+BY_EXAMPLE = {
+    "a new partition inherits nothing of what is pending before it": ("test_succession.py",),
+    "a run takes along a change that came after its snapshots": ("test_noticed.py",),
+    "a snapshot moves past what was written past Headwater": ("test_noticed.py",),
+    "a lake view is prepared": ("test_pinned.py",),
+}
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
 RUNTIME, STORE = ("test_runtime.py", "test_runner.py", "test_nothing_waits.py"), ("test_store_contract.py",)
@@ -177,6 +182,74 @@ MUTATIONS = {
         "engine/queue.py",
         "(names, *(readers[name] for name in names if name in readers))",
         "(names)",
+    ),
+    # --- lake tables
+    "a run pins nothing": ("engine/choose.py", "    snapshots = _pins(state, definition)\n", "    snapshots = ()\n"),
+    "a run takes along a change that came after its snapshots": (
+        "engine/noticed.py",
+        "        before=0 if seen.pinned else before,",
+        "        before=before,",
+    ),
+    "a look that another one overtook counts": (
+        "engine/noticed.py",
+        "    return seen.pinned and record is not None and record.snapshot != seen.since\n",
+        "    return False\n",
+    ),
+    "a change leaves the snapshot on record": (
+        "engine/transition.py",
+        "    record.snapshot, record.pinned = event.snapshot, event.pinned\n",
+        "    record.snapshot, record.pinned = record.snapshot or event.snapshot, event.pinned\n",
+    ),
+    "a rearrangement leaves the snapshot on record": (
+        "engine/transition.py",
+        "                state.tables[table].snapshot = snapshot\n",
+        "                pass\n",
+    ),
+    "a publication leaves the snapshot on record": (
+        "engine/runs.py",
+        "    record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)\n",
+        "    record.snapshot, record.pinned = record.snapshot or event.snapshot, bool(event.snapshot)\n",
+    ),
+    "a publication tells no snapshot": ("engine/flight.py", "        flight.replaced.snapshot,\n", '        "",\n'),
+    "a lake view is prepared": (
+        "engine/kernel.py",
+        "case Stage.CHECK | Stage.PREPARE if not launch.definition.is_lake and (",
+        "case Stage.CHECK | Stage.PREPARE if (",
+    ),
+    "a lake view is kept": (
+        "engine/choose.py",
+        "    kept = choice.kept and not definition.is_lake\n",
+        "    kept = choice.kept\n",
+    ),
+    "a run counts a pinned table as read at its current version": (
+        "engine/flight.py",
+        "    known = [each for each in unpinned(state, flight) if each in state.tables]\n",
+        "    known = [each for each in bases(state, flight) if each in state.tables]\n",
+    ),
+    "a run over lake tables looks": (
+        "engine/flight.py",
+        "    return [each for each in bases(state, flight) if each not in pinned]\n",
+        "    return [each for each in bases(state, flight) if each not in pinned or pinned]\n",
+    ),
+    "what a look did not tell of a view counts as gone": (
+        "engine/noticed.py",
+        "    drifted = differences(record, seen.partitions, seen.looked)\n",
+        "    drifted = differences(record, seen.partitions)\n",
+    ),
+    "what a look did not tell of a table counts as gone": (
+        "engine/noticed.py",
+        "    differing = differences(record, seen.partitions, seen.looked)\n",
+        "    differing = differences(record, seen.partitions)\n",
+    ),
+    "a snapshot moves past what was written past Headwater": (
+        "engine/noticed.py",
+        "    if is_outdated(state, seen) or differences(record, seen.partitions, seen.looked):\n",
+        "    if is_outdated(state, seen):\n",
+    ),
+    "readers run ahead of a view that became a lake table": (
+        "engine/runs.py",
+        "    if record.pinned:\n",
+        "    if False:\n",
     ),
     # --- the interpreter
     "a run goes on although it is not wanted any more": (

@@ -143,6 +143,7 @@ def test_a_lake_view_on_a_run_that_is_not_published_waits_for_it():
     for _ in range(10):
         made.advance(made.flights["v"])
     assert made.flights["v"].known.written and not made.flights["v"].visible
+    assert not journaled(made, Prepared, "v")
     sound(made)
 
 
