@@ -8,7 +8,7 @@ BENCHMARKS ?= fixed overhead partitions cutoff noticing formats engine
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-planner bench-start docs clean bench-many bench-engines
+.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-planner bench-start docs clean bench-many bench-engines soak
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -53,6 +53,10 @@ bench-pipelines: .venv/ready
 
 bench-planner: .venv/ready
 	$(BIN)/python -m benchmarks.planner --json benchmarks/results/planner.json $(ARGS)
+
+# Drivers and engines are killed for 30 minutes; ARGS=--quick: for 3.
+soak: .venv/ready
+	$(BIN)/python -m benchmarks.soak --json benchmarks/results/soak.json $(ARGS)
 
 bench-start: .venv/ready
 	$(BIN)/python -m benchmarks.start --json benchmarks/results/start.json $(ARGS)

@@ -178,6 +178,15 @@ class Worker:
         self._process.stdin.close()
         self._process.wait(30)
 
+    def kill(self) -> None:
+        """Ends the process at once, and so the Spark application below it."""
+        self._process.kill()
+        self.wait()
+
+    def wait(self) -> None:
+        """Waits until the process is gone."""
+        self._process.wait()
+
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()

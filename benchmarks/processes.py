@@ -20,11 +20,18 @@ def engine_of(pid: int) -> int:
     """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        for each in descendants(pid):
-            if ENGINE in (command := _command(each)) and command[0].startswith("python"):
-                return each
+        if (found := running_engine(pid)) is not None:
+            return found
         time.sleep(0.05)
     raise RuntimeError(f"no engine started below process {pid} within {PATIENCE} s")
+
+
+def running_engine(pid: int) -> int | None:
+    """The engine process below a program, if there is one now."""
+    for each in descendants(pid):
+        if ENGINE in (command := _command(each)) and command[0].startswith("python"):
+            return each
+    return None
 
 
 def driver_of(pid: int) -> int:

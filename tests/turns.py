@@ -33,6 +33,7 @@ SECONDS = {
     "tests/spark/test_readers.py": 60,
     "tests/spark/test_schema_changes.py": 6,
     "tests/spark/test_shared_scans.py": 75,
+    "tests/spark/test_soak.py": 360,
     "tests/spark/test_statements.py": 60,
     "tests/spark/test_two_engines.py": 145,
     "tests/spark/test_ways_in.py": 25,
