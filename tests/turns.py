@@ -28,6 +28,7 @@ SECONDS = {
     "tests/spark/test_lake_streams.py": 60,
     "tests/spark/test_iceberg_periods.py": 20,
     "tests/spark/test_memory.py": 120,
+    "tests/spark/test_lake_writes.py": 25,
     "tests/spark/test_policies.py": 60,
     "tests/spark/test_process_life.py": 47,
     "tests/spark/test_readers.py": 60,

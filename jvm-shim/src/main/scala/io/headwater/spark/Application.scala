@@ -38,6 +38,12 @@ final class Application(val context: SparkContext) {
   // Beside the tracks, what is brought from memory to the warehouse has a pool.
   if (role != "off") BackgroundPool.addTo(context, Try(context.getConf.getInt("spark.headwater.tracks", 4)).getOrElse(0) + 1)
 
+  /** Tells the engine where something was perhaps written, and lets there be an engine soon. */
+  def tell(hint: Hint): Unit = if (role != "off") {
+    Bridge.tell(hint)
+    wakeEngine()
+  }
+
   /** The engine of this application, started when it is not running. */
   def startEngine(): EngineProcess = synchronized {
     if (role == "off")

@@ -1,5 +1,7 @@
 package io.headwater.spark
 
+import scala.util.Try
+
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
@@ -13,8 +15,26 @@ import org.apache.spark.sql.headwater.{Access, HeadwaterException}
 /** Refuses statements that would write into a materialized view past Headwater. */
 case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit) {
 
-  override def apply(plan: LogicalPlan): Unit =
-    if (!Internal.is(session)) plan.foreach(node => target(node).filter(Views.is).foreach(refuse))
+  override def apply(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
+    target(node).filter(Views.is).foreach(view => refuse(view.identifier.unquotedString))
+    Commands.changes(node).filter(_.changes).foreach(each => check(each.target))
+  }
+
+  /** @throws HeadwaterException when the table of this key, which is to be changed, is a view's */
+  def refuseView(table: String): Unit = check(Target(Some(table)))
+
+  private def check(target: Target): Unit = if (isView(target)) refuse(target.table.orElse(target.path).get)
+
+  /** Whether a lake table is a view's. A command that has not looked at the table names it only. */
+  private def isView(target: Target): Boolean =
+    Views.are(if (target.properties.nonEmpty) target.properties else Try(found(target)).toOption.flatten.getOrElse(Map.empty))
+
+  private def found(target: Target): Option[Map[String, String]] = (target.table, target.path) match {
+    case (Some(key), _) => Tables.properties(session, Names.table(key))
+    case (_, Some(path)) if FileFormats.owned(session, new Path(path)).contains(LakeTables.Delta) =>
+      LakeTables.load(session, TableName(Names.SessionCatalog, Seq(LakeTables.Delta), path)).map(LakeTables.properties)
+    case _ => None
+  }
 
   private def target(node: LogicalPlan): Option[CatalogTable] = node match {
     case insert: InsertIntoHadoopFsRelationCommand => insert.catalogTable
@@ -48,11 +68,10 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
     table
   }
 
-  private def refuse(table: CatalogTable): Unit =
+  private def refuse(view: String): Unit =
     throw new HeadwaterException(
-      s"${table.identifier.unquotedString} is a materialized view, which only Headwater writes. Write to the tables " +
-        s"it reads, change it with CREATE OR REPLACE or ALTER MATERIALIZED VIEW, or recompute it with " +
-        s"REFRESH MATERIALIZED VIEW ${table.identifier.table} FULL.")
+      s"$view is a materialized view, which only Headwater writes. Write to the tables it reads, change it with CREATE OR " +
+        "REPLACE or ALTER MATERIALIZED VIEW, or recompute it with REFRESH MATERIALIZED VIEW … FULL.")
 }
 
 object Views {
@@ -63,4 +82,7 @@ object Views {
   def owns(property: String): Boolean = property.startsWith("headwater.")
 
   def is(table: CatalogTable): Boolean = table.properties.contains(Marker)
+
+  /** Whether properties are those of a view, or of a table that is to take its place. */
+  def are(properties: Map[String, String]): Boolean = properties.contains(Marker) || properties.contains(Publication.Owner)
 }

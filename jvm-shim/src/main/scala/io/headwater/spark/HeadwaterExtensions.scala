@@ -1,7 +1,7 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.headwater.TalliedStrategy
+import org.apache.spark.sql.headwater.{TalliedStrategy, WatchedProcedures}
 
 /**
  * What Headwater adds to a Spark session. Named in `spark.sql.extensions`; nothing else is needed.
@@ -11,6 +11,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectParser((_, spark) => new StatementParser(spark))
     extensions.injectPostHocResolutionRule(session => TakeOverCreate(session))
     extensions.injectHintResolutionRule(session => PinnedSnapshots(session))
+    extensions.injectHintResolutionRule(session => WatchedProcedures(session))
     extensions.injectResolutionRule(session => PublishedRelation(session))
     extensions.injectResolutionRule(session => PublishedSnapshot(session))
     extensions.injectResolutionRule(session => Overlay(session))

@@ -1,11 +1,13 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan, UnionExec}
+import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan, UnaryExecNode, UnionExec}
 import org.apache.spark.sql.execution.command.{DataWritingCommand, DataWritingCommandExec, ExecutedCommandExec, LeafRunnableCommand, RunnableCommand}
+import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.headwater.HeadwaterException
 import org.slf4j.LoggerFactory
@@ -28,6 +30,7 @@ case class WaitForViews(session: SparkSession) extends ColumnarRule {
       DataWritingCommandExec(WaitingWrite(write, hints), child)
     case ExecutedCommandExec(command) if hints.nonEmpty && !command.isInstanceOf[WaitingCommand] =>
       ExecutedCommandExec(WaitingCommand(command, hints))
+    case command: V2CommandExec if hints.nonEmpty && !command.isInstanceOf[WaitingExec] => WaitingExec(command, hints)
     case _ => plan
   }
 
@@ -39,6 +42,7 @@ case class WaitForViews(session: SparkSession) extends ColumnarRule {
   private def hints(plan: SparkPlan): Seq[Hint] = plan match {
     case DataWritingCommandExec(write, _) => Writes.hints(write)
     case ExecutedCommandExec(command) => Writes.hints(command)
+    case command: V2CommandExec => command.logicalLink.toSeq.flatMap(Writes.hints)
     case _ => Nil
   }
 
@@ -68,6 +72,17 @@ case class WaitingCommand(command: RunnableCommand, hints: Seq[Hint]) extends Le
     Waiting.forHints(session, hints)
     rows
   }
+}
+
+/** The same for a command of another catalog than Spark's own. */
+case class WaitingExec(child: SparkPlan, hints: Seq[Hint]) extends V2CommandExec with UnaryExecNode {
+  override def output: Seq[Attribute] = child.output
+  override protected def run(): Seq[InternalRow] = {
+    val rows = child.executeCollect()
+    Waiting.forHints(session, hints)
+    rows.toSeq
+  }
+  override protected def withNewChildInternal(newChild: SparkPlan): WaitingExec = copy(child = newChild)
 }
 
 object Waiting {

@@ -12,16 +12,11 @@ import org.apache.spark.sql.headwater.Access
 final class WriteListener(application: Application) {
 
   def on(event: SparkListenerEvent): Unit = event match {
-    case changed: ExternalCatalogEvent => catalogHint(changed).foreach(send)
+    case changed: ExternalCatalogEvent => catalogHint(changed).foreach(application.tell)
     case finished =>
       Access.finished(finished)
         .filterNot(execution => Internal.is(execution.sparkSession))
-        .foreach(execution => Writes.of(execution).distinct.foreach(send))
-  }
-
-  private def send(hint: Hint): Unit = {
-    Bridge.tell(hint)
-    application.wakeEngine()
+        .foreach(execution => Writes.of(execution).distinct.foreach(application.tell))
   }
 
   private def catalogHint(event: ExternalCatalogEvent): Option[Hint] = event match {

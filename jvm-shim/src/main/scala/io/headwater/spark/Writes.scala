@@ -5,9 +5,8 @@ import scala.util.Try
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
-import org.apache.spark.sql.catalyst.plans.logical.{CreateTableAsSelect, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources._
@@ -46,8 +45,6 @@ object Writes {
         command = "a batch of a stream", kind = CommandKind.Stream))
     case create: CreateDataSourceTableAsSelectCommand => Seq(table(create.table.identifier, "CREATE TABLE AS SELECT", CommandKind.Create))
     case create: CreateHiveTableAsSelectCommand => Seq(table(create.tableDesc.identifier, "CREATE TABLE AS SELECT", CommandKind.Create))
-    // Where another catalog takes the session catalog's place, as Delta's does.
-    case create: CreateTableAsSelect => resolved(create.name, "CREATE TABLE AS SELECT", CommandKind.Create)
     case insert: InsertIntoDataSourceDirCommand => directory(insert.storage)
     case insert: InsertIntoHiveDirCommand => directory(insert.storage)
     case truncate: TruncateTableCommand => Seq(table(truncate.tableName, "TRUNCATE TABLE", CommandKind.Truncate, truncate.partitionSpec.toSeq))
@@ -61,7 +58,9 @@ object Writes {
     case load: LoadDataCommand => Seq(table(load.table, "LOAD DATA", CommandKind.Load, load.partition.toSeq))
     case view: CreateViewCommand => Seq(table(view.name, "CREATE VIEW", CommandKind.Create))
     case view: AlterViewAsCommand => Seq(table(view.name, "ALTER VIEW", CommandKind.Alter))
-    case _ => Nil
+    case other => Commands.changes(other).map { each =>
+      Hint(each.target.table, each.target.path, renamed = each.renamed, command = each.words, kind = each.kind)
+    }
   }
 
   private def table(
@@ -71,12 +70,6 @@ object Writes {
   /** Spark says `null` for the null partition. */
   private def named(spec: Map[String, String]): Map[String, Option[String]] =
     SortedMap.from(spec.map { case (column, value) => column -> Option(value) })
-
-  private def resolved(plan: LogicalPlan, command: String, kind: CommandKind): Seq[Hint] = plan match {
-    case ResolvedIdentifier(catalog, identifier) if catalog.name == Names.SessionCatalog =>
-      Seq(table(TableIdentifier(identifier.name, identifier.namespace.headOption), command, kind))
-    case _ => Nil
-  }
 
   private def directory(storage: CatalogStorageFormat): Seq[Hint] =
     storage.locationUri.toSeq.map(uri =>

@@ -7,7 +7,9 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{Table, V1Table}
+import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
 /** An error of a Headwater statement: a message that names the object and the remedy, no stack. */
@@ -41,6 +43,18 @@ object Access {
   /** The session catalog's entry of a table that has one. */
   def entry(table: Table): Option[CatalogTable] = table match {
     case known: V1Table => Some(known.v1Table)
+    case _ => None
+  }
+
+  /** The table itself, of one that a statement changes by row. */
+  def plain(table: Table): Table = table match {
+    case changed: RowLevelOperationTable => changed.table
+    case other => other
+  }
+
+  /** DELETE, UPDATE or MERGE, of a relation that a statement changes by row. */
+  def operation(relation: LogicalPlan): Option[String] = relation match {
+    case DataSourceV2Relation(changed: RowLevelOperationTable, _, _, _, _, _) => Some(changed.operation.command.name)
     case _ => None
   }
 
