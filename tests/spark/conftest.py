@@ -13,8 +13,9 @@ from pathlib import Path
 
 import fetched
 import pytest
+from iceberg_table import Table
 from pyspark.sql import SparkSession
-from support import SHORT, Journal
+from support import SHORT, Journal, database
 
 from headwater.spark.jar import EXTENSION, build_jar
 
@@ -83,6 +84,16 @@ def spark(application: SparkSession, warehouse: Path) -> Iterator[SparkSession]:
     yield session
     session.sql(f"DROP DATABASE IF EXISTS spark_catalog.{database} CASCADE")
     shutil.rmtree(warehouse / "lake" / database, ignore_errors=True)
+
+
+@pytest.fixture
+def iceberg(spark: SparkSession) -> Iterator[Table]:
+    """An Iceberg table ``t`` that is still to be made, in a namespace in which the session is."""
+    place = f"lake.{database(spark)}"
+    spark.sql(f"CREATE NAMESPACE {place}")
+    spark.sql(f"USE {place}")
+    yield Table(spark, place)
+    spark.sql("USE spark_catalog.default")
 
 
 @pytest.fixture

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import pytest
 from attrs import field, frozen
 from found import look
-from pyspark.sql import SparkSession
-from support import database
+from iceberg_table import A1, A2, ALL, B1, C1, Table, call
 
 from headwater.model.partition import Slice
-from headwater.model.seen import Seen
-from headwater.spark.iceberg import IcebergTables
-from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
 
 pytestmark = pytest.mark.long
 
-A1, A2, B1, C1 = (
-    Slice.of(p=p, ts_day=day)
-    for p, day in (("a", "2024-01-01"), ("a", "2024-02-05"), ("b", "2024-01-01"), ("c", "2024-01-01"))
-)
-ALL = {A1, A2, B1}
 ON_READ = ", ".join(f"'write.{each}.mode' = 'merge-on-read'" for each in ("delete", "update", "merge"))
 MERGE = (
     "MERGE INTO t USING (SELECT * FROM VALUES (1, 'a'), (9, 'c') AS s(id, p)) AS s ON t.id = s.id "
@@ -83,10 +72,6 @@ DATA = [
         )
     ],
 ]
-
-
-def call(procedure: str, *arguments: str) -> str:
-    return f"CALL lake.system.{procedure}({', '.join(('table => $t', *arguments))})"
 
 
 NOW = "older_than => TIMESTAMP '2100-01-01'"
@@ -202,57 +187,13 @@ COLUMNS = [
 ]
 
 
-class Table:
-    """An Iceberg table ``t`` with three partitions, and the looks at it."""
-
-    def __init__(self, spark: SparkSession, place: str) -> None:
-        self.spark, self.key = spark, f"{place}.t"
-        self.tables = IcebergTables(Shim(spark), Sessions(spark))
-
-    def make(self, properties: str = "", partitioned_by: str = "p, days(ts)") -> None:
-        told = f"TBLPROPERTIES ({properties})" if properties else ""
-        self.spark.sql(
-            "CREATE TABLE t (id INT, n INT, ts TIMESTAMP, p STRING) "
-            f"USING iceberg PARTITIONED BY ({partitioned_by}) {told}"
-        )
-        self.spark.sql(
-            "INSERT INTO t VALUES (1, 1, TIMESTAMP '2024-01-01', 'a'), (2, 2, TIMESTAMP '2024-01-01', 'b'), "
-            "(3, 3, TIMESTAMP '2024-02-05', 'a'), (4, 4, TIMESTAMP '2024-01-01 01:00:00', 'a')"
-        )
-
-    def run(self, statements: Sequence[str]) -> None:
-        """Runs statements; ``$t`` and ``$n`` are the table's name, and ``$2`` is its second snapshot."""
-        for each in statements:
-            if each == "EXPIRE BETWEEN":
-                [middle] = self.snapshots()[1:-1]
-                each = call("expire_snapshots", f"snapshot_ids => array({middle})")
-            each = re.sub(r"\$(\d)", lambda found: str(self.snapshots()[int(found[1]) - 1]), each)
-            self.spark.sql(each.replace("$t", f"'{self.key.removeprefix('lake.')}'").replace("$n", self.key))
-
-    def snapshots(self) -> list[int]:
-        found = self.spark.sql(f"SELECT snapshot_id FROM {self.key}.snapshots ORDER BY committed_at")
-        return [row[0] for row in found.collect()]
-
-    def look(self, since: str = "") -> Seen:
-        return look(self.tables, self.key, since=since)
-
-
-@pytest.fixture
-def table(spark: SparkSession):
-    place = f"lake.{database(spark)}"
-    spark.sql(f"CREATE NAMESPACE {place}")
-    spark.sql(f"USE {place}")
-    yield Table(spark, place)
-    spark.sql("USE spark_catalog.default")
-
-
 @pytest.mark.parametrize("case", [*DATA, *ADMIN, *MADE_ANEW, *COLUMNS], ids=lambda case: case.name)
-def test_a_look_tells_which_partitions_changed(table: Table, case: Case) -> None:
-    table.make(case.properties)
-    table.run(case.before)
-    before = table.look()
-    table.run(case.statements)
-    after = table.look(before.snapshot)
+def test_a_look_tells_which_partitions_changed(iceberg: Table, case: Case) -> None:
+    iceberg.make(case.properties)
+    iceberg.run(case.before)
+    before = iceberg.look()
+    iceberg.run(case.statements)
+    after = iceberg.look(before.snapshot)
     if case.lost or case.whole:
         assert case.lost in after.lost and after.looked is None and after.partitions.keys() == case.changed
     else:
@@ -260,6 +201,14 @@ def test_a_look_tells_which_partitions_changed(table: Table, case: Case) -> None
     assert set(after.partitions.values()) <= {after.snapshot}
     assert (after.incarnation == before.incarnation) == ("dropped" not in case.name)
     assert after.columns == {"p", "ts_day"}
+
+
+def test_a_partition_column_of_another_name_makes_other_partitions(iceberg: Table) -> None:
+    iceberg.make()
+    before = iceberg.look()
+    iceberg.run(["ALTER TABLE t RENAME COLUMN p TO q"])
+    after = iceberg.look(before.snapshot)
+    assert "other names" in after.lost and after.columns == {"q", "ts_day"} and len(after.partitions) == 3
 
 
 @frozen
@@ -308,7 +257,7 @@ PARTITIONINGS = [
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_partitions_are_told_by_their_values(table: Table, version: int) -> None:
+def test_partitions_are_told_by_their_values(iceberg: Table, version: int) -> None:
     """All in one test: the JVM does the same for each, and the values are what matters."""
     columns = {
         "i": "INT",
@@ -321,20 +270,22 @@ def test_partitions_are_told_by_their_values(table: Table, version: int) -> None
         "z": "TIMESTAMP_NTZ",
     }
     for n, case in enumerate(PARTITIONINGS):
-        key = f"{table.key}{n}"
+        key = f"{iceberg.key}{n}"
         by = f"PARTITIONED BY ({case.partitioned_by})" if case.partitioned_by else ""
         told = ", ".join(f"{name} {type}" for name, type in columns.items())
-        table.spark.sql(f"CREATE TABLE t{n} ({told}) USING iceberg {by} TBLPROPERTIES ('format-version' = '{version}')")
-        empty = look(table.tables, key)
+        iceberg.spark.sql(
+            f"CREATE TABLE t{n} ({told}) USING iceberg {by} TBLPROPERTIES ('format-version' = '{version}')"
+        )
+        empty = look(iceberg.tables, key)
         union = " UNION ALL ".join(f"SELECT r.* FROM (SELECT {value} AS r)" for value, _ in case.values)
-        table.spark.sql(f"INSERT INTO t{n} BY NAME {union}")
+        iceberg.spark.sql(f"INSERT INTO t{n} BY NAME {union}")
         wanted = {each for _, each in case.values}
-        whole, changes = look(table.tables, key), look(table.tables, key, since=empty.snapshot)
+        whole, changes = look(iceberg.tables, key), look(iceberg.tables, key, since=empty.snapshot)
         assert empty.partitions.keys() == (wanted & {Slice()})
         assert whole.partitions.keys() == changes.partitions.keys() == wanted, case.partitioned_by
         assert whole.columns == {name for each in wanted for name in each.columns}
-        table.spark.sql(f"INSERT INTO t{n} BY NAME {union}")
-        assert set(look(table.tables, key, since=whole.snapshot).looked) == wanted, case.partitioned_by
+        iceberg.spark.sql(f"INSERT INTO t{n} BY NAME {union}")
+        assert set(look(iceberg.tables, key, since=whole.snapshot).looked) == wanted, case.partitioned_by
 
 
 EVOLUTIONS = [
@@ -356,22 +307,22 @@ EVOLUTIONS = [
     ("partitioned_by", "statement", "slices"), EVOLUTIONS, ids=[each[1][14:] for each in EVOLUTIONS]
 )
 def test_files_of_an_older_partitioning_lie_in_partitions_of_the_new_one(
-    table: Table, version: int, partitioned_by: str, statement: str, slices
+    iceberg: Table, version: int, partitioned_by: str, statement: str, slices
 ) -> None:
-    table.make(f"'format-version' = '{version}'", partitioned_by)
-    before = table.look()
-    table.run([statement])
-    after = table.look(before.snapshot)
+    iceberg.make(f"'format-version' = '{version}'", partitioned_by)
+    before = iceberg.look()
+    iceberg.run([statement])
+    after = iceberg.look(before.snapshot)
     assert "partitioning changed" in after.lost and after.looked is None and after.schema != before.schema
     if slices is None:
         assert len(after.partitions) == 31 + 29 and Slice.of(ts_day="2024-02-29") in after.partitions
         return
     assert set(after.partitions) == set(map(Slice.of, slices))
-    table.run(["INSERT INTO t VALUES (8, 8, TIMESTAMP '2024-03-01', 'b')"])
-    [added] = table.look(after.snapshot).looked
+    iceberg.run(["INSERT INTO t VALUES (8, 8, TIMESTAMP '2024-03-01', 'b')"])
+    [added] = iceberg.look(after.snapshot).looked
     assert added.columns == after.columns
-    table.run(["DELETE FROM t WHERE ts = TIMESTAMP '2024-02-05'"])
-    old = table.look(after.snapshot)
+    iceberg.run(["DELETE FROM t WHERE ts = TIMESTAMP '2024-02-05'"])
+    old = iceberg.look(after.snapshot)
     complete = set(after.columns) == set(slices[0])
     assert bool(old.lost) != complete
     assert complete or "older partitioning" in old.lost

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 
 import pytest
+from found import look
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, bag, database, drain
 
@@ -20,7 +21,8 @@ from headwater.model.dependency import Dependency
 from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.spark import sql
-from headwater.spark.iceberg import values
+from headwater.spark.iceberg import IcebergTables, values
+from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 
 ZONES = ["UTC", "Europe/Berlin", "America/Sao_Paulo", "America/Toronto", "Asia/Kolkata", "Pacific/Apia", "+05:30"]
@@ -234,6 +236,17 @@ def test_a_partitioning_that_evolved_is_followed_again(spark: SparkSession, jour
     drain(spark)
     assert {each.value("c") for each in latest(journal, view).slices} == {f"2024-02-{n:02d}" for n in range(1, 30)}
     assert_equals_query(spark, view, query)
+
+
+def test_timestamps_of_a_view_are_spelled_in_the_zone_of_its_declaration(spark: SparkSession, place: str) -> None:
+    """So the engine, whose own zone is UTC, finds the partitions that the view's runs recorded."""
+    fresh = spark.newSession()
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    view, _ = make(spark, place, "days(ts)", "date_trunc('MONTH', ts)")
+    months = ("2023-02-01 00:00:00", "2024-01-01 00:00:00", "2024-02-01 00:00:00", None)
+    assert look(IcebergTables(Shim(fresh), Sessions(fresh)), view).partitions.keys() == {
+        Slice.of(c=month) for month in months
+    }
 
 
 def make(spark: SparkSession, place: str, by: str, column: str) -> tuple[str, str]:

@@ -168,3 +168,8 @@ def test_a_filter_of_many_slices_is_no_deeper_than_it_must_be():
         return 1 + max(depth(found["left"]), depth(found["right"])) if "left" in found else 1
 
     assert depth(filter(*(Slice.of(p=str(n), n=str(n)) for n in range(1000)))) <= 12
+
+
+def test_years_that_python_does_not_know_are_spelled_as_spark_does():
+    assert values.spelled("+12000-05-01T01:02:03.100000+00:00", "timestamptz", "UTC") == "+12000-05-01 01:02:03.1"
+    assert values.spelled("+12000-05-01T01:02", "timestamp", "Europe/Berlin") == "+12000-05-01 01:02:00"

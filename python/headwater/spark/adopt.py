@@ -52,7 +52,7 @@ def highest_written(formats: Formats, definitions: Iterable[Definition]) -> Vers
 def _highest(formats: Formats, definition: Definition) -> Version:
     try:
         return formats.of_view(definition).highest(definition)
-    except (Py4JJavaError, PySparkException) as error:
+    except (Py4JJavaError, PySparkException, HeadwaterError) as error:
         log.warning("the versions of %s stay unknown: %s", definition.view, first_line(error))
         return 0
 

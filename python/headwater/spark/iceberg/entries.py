@@ -13,6 +13,9 @@ from py4j.java_gateway import JavaObject
 from headwater.spark.iceberg.java import Java
 from headwater.spark.iceberg.loops import ANYTHING, TEXT, Handle, Loops
 
+KEPT = 1000
+"""The number of tables whose function is kept."""
+
 FILE, MANIFEST, STRUCT = "iceberg.ContentFile", "iceberg.ManifestFile", "iceberg.StructLike"
 
 
@@ -79,6 +82,8 @@ class Entries:
         specs = table.specs()
         key = str(table.uuid()), specs.size()
         if key not in self._placing:
+            while len(self._placing) >= KEPT:
+                del self._placing[next(iter(self._placing))]
             types = self._java("java.util.HashMap")
             for number, spec in specs.items():
                 types.put(number, spec.rawPartitionType())

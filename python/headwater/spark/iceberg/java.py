@@ -6,8 +6,15 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from py4j.java_gateway import JavaObject, is_instance_of
+from py4j.java_gateway import JavaObject, JavaPackage, is_instance_of
 from pyspark.sql import SparkSession
+
+from headwater.model.error import RefreshFailed
+
+MISSING = (
+    "Iceberg's classes are not there; start Spark with "
+    "--packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+)
 
 
 class Java:
@@ -19,7 +26,11 @@ class Java:
         self._known: dict[str, Callable[..., Any]] = {}
 
     def __call__(self, name: str, *arguments: Any) -> Any:
-        """Calls a static method, or makes an object of a class. ``iceberg.`` stands for ``org.apache.iceberg.``"""
+        """Calls a static method, or makes an object of a class. ``iceberg.`` stands for ``org.apache.iceberg.``
+
+        Raises:
+            RefreshFailed: Iceberg's jar is missing.
+        """
         return self._found(name)(*arguments)
 
     def array(self, kind: str, *values: Any) -> JavaObject:
@@ -43,6 +54,10 @@ class Java:
             return self._found(f"java.lang.{primitive}.TYPE")
         return self("org.apache.spark.util.Utils.classForName", _full(name), True, False)
 
+    def is_a(self, value: JavaObject, name: str) -> bool:
+        """Whether an object is of a class."""
+        return is_instance_of(self._gateway, value, _full(name))
+
     def raised(self, error: Exception, *names: str) -> bool:
         """Whether an error is one of these exceptions."""
         java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
@@ -51,7 +66,10 @@ class Java:
     def _found(self, name: str) -> Any:
         found = self._known.get(name)
         if found is None:
-            found = self._known[name] = reduce(getattr, _full(name).split("."), self._jvm)
+            found = reduce(getattr, _full(name).split("."), self._jvm)
+            if isinstance(found, JavaPackage):
+                raise RefreshFailed(MISSING)
+            self._known[name] = found
         return found
 
 

@@ -11,8 +11,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from headwater.model.name import PathName, TableName, named
-from headwater.spark import sql
+from headwater.model.name import TableName, named
 from headwater.spark.iceberg import schemas
 from headwater.spark.iceberg.at import At
 from headwater.spark.iceberg.java import Java
@@ -80,14 +79,14 @@ class Catalogs:
         A catalog may keep objects for a while. One that cannot be brought up to date is of a table that is gone.
         """
         name = named(key)
-        if not isinstance(name, TableName | PathName):
+        if not isinstance(name, TableName):
             return None
         self._java("org.apache.spark.sql.headwater.Access.activate", self._java.session._jsparkSession)
         try:
             found = self._found(name)
-            found.refresh()
+            if found is not None:
+                found.refresh()
         except (Py4JError, PySparkException):
-            self._forget(name)
             return self._anew(name)
         return found
 
@@ -138,11 +137,14 @@ class Catalogs:
     def _schema(self, schema: JavaObject) -> schemas.Schema:
         return json.loads(self._java("iceberg.SchemaParser.toJson", schema))
 
-    def _found(self, name: TableName | PathName) -> JavaObject:
-        spelled = name.path if isinstance(name, PathName) else ".".join(map(sql.identifier, name.parts))
-        return self._java("iceberg.spark.Spark3Util.loadIcebergTable", self._java.session._jsparkSession, spelled)
+    def _found(self, name: TableName) -> JavaObject | None:
+        """Iceberg's object; ``None``: the table has another format."""
+        table = self._catalog(name).loadTable(self._identifier(name))
+        return table.table() if self._java.is_a(table, "iceberg.spark.source.SparkTable") else None
 
-    def _anew(self, name: TableName | PathName) -> JavaObject | None:
+    def _anew(self, name: TableName) -> JavaObject | None:
+        """The same when the catalog has forgotten the object that it kept."""
+        self._catalog(name).invalidateTable(self._identifier(name))
         try:
             return self._found(name)
         except (Py4JError, PySparkException) as error:
@@ -150,12 +152,9 @@ class Catalogs:
                 return None
             raise
 
-    def _forget(self, name: TableName | PathName) -> None:
-        """Lets a catalog look for a table again."""
-        if isinstance(name, PathName):
-            return
-        catalog = self._java.session._jsparkSession.sessionState().catalogManager().catalog(name.catalog)
+    def _catalog(self, name: TableName) -> JavaObject:
+        return self._java.session._jsparkSession.sessionState().catalogManager().catalog(name.catalog)
+
+    def _identifier(self, name: TableName) -> JavaObject:
         namespace = self._java.array("java.lang.String", *name.namespace)
-        catalog.invalidateTable(
-            self._java("org.apache.spark.sql.connector.catalog.Identifier.of", namespace, name.name)
-        )
+        return self._java("org.apache.spark.sql.connector.catalog.Identifier.of", namespace, name.name)

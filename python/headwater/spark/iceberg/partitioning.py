@@ -51,7 +51,7 @@ class Field:
 
 @frozen
 class Spec:
-    """A partition spec, with the fields that slices bind first asked by ``bound``."""
+    """A partition spec; ``bound`` are the fields that slices bind."""
 
     number: int
     fields: tuple[Field, ...]
@@ -77,6 +77,11 @@ class Spec:
     @property
     def bound(self) -> tuple[Field, ...]:
         return tuple(each for each in self.fields if each.binds)
+
+    @property
+    def shows_moments(self) -> bool:
+        """Whether slices bind timestamps, whose spelling depends on a time zone."""
+        return any(each.unit is None and each.type == values.INSTANT for each in self.bound)
 
     def slices(self, written: Spec, file: Mapping[str, Any], zone: str) -> list[Slice]:
         """The slices of this spec that a file of the spec ``written`` may have rows in.
@@ -125,6 +130,8 @@ def _spelled(field: Field, value: Any, zone: str) -> Value:
     unit = field.unit
     if unit is None:
         return values.spelled(value, field.type, zone)
+    if unit is Unit.DAY and isinstance(value, str):
+        return value
     return None if value is None else values.spelled_period(values.period(value, unit), unit)
 
 

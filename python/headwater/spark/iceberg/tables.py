@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 from py4j.java_gateway import JavaObject
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Made
-from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import Version
 from headwater.model.view import Definition
@@ -21,15 +19,16 @@ from headwater.spark import catalog, paths, sql
 from headwater.spark.counted import Counted
 from headwater.spark.iceberg import schemas
 from headwater.spark.iceberg.at import At
-from headwater.spark.iceberg.entries import Entries, Placed
+from headwater.spark.iceberg.entries import Entries
 from headwater.spark.iceberg.history import History, is_rearranged
 from headwater.spark.iceberg.java import Java
-from headwater.spark.iceberg.loaded import Catalogs, Loaded
+from headwater.spark.iceberg.loaded import Catalogs
+from headwater.spark.iceberg.looks import Looks
 from headwater.spark.iceberg.publishing import Committed, Publishing, Staged, version
 from headwater.spark.iceberg.retention import Retention
 from headwater.spark.iceberg.shape import Shapes
 from headwater.spark.sessions import ZONE, Sessions
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 from headwater.spark.view_tables import emptied, is_same, refuse_renamed, taken
 from headwater.spark.wire import Pin
 
@@ -48,20 +47,19 @@ class IcebergTables:
         java = Java(sessions.of_table())
         self._catalogs, self._entries, self._history = Catalogs(java), Entries(java), History(java)
         self._publishing, self._retention = Publishing(java, Shapes(java)), Retention(java)
+        self._looks = Looks(shim, self._catalogs, self._entries, self._history, sessions.zone)
         self._zone = sessions.zone
-        self._locations: dict[str, str] = {}
         self._staged: dict[str, Staged] = {}
 
     # --- looks
 
     def look(self, looks: Sequence[Look]) -> list[Seen]:
-        return [self._look(each) for each in looks]
+        return [self._looks.look(each) for each in looks]
 
     def touches(self, table: str, path: str) -> bool:
         """Whether a path is in a table's directory, or above it. Of a table that nobody looked at, all are."""
-        if table not in self._locations:
-            return True
-        return paths.touch(self._locations[table], paths.plain(path))
+        mine = self._looks.location(table)
+        return not mine or paths.touch(mine, paths.plain(path))
 
     def pin(self, table: str, snapshot: str) -> Pin | None:
         at, loaded = At.of(snapshot), self._catalogs.loaded(table)
@@ -84,7 +82,7 @@ class IcebergTables:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
         counted = self._shim.counted(frame, columns, hashed, exact=True)
         key = _key(launch)
-        table = self._catalogs.table(definition.view)
+        table = self._table(definition)
         self._staged[key] = self._publishing.stage(table, launch, counted.frame, key)
         return counted
 
@@ -106,9 +104,7 @@ class IcebergTables:
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         definition, staged = launch.definition, written.handle
-        table = self._catalogs.table(definition.view)
-        if table is None or table.properties().get(catalog.OWNER) != definition.owner:
-            raise taken(definition.view)
+        table = self._table(definition)
         committed = self._publishing.commit(table, launch, staged, dict(definition.settings).get(ZONE, self._zone))
         recorded = At.of(dict(launch.run.snapshots).get(definition.view, ""))
         sure = recorded is not None and not committed.again and self._only_rearranged(table, recorded, committed.base)
@@ -136,91 +132,16 @@ class IcebergTables:
 
     # --- inside
 
-    def _look(self, look: Look) -> Seen:
-        try:
-            loaded = self._catalogs.loaded(look.table)
-            if loaded is None:
-                return Seen(look.table, exists=False)
-            return self._seen(look, loaded)
-        except (Py4JError, PySparkException) as error:
-            if is_gone(error):
-                raise
-            return Seen(look.table, unreadable=self._shim.failure(error).said)
+    def _table(self, definition: Definition) -> JavaObject:
+        """The table of a view.
 
-    def _seen(self, look: Look, loaded: Loaded) -> Seen:
-        location = loaded.table.location()
-        self._locations[look.table] = paths.plain(location)
-        seen = Seen(
-            look.table,
-            schema=loaded.layout.digest,
-            incarnation=loaded.incarnation,
-            columns=frozenset(each.name for each in loaded.spec.bound),
-            location=location,
-            owner=loaded.property(catalog.OWNER),
-            snapshot=str(loaded.at),
-            pinned=True,
-        )
-        changed, lost = self._changed(loaded, look.since) if look.since else (None, "")
-        if changed is not None:
-            return evolve(seen, partitions=dict.fromkeys(changed, seen.snapshot), looked=tuple(changed))
-        partitions = dict.fromkeys(self._all(loaded), seen.snapshot)
-        if look.slices is None or look.since:
-            return evolve(seen, partitions=partitions, lost=lost)
-        asked = Region(look.slices)
-        some = {each: fingerprint for each, fingerprint in partitions.items() if asked.covers(each)}
-        return evolve(seen, partitions=some, asked=look.slices, looked=look.slices, snapshot="")
-
-    def _changed(self, loaded: Loaded, since: str) -> tuple[list[Slice] | None, str]:
-        """The partitions that changed since a state; ``None`` and the reason if nobody can say which."""
-        was, now = At.of(since), loaded.at
-        if was is None:
-            return None, "it had another format"
-        if was.spec != now.spec:
-            return None, "its partitioning changed"
-        if was.schema != now.schema and (why := self._replaced(loaded, was)):
-            return None, why
-        if was.known == now.snapshot:
-            return [], ""
-        if was.known == 0 or now.snapshot == 0:
-            return None, ""
-        before = self._history.between(loaded.table, was.known, was.snapshot)
-        after = self._history.between(loaded.table, was.snapshot, now.snapshot)
-        if why := before.lost or after.lost:
-            return None, why
-        others = [each for each in before.snapshots if catalog.OWNER not in each.summary()]
-        places: set[Placed] = set()
-        for snapshot in (*others, *after.snapshots):
-            if not is_rearranged(snapshot):
-                places |= self._entries.changed(loaded.table, snapshot)
-        changed = self._slices(loaded, places)
-        if not all(map(loaded.spec.is_partition, changed)):
-            return None, "files of an older partitioning changed"
-        return changed, ""
-
-    def _replaced(self, loaded: Loaded, was: At) -> str:
-        """Why the rows of a table may read otherwise than with the schema of a state; empty if they do not."""
-        before = self._catalogs.schema(loaded.table, was.schema)
-        if before is None:
-            return "the schema on record is gone"
-        then = self._catalogs.spec(loaded, before)
-        if [each.name for each in then.bound] != [each.name for each in loaded.spec.bound]:
-            return "its partition columns have other names"
-        return schemas.replaced(before, loaded.layout.schema, self._catalogs.every_schema(loaded.table))
-
-    def _all(self, loaded: Loaded) -> list[Slice]:
-        """All partitions. A table whose partitions cannot be told apart has one, with rows or without."""
-        if not loaded.spec.bound:
-            return [Slice()]
-        snapshot = loaded.table.currentSnapshot()
-        return [] if snapshot is None else self._slices(loaded, self._entries.live(loaded.table, snapshot))
-
-    def _slices(self, loaded: Loaded, places: Iterable[Placed]) -> list[Slice]:
-        found = dict.fromkeys(
-            each
-            for placed in places
-            for each in loaded.spec.slices(loaded.layout.specs[placed.spec], dict(placed.values), self._zone)
-        )
-        return sorted(found, key=str)
+        Raises:
+            RefreshCancelled: it is not there any more, or belongs to another view.
+        """
+        table = self._catalogs.table(definition.view)
+        if table is None or table.properties().get(catalog.OWNER) != definition.owner:
+            raise taken(definition.view)
+        return table
 
     def _only_rearranged(self, table: JavaObject, recorded: At, base: int) -> bool:
         """Whether a view's table holds the rows on record, perhaps in other files."""

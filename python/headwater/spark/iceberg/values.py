@@ -23,6 +23,8 @@ UNITS = {"year": Unit.YEAR, "month": Unit.MONTH, "day": Unit.DAY, "hour": Unit.H
 INSTANT, LOCAL, DATE = "timestamptz", "timestamp", "date"
 """Iceberg's names of Spark's ``TIMESTAMP``, ``TIMESTAMP_NTZ`` and ``DATE``."""
 
+UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
+
 _PLAIN = ("int", "long")
 _TEXT = ("string", "uuid")
 _EPOCH = datetime(1970, 1, 1)
@@ -44,9 +46,10 @@ def spelled(value: Any, type: str, zone: str) -> Value:
             return "true" if value else "false"
         case str(), "string":
             return sql.partition_value(value)
+        case str(), "timestamptz" if zone not in UTC:
+            return _clock(_moment(value).replace(tzinfo=timezone.utc).astimezone(zoned(zone)))
         case str(), ("timestamptz" | "timestamp"):
-            moment = _moment(value)
-            return _clock(moment.replace(tzinfo=timezone.utc).astimezone(zoned(zone)) if type == INSTANT else moment)
+            return _plainly(value)
         case str(), _ if type.startswith("decimal"):
             return format(Decimal(value), "f")
     return str(value)
@@ -107,6 +110,13 @@ def zoned(zone: str) -> tzinfo:
 def _moment(text: str) -> datetime:
     """A date, or a timestamp of UTC or without a zone."""
     return datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+def _plainly(text: str) -> str:
+    """A timestamp of UTC or without a zone, in Spark's spelling. Python knows no year above 9999."""
+    date, time = text.removesuffix("+00:00").split("T")
+    time = time if time.count(":") == 2 else f"{time}:00"
+    return f"{date} {time.rstrip('0').rstrip('.') if '.' in time else time}"
 
 
 def _clock(moment: datetime) -> str:
