@@ -32,7 +32,7 @@ def translating(run: Run, shim: Shim) -> Iterator[None]:
 def _translated(run: Run, error: Exception, shim: Shim) -> RefreshFailed | RefreshCancelled | DriverGone:
     ended = DriverGone("this application has ended")
     if is_gone(error):
-        return ended
+        return RefreshFailed(f"{run.view}: {error}") if shim.answers() else ended
     failure = shim.failure(error)
     match failure.kind:
         case FailureKind.STOPPED:

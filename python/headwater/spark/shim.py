@@ -39,6 +39,14 @@ class Shim:
             function = self._functions[name] = reduce(getattr, name.split("."), self._package)
         return function(*arguments)
 
+    def answers(self) -> bool:
+        """Whether the driver is there. Py4J has one error for a broken connection and a call that it cannot make."""
+        try:
+            self._session._jvm.java.lang.System.nanoTime()
+        except (Py4JError, ConnectionError):
+            return False
+        return True
+
     def poll(self, millis: int) -> wire.Message | None:
         """The next message from the driver; ``None`` when none came in time."""
         text = self._call("Bridge.poll", millis)

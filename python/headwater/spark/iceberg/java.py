@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from py4j.java_gateway import JavaObject, JavaPackage, is_instance_of
+from py4j.java_gateway import JavaClass, JavaMember, JavaObject, JavaPackage, is_instance_of
+from py4j.protocol import STATIC_PREFIX
 from pyspark.sql import SparkSession
 
 from headwater.model.error import RefreshFailed
@@ -64,9 +65,18 @@ class Java:
         return java is not None and any(is_instance_of(self._gateway, java, _full(each)) for each in names)
 
     def _found(self, name: str) -> Any:
+        """A class, a static field or a static method.
+
+        Py4J takes a method for missing if Java lists one of objects with the same name before it. Java has no order.
+        """
         found = self._known.get(name)
         if found is None:
-            found = reduce(getattr, _full(name).split("."), self._jvm)
+            *container, last = _full(name).split(".")
+            holder = reduce(getattr, container, self._jvm)
+            if isinstance(holder, JavaClass) and last[0].islower():
+                found = JavaMember(last, None, f"{STATIC_PREFIX}{holder._fqn}", self._gateway._gateway_client)
+            else:
+                found = getattr(holder, last)
             if isinstance(found, JavaPackage):
                 raise RefreshFailed(MISSING)
             self._known[name] = found

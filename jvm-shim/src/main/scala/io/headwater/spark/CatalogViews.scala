@@ -1,6 +1,7 @@
 package io.headwater.spark
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.SparkSession
@@ -51,10 +52,15 @@ object CatalogViews {
       val tables = LakeTables.catalog(session, TableName(catalog, Nil, ""))
       for {
         namespace <- namespaces(tables)
-        table <- tables.listTables(namespace.toArray).toSeq
+        table <- listed(tables, namespace)
         found <- reached(Names.key(catalog, table))(view(session, catalog, table)).flatten
       } yield found
     }.getOrElse(Nil)
+
+  /** Most catalogs hold no table outside of a namespace, and fail when they are asked for one. */
+  private def listed(catalog: TableCatalog, namespace: Seq[String]): Seq[Identifier] =
+    if (namespace.isEmpty) Try(catalog.listTables(Array.empty).toSeq).getOrElse(Nil)
+    else catalog.listTables(namespace.toArray).toSeq
 
   private def view(session: SparkSession, catalog: String, table: Identifier): Option[CatalogView] = {
     val name = TableName(catalog, table.namespace.toSeq, table.name)
