@@ -162,7 +162,7 @@ def _key(launch: Launch) -> str:
 
 def _after(launch: Launch, committed: Committed, recorded: At | None, sure: bool) -> At:
     """The state after a publication. Snapshots of other programs between that on record and this one are looked at the
-    next time; one that replaced everything left none of their rows."""
-    if sure or (WHOLE in launch.run.slices and not committed.again):
+    next time; one that replaced everything left none of their rows, and a table without a snapshot had none."""
+    if sure or ((WHOLE in launch.run.slices or committed.base == 0) and not committed.again):
         return committed.at
     return evolve(committed.at, told=0 if recorded is None else recorded.known)
