@@ -23,6 +23,7 @@ SECONDS = {
     "tests/spark/test_crashes.py": 100,
     "tests/spark/test_delta.py": 12,
     "tests/spark/test_exact_versions.py": 240,
+    "tests/spark/test_examples.py": 40,
     "tests/spark/test_faults.py": 6,
     "tests/spark/test_iceberg.py": 7,
     "tests/spark/test_iceberg_catalogs.py": 15,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import fetched
 import pytest
 import weekly_sales
 from documents import examples, section
@@ -15,6 +17,8 @@ from pyspark.sql import SparkSession
 from support import assert_equals_query, database
 
 import headwater
+from headwater.demo.formats import DELTA
+from headwater.spark.jar import EXTENSION
 
 SECONDS = re.compile(r"\d+\.\d{3}")
 """A duration; each run has another one."""
@@ -58,6 +62,16 @@ def play(page: str, run: Callable[[str], Iterable[Sequence[str]]], here: str = "
 def test_the_tour_of_the_readme(tmp_path: Path) -> None:
     with Home(tmp_path).session() as session:
         play("README.md", session.run)
+
+
+@pytest.mark.long
+def test_the_tour_of_the_readme_in_delta(tmp_path: Path) -> None:
+    """… changes one word, and the line that starts it."""
+    settings = {**dict(DELTA.settings), "spark.driver.extraClassPath": os.pathsep.join(map(str, fetched.delta()))}
+    settings["spark.sql.extensions"] = f"{DELTA.extension},{EXTENSION}"
+    with Home(tmp_path).session(settings) as session:
+        play("README.md", lambda statement: session.run(statement.replace("USING parquet", "USING delta")))
+        assert "delta" in {row[1] for row in session.run("DESCRIBE EXTENDED sales") if row[0] == "Provider"}
 
 
 @pytest.mark.parametrize("page", ["statements", "properties", "settings"])
