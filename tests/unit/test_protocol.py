@@ -475,11 +475,16 @@ def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
     def gone(*_: object) -> None:
         raise error
 
-    warehouse = warehouse_of(Recorder(publish=gone), Recorder(of_run=gone))
-    with pytest.raises(DriverGone):
-        warehouse.compute(launch(True), {})
-    with pytest.raises(DriverGone):
-        warehouse.publish(launch(True), Written((), (), Files(wire.Publication("v", "me", 1), {})))
+    def ended_with(raised: type[HeadwaterError], answers: bool) -> None:
+        shim = Recorder(publish=gone, answers=lambda: answers)
+        warehouse = warehouse_of(shim, Recorder(of_run=gone))
+        with pytest.raises(raised):
+            warehouse.compute(launch(True), {})
+        with pytest.raises(raised):
+            warehouse.publish(launch(True), Written((), (), Files(wire.Publication("v", "me", 1), {})))
+
+    ended_with(DriverGone, answers=False)
+    ended_with(RefreshFailed, answers=True)
 
 
 @pytest.mark.parametrize(

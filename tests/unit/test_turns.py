@@ -1,4 +1,4 @@
-"""Long tests take turns: all of them in three days, each day in its time."""
+"""Long tests take turns: all of them in as many days as there are turns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def long() -> list[str]:
     return [line for line in collected(ROOT, "--collect-only").stdout.splitlines() if "::" in line]
 
 
-def test_any_three_days_run_every_long_test(long) -> None:
+def test_days_in_a_row_run_every_long_test(long) -> None:
     found = turns.turns(long)
     assert len(long) > 50
     for first in range(739_000, 739_010):
