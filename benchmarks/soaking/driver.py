@@ -7,6 +7,7 @@ import random
 import threading
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ PATIENCE = 120
 SCHEMA = "day STRING, gen BIGINT, x BIGINT, weight BIGINT"
 
 
-class Repeated:
+class Repeated(ABC):
     """A thread that does something again and again; what fails is noted, and done anew."""
 
     pauses = PAUSES
@@ -58,13 +59,15 @@ class Repeated:
 
     def recover(self) -> None:
         """Done at first, and after a failure."""
+        return
 
+    @abstractmethod
     def step(self) -> None:
         """Done again and again."""
-        raise NotImplementedError
 
     def finish(self) -> None:
         """Ends all that goes on beside the thread."""
+        return
 
     def start(self) -> None:
         self._thread.start()
@@ -110,9 +113,9 @@ class Writer(Repeated):
         super().__init__(session, seed)
         self.folder, self.table, self.states = folder, table, States(folder, table)
 
+    @abstractmethod
     def open(self) -> None:
         """Makes the table, with rows of all days."""
-        raise NotImplementedError
 
 
 class Batches(Writer):

@@ -34,6 +34,9 @@ class Shim(Blocked):
 
     kind = FailureKind.OTHER
 
+    def is_gone(self, error: Exception) -> bool:
+        return False
+
     def failure(self, error: Exception) -> Failure:
         return Failure(self.kind, str(error))
 

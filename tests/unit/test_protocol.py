@@ -468,7 +468,27 @@ def launch(partitioned: bool, existing=()) -> Launch:
     return Launch(run, definition, {each: RECORD for each in existing})
 
 
-@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "refused"), Py4JNetworkError("Answer is empty")])
+BROKEN = [ConnectionRefusedError(111, "refused"), Py4JNetworkError("Answer is empty")]
+"""Of a broken connection, and of a function that does not exist."""
+
+
+@pytest.mark.parametrize("error", BROKEN)
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_driver_that_answers_is_not_gone(error: Exception, answers: bool):
+    def clock() -> int:
+        if answers:
+            return 1
+        raise error
+
+    lang = SimpleNamespace(System=SimpleNamespace(nanoTime=clock))
+    session = SimpleNamespace(
+        _jvm=SimpleNamespace(java=SimpleNamespace(lang=lang), io=SimpleNamespace(headwater=SimpleNamespace(spark=None)))
+    )
+    assert Shim(session).is_gone(error) is not answers
+    assert not Shim(session).is_gone(PySparkException("the query is wrong"))
+
+
+@pytest.mark.parametrize("error", BROKEN)
 def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
     """A connection that broke is opened anew, and that may be refused."""
 
@@ -476,7 +496,9 @@ def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
         raise error
 
     def ended_with(raised: type[HeadwaterError], answers: bool) -> None:
-        shim = Recorder(publish=gone, answers=lambda: answers)
+        shim = Recorder(
+            publish=gone, is_gone=lambda _: not answers, failure=lambda _: Failure(FailureKind.OTHER, "no function")
+        )
         warehouse = warehouse_of(shim, Recorder(of_run=gone))
         with pytest.raises(raised):
             warehouse.compute(launch(True), {})
@@ -505,7 +527,7 @@ def test_the_kind_of_a_failure_says_how_a_run_ended(kind: FailureKind, raised: t
     def fail(*_: object) -> None:
         raise PySparkException("the job was cancelled: FILE_NOT_EXIST, no space left on device")
 
-    shim = Recorder(failure=lambda error: Failure(kind, "it failed"))
+    shim = Recorder(is_gone=lambda _: False, failure=lambda error: Failure(kind, "it failed"))
     with pytest.raises(raised):
         warehouse_of(shim, Recorder(of_run=fail)).compute(launch(True), {})
 

@@ -107,6 +107,8 @@ def test_only_an_analysis_error_is_the_querys_fault(kind: FailureKind, raised: t
     def describe(session, query):
         raise PySparkException("something went wrong")
 
-    shim = SimpleNamespace(describe=describe, failure=lambda error: Failure(kind, "it went wrong"))
+    shim = SimpleNamespace(
+        describe=describe, is_gone=lambda _: False, failure=lambda error: Failure(kind, "it went wrong")
+    )
     with pytest.raises(raised, match="it went wrong"):
         Analyst(shim, SimpleNamespace(fresh=lambda definition: None)).analysed(DEFINITION)

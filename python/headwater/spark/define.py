@@ -20,7 +20,7 @@ from headwater.spark import jobs
 from headwater.spark.fingerprint import digest, fingerprint
 from headwater.spark.options import check_properties, stated
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 from headwater.spark.storage import format_of
 from headwater.spark.wire import ColumnDef, Create, Described, FailureKind, Session
 
@@ -141,7 +141,7 @@ class Analyst:
 
     def _refused(self, view: str, error: Exception) -> AnalysisFailed | NotNow:
         """Only what Spark's analysis refuses is a fault of the query."""
-        if is_gone(error):
+        if self._shim.is_gone(error):
             return NotNow(f"{view}: the application cannot be reached")
         failure = self._shim.failure(error)
         if failure.kind is FailureKind.ANALYSIS:

@@ -40,7 +40,7 @@ from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer
 from headwater.spark.sessions import Sessions
 from headwater.spark.settings import Settings
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim, is_broken
 from headwater.spark.statements import Statements
 from headwater.spark.sweep import Sweeper
 from headwater.spark.warehouse import SparkWarehouse
@@ -261,7 +261,7 @@ class Engine:
         except HeadwaterError as error:
             log.warning("%s", str(error).strip().splitlines()[0])
         except Exception as error:
-            if is_gone(error):
+            if self.shim.is_gone(error):
                 _end(self)
             log.exception("background work failed; it is tried again")
         return None
@@ -327,7 +327,7 @@ def main() -> None:
         print(f"headwater: {str(error).strip()}", file=sys.stderr)
         _end(None, REFUSED)
     except Exception as error:
-        if not is_gone(error):
+        if not is_broken(error) or (engines and not engines[0].shim.is_gone(error)):
             log.exception("the engine failed")
             _end(engines[0] if engines else None, 1)
     _end(engines[0] if engines else None)

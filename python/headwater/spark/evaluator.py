@@ -12,7 +12,7 @@ from headwater.model.partition import Value
 from headwater.model.view import Definition
 from headwater.spark import sql
 from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 
 
 class SparkEvaluator:
@@ -30,9 +30,6 @@ class SparkEvaluator:
             session = self._sessions.of(definition)
             found = session.sql(f"SELECT `headwater row`, {expression} FROM VALUES {rows} AS t({columns})").collect()
         except (PySparkException, Py4JError) as error:
-            raise RefreshFailed(f"{expression} cannot be evaluated: {self._said(error)}") from error
+            raise RefreshFailed(f"{expression} cannot be evaluated: {self._shim.failure(error).said}") from error
         values = {row[0]: sql.partition_value(row[1]) for row in found}
         return [values[n] for n in range(len(inputs))]
-
-    def _said(self, error: Exception) -> str:
-        return str(error) if is_gone(error) else self._shim.failure(error).said

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from headwater.model.error import DriverGone, RefreshCancelled, RefreshFailed
 from headwater.model.state import Run
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 from headwater.spark.wire import FailureKind
 
 
@@ -31,8 +31,8 @@ def translating(run: Run, shim: Shim) -> Iterator[None]:
 
 def _translated(run: Run, error: Exception, shim: Shim) -> RefreshFailed | RefreshCancelled | DriverGone:
     ended = DriverGone("this application has ended")
-    if is_gone(error):
-        return RefreshFailed(f"{run.view}: {error}") if shim.answers() else ended
+    if shim.is_gone(error):
+        return ended
     failure = shim.failure(error)
     match failure.kind:
         case FailureKind.STOPPED:

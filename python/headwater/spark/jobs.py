@@ -22,7 +22,7 @@ from headwater.model.partition import Slice
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition, Job
 from headwater.spark import sql
-from headwater.spark.shim import is_gone
+from headwater.spark.shim import is_broken
 from headwater.spark.wire import Create, Described, Session
 
 PARTITION = "partition"
@@ -143,7 +143,7 @@ def frame(session: SparkSession, definition: Definition, made_by: Job, run: Run)
     try:
         made = job.function(session, partitions, dict(run.inputs), **told)
     except Exception as error:  # a job may raise anything; what it was for stays pending
-        if is_gone(error):
+        if is_broken(error):
             session.sparkContext._jsc.sc().isStopped()  # raises as well if it is the driver that cannot be reached
         raise RefreshFailed(f"{run.view}: the job {job.name} raised\n{_trace(error)}") from error
     if not isinstance(made, DataFrame):

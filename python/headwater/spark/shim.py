@@ -17,9 +17,9 @@ from headwater.spark.counted import Counted
 from headwater.spark.wire import Failure, FailureKind
 
 
-def is_gone(error: BaseException) -> bool:
-    """Whether an error says that there is no driver to talk to any more: the gateway's connection broke, or a new
-    one was refused."""
+def is_broken(error: BaseException) -> bool:
+    """Whether a call came to no answer: the gateway's connection broke, a new one was refused, or there is no such
+    function. Py4J has one error for all of these."""
     return isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
 
 
@@ -39,8 +39,11 @@ class Shim:
             function = self._functions[name] = reduce(getattr, name.split("."), self._package)
         return function(*arguments)
 
-    def answers(self) -> bool:
-        """Whether the driver is there. Py4J has one error for a broken connection and a call that it cannot make."""
+    def is_gone(self, error: BaseException) -> bool:
+        """Whether an error says that there is no driver to talk to any more."""
+        return is_broken(error) and not self._answers()
+
+    def _answers(self) -> bool:
         try:
             self._session._jvm.java.lang.System.nanoTime()
         except (Py4JError, ConnectionError):

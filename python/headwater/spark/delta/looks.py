@@ -17,7 +17,7 @@ from headwater.spark.delta.layout import Layout, conflict
 from headwater.spark.delta.log import Cut, Log, NotDelta
 from headwater.spark.delta.snapshot import Snapshot, incarnation
 from headwater.spark.delta.values import Spelling, spelling
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 
 ASKED = 1_000
 """So many values Spark is asked for at once."""
@@ -38,7 +38,7 @@ class Looks:
         except NotDelta as error:
             return Seen(look.table, unreadable=str(error))
         except (PySparkException, Py4JError) as error:
-            if is_gone(error):
+            if self._shim.is_gone(error):
                 raise
             return Seen(look.table, unreadable=self._shim.failure(error).said)
 

@@ -18,7 +18,7 @@ from headwater.spark.iceberg.entries import Entries, Placed
 from headwater.spark.iceberg.history import History, is_rearranged
 from headwater.spark.iceberg.loaded import Catalogs, Loaded
 from headwater.spark.sessions import ZONE
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 
 
 class Looks:
@@ -45,7 +45,7 @@ class Looks:
                 return Seen(look.table, exists=False)
             return self._seen(look, loaded)
         except (Py4JError, PySparkException) as error:
-            if is_gone(error):
+            if self._shim.is_gone(error):
                 raise
             return Seen(look.table, unreadable=self._shim.failure(error).said)
         except RefreshFailed as error:

@@ -27,7 +27,7 @@ from headwater.spark.memory.overlay import PROPERTY, Output, Overlays
 from headwater.spark.memory.room import OutOfRoom, Room
 from headwater.spark.memory.scanner import Scanner
 from headwater.spark.memory.scans import Scans
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 from headwater.spark.wire import FailureKind, Spent
 from headwater.spark.writer import Writer, group
 
@@ -64,7 +64,8 @@ class Memory:
             yield
         except (PySparkException, Py4JError) as error:
             self._overlays.forget(run.on)  # perhaps they are gone, and what is published is in the warehouse
-            cancelled = is_gone(error) or self._shim.failure(error).kind in (FailureKind.CANCELLED, FailureKind.STOPPED)
+            ended = (FailureKind.CANCELLED, FailureKind.STOPPED)
+            cancelled = self._shim.is_gone(error) or self._shim.failure(error).kind in ended
             for table in self._scans.refuse(run) if not cancelled else ():
                 log.warning("views read %s themselves from now on: %s failed on a scan of it", table, run.view)
             raise
@@ -110,7 +111,7 @@ class Memory:
         except OutOfRoom as error:
             why = str(error)
         except (PySparkException, Py4JError) as error:
-            if is_gone(error) or (failure := self._shim.failure(error)).kind is not FailureKind.UNWRITABLE:
+            if self._shim.is_gone(error) or (failure := self._shim.failure(error)).kind is not FailureKind.UNWRITABLE:
                 raise
             why = failure.said
         self._room.remove(run.version)

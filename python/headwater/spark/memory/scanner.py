@@ -17,7 +17,7 @@ from headwater.model.extract import Extract, Shared
 from headwater.spark import sql
 from headwater.spark.memory.room import OutOfRoom, Room
 from headwater.spark.memory.scans import Lying, Number, Part
-from headwater.spark.shim import Shim, is_gone
+from headwater.spark.shim import Shim
 from headwater.spark.writer import Writer
 
 log = logging.getLogger("headwater")
@@ -58,7 +58,7 @@ class Scanner:
             self._note(shared, self.room.limit + 1, began, before)
             return None
         except (PySparkException, Py4JError) as error:
-            if is_gone(error):
+            if self.shim.is_gone(error):
                 raise
             self._leave_out(shared, number, self.shim.failure(error).said)
             return None

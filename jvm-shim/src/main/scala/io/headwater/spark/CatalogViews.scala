@@ -1,10 +1,10 @@
 package io.headwater.spark
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.connector.catalog.{Identifier, SupportsNamespaces, TableCatalog}
 import org.apache.spark.sql.headwater.Access
@@ -57,10 +57,10 @@ object CatalogViews {
       } yield found
     }.getOrElse(Nil)
 
-  /** Most catalogs hold no table outside of a namespace, and fail when they are asked for one. */
+  /** Most catalogs hold no table outside of a namespace, and refuse to be asked for one. */
   private def listed(catalog: TableCatalog, namespace: Seq[String]): Seq[Identifier] =
-    if (namespace.isEmpty) Try(catalog.listTables(Array.empty).toSeq).getOrElse(Nil)
-    else catalog.listTables(namespace.toArray).toSeq
+    try catalog.listTables(namespace.toArray).toSeq
+    catch { case _: IllegalArgumentException | _: NoSuchNamespaceException if namespace.isEmpty => Nil }
 
   private def view(session: SparkSession, catalog: String, table: Identifier): Option[CatalogView] = {
     val name = TableName(catalog, table.namespace.toSeq, table.name)
