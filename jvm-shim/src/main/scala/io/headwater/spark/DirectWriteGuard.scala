@@ -16,14 +16,14 @@ import org.apache.spark.sql.headwater.{Access, HeadwaterException}
 case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit) {
 
   override def apply(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
-    target(node).filter(Views.is).foreach(view => refuse(view.identifier.unquotedString))
+    target(node).filter(Views.is).foreach(view => refuse(view.identifier.unquotedString, Some(view.identifier.table)))
     Commands.changes(node).filter(_.changes).foreach(each => check(each.target))
   }
 
   /** @throws HeadwaterException when the table of this key, which is to be changed, is a view's */
   def refuseView(table: String): Unit = check(Target(Some(table)))
 
-  private def check(target: Target): Unit = if (isView(target)) refuse(target.table.orElse(target.path).get)
+  private def check(target: Target): Unit = if (isView(target)) refuse(target.table.orElse(target.path).get, target.table)
 
   /** Whether a lake table is a view's. A command that has not looked at the table names it only. */
   private def isView(target: Target): Boolean =
@@ -68,10 +68,11 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
     table
   }
 
-  private def refuse(view: String): Unit =
+  /** @param name of the view in a statement; none of one that was written by its path */
+  private def refuse(said: String, name: Option[String]): Unit =
     throw new HeadwaterException(
-      s"$view is a materialized view, which only Headwater writes. Write to the tables it reads, change it with CREATE OR " +
-        "REPLACE or ALTER MATERIALIZED VIEW, or recompute it with REFRESH MATERIALIZED VIEW … FULL.")
+      s"$said is a materialized view, which only Headwater writes. Write to the tables it reads, change it with CREATE OR " +
+        s"REPLACE or ALTER MATERIALIZED VIEW, or recompute it with REFRESH MATERIALIZED VIEW ${name.getOrElse("…")} FULL.")
 }
 
 object Views {
