@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SCALE ?= 0.1
-# Tests of Spark beside those that share one session, so that both halves take as long.
-APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.py policies.py measurements.py postgresql.py)
+# Tests of Spark in the half of the core, so that both halves take as long.
+APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.py policies.py measurements.py postgresql.py \
+  by_keys.py format_change.py converted_sources.py lake_streams.py lake_views.py lake_writes.py)
 BENCHMARKS ?= fixed overhead partitions cutoff noticing formats engine
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-planner bench-start docs clean bench-many bench-engines soak
+.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-planner bench-start docs clean bench-many bench-engines soak
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -50,6 +51,9 @@ bench-refresh: .venv/ready
 
 bench-pipelines: .venv/ready
 	$(BIN)/python -m benchmarks.pipelines --json benchmarks/results/pipelines.json $(ARGS)
+
+bench-incremental: .venv/ready
+	$(BIN)/python -m benchmarks.incremental --json benchmarks/results/incremental.json $(ARGS)
 
 bench-planner: .venv/ready
 	$(BIN)/python -m benchmarks.planner --json benchmarks/results/planner.json $(ARGS)

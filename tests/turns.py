@@ -1,7 +1,7 @@
 """The long tests of one day: a plugin of pytest for continuous integration, which has an hour for all.
 
-``pytest -p tests.turns -m long --turn 739000 --budget 2600`` runs the fifth of the long tests whose turn is that day.
-``date.toordinal`` counts days, so any five days in a row run all long tests, also over the end of a year. A test that
+``pytest -p tests.turns -m long --turn 739000 --budget 2600`` runs the seventh of the long tests whose turn is that day.
+``date.toordinal`` counts days, so any seven days in a row run all long tests, also over the end of a year. A test that
 will probably not end within the budget does not start: the plugin names it, and the run fails.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-TURNS = 5
+TURNS = 7
 LIMIT = 3600
 """Seconds of everything that continuous integration runs."""
 SHORT = 900
@@ -20,33 +20,56 @@ SHORT = 900
 
 SECONDS = {
     "tests/laws/test_mutations.py": 45,
+    "tests/spark/test_bad_delta.py": 8,
+    "tests/spark/test_by_changes.py": 15,
+    "tests/spark/test_by_keys.py": 30,
+    "tests/spark/test_changes_random.py": 180,
+    "tests/spark/test_converted_sources.py": 20,
     "tests/spark/test_crashes.py": 100,
     "tests/spark/test_delta.py": 12,
-    "tests/spark/test_exact_versions.py": 240,
+    "tests/spark/test_exact_versions.py": 400,
+    "tests/spark/test_derive_recompute.py": 2,
     "tests/spark/test_examples.py": 40,
     "tests/spark/test_faults.py": 6,
+    "tests/spark/test_format_change.py": 12,
+    "tests/spark/test_format_kills.py": 60,
     "tests/spark/test_iceberg.py": 7,
     "tests/spark/test_iceberg_catalogs.py": 15,
     "tests/spark/test_iceberg_periods.py": 20,
+    "tests/spark/test_iceberg_session_catalog.py": 50,
     "tests/spark/test_iceberg_views.py": 8,
+    "tests/spark/test_jobs.py": 15,
     "tests/spark/test_lake_recovery.py": 60,
     "tests/spark/test_lake_streams.py": 60,
+    "tests/spark/test_lake_views.py": 15,
     "tests/spark/test_lake_writes.py": 25,
+    "tests/spark/test_measurements.py": 60,
     "tests/spark/test_memory.py": 120,
+    "tests/spark/test_missing_formats.py": 25,
+    "tests/spark/test_names.py": 6,
+    "tests/spark/test_odd_paths.py": 30,
     "tests/spark/test_policies.py": 60,
     "tests/spark/test_process_life.py": 47,
+    "tests/spark/test_publication_crashes.py": 14,
     "tests/spark/test_readers.py": 60,
     "tests/spark/test_schema_changes.py": 6,
+    "tests/spark/test_several_catalogs.py": 12,
     "tests/spark/test_shared_scans.py": 75,
     "tests/spark/test_soak.py": 360,
     "tests/spark/test_statements.py": 60,
     "tests/spark/test_two_engines.py": 145,
     "tests/spark/test_ways_in.py": 25,
+    "tests/spark/test_zones.py": 40,
     "tests/unit/test_chaos.py": 320,
 }
 """Expected for each long test of a file, on a quiet machine of two cores."""
 UNKNOWN = 120
-TOGETHER = {"tests/spark/test_faults.py"}
+TOGETHER = {
+    "tests/spark/test_faults.py",
+    "tests/spark/test_iceberg_session_catalog.py",
+    "tests/spark/test_missing_formats.py",
+    "tests/spark/test_odd_paths.py",
+}
 """Files whose tests look at one long run, and so have the same turn."""
 
 

@@ -11,7 +11,7 @@ from headwater.engine.status import Summary
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Event, Made
 from headwater.model.partition import Slice, Value
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Changed, Look, Seen
 from headwater.model.state import State, Version
 from headwater.model.view import Definition
 
@@ -189,6 +189,13 @@ class TableFormat(Protocol):
         """How the shim reads a table as it was at a snapshot (``wire.Pin``). ``None``: the format cannot. Then looks
         before a run and after it tell what the run read."""
 
+    def changed(self, session: Any, table: str, since: str, until: str) -> Changed:
+        """The rows of a table that came and went between two snapshots, as frames of a session.
+
+        Raises:
+            Untold: the format cannot say.
+        """
+
     def write(self, launch: Launch, frame: Any, place: str, hashed: bool) -> Any:
         """Writes a run's rows to a place that no reader sees, and counts them."""
 
@@ -216,6 +223,9 @@ class TableFormat(Protocol):
     def highest(self, definition: Definition) -> Version:
         """The highest version that was written of a view; 0: none. A store that was put back from a copy may not know
         it, and must not give it again: readers have those rows."""
+
+    def location(self, definition: Definition) -> str:
+        """The directory of a view's table, in which its versions or its files lie; empty if the table is not there."""
 
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
         """Deletes superseded places, but for those that are published; false if nobody can say which are."""

@@ -118,7 +118,7 @@ class Log:
         if changed is None:
             lost = "its history is not all there" if since else ""
             return evolve(seen, partitions=dict.fromkeys(self.now.content, self.current), lost=lost)
-        return evolve(seen, partitions=dict.fromkeys(changed, self.current), looked=tuple(changed))
+        return evolve(seen, partitions=dict.fromkeys(changed, self.current), looked=tuple(changed), churn=len(changed))
 
 
 @define

@@ -14,7 +14,7 @@ from reference import computed
 from world import World
 
 from headwater.model.calendar import Shift, Unit, Window
-from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
+from headwater.model.dependency import Adding, Dependency, Expression, Keys, Occurrence, Same, Windowed
 from headwater.model.event import Altered, Broken, Budgeted, Hurried, Renamed, Requested, Resumed, Suspended, Unreadable
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import Status
@@ -76,7 +76,10 @@ def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[
     sources = draw(st.lists(st.sampled_from(sorted(above)), min_size=1, max_size=3, unique=True))
     dependencies = tuple(
         Dependency(
-            source, tuple(draw(st.lists(occurrences(columns, above[source]), min_size=1, max_size=2, unique=True)))
+            source,
+            tuple(draw(st.lists(occurrences(columns, above[source]), min_size=1, max_size=2, unique=True))),
+            keys=KEYS,
+            adding=ADDING,
         )
         for source in sources
     )
@@ -106,6 +109,11 @@ def successions(draw: st.DrawFn, columns: Sequence[str]) -> Occurrence:
     return Occurrence((back, *((each, Same(each)) for each in columns if each != "a" and draw(st.booleans()))))
 
 
+KEYS = Keys(("key",), (("key",),))
+"""Of rows that the laws do not tell apart: what matters is from which states of its sources a run by keys goes on."""
+
+ADDING = Adding(True, True)
+
 formats = st.sampled_from(("parquet", "parquet", "parquet", "delta"))
 
 policies = st.fixed_dictionaries(
@@ -114,6 +122,7 @@ policies = st.fixed_dictionaries(
         "headwater.upstream": st.sampled_from(("hold", "release")),
         "headwater.overrun": st.sampled_from(("queue", "preempt", "skip")),
         "headwater.propagate": st.sampled_from(("all", "all", "marked")),
+        "headwater.method": st.sampled_from(("keys", "incremental")),
     },
 )
 """Properties of a view that say how changes reach it."""

@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from itertools import product
 
 from attrs import evolve, frozen
 from lake import Lake, Stamps
@@ -17,7 +18,7 @@ from reference import Content, Tables, image, read_by, recomputed, restricted
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshFailed, TakenOver
-from headwater.model.event import Made
+from headwater.model.event import Made, Mode
 from headwater.model.partition import Region, Slice, Value
 from headwater.model.seen import Seen
 from headwater.model.view import Definition
@@ -40,6 +41,8 @@ class World:
     the content of what is written is compared with what it replaces.
 
     Attributes:
+        by_keys, by_changes: how many runs went on from states that partitions, or totals, reflect.
+        totals: what each run that left totals read of its sources, and its definition.
         lake: the snapshots of lake tables; ``content`` and ``stamps`` are those of the current ones.
         incarnations: how often each table was made.
     """
@@ -52,7 +55,8 @@ class World:
         self.newest: dict[str, int] = {}
         self.publications: list[Publication] = []
         self.at_hand: dict[int, tuple[Launch, Written]] = {}
-        self.evaluates, self.sums = True, True
+        self.evaluates, self.sums, self.by_keys, self.by_changes = True, True, 0, 0
+        self.totals: dict[int, tuple[Definition, Tables]] = {}
         self.writes = 0
         self.lock = threading.RLock()
         self.pause: Callable[[str, Launch], None] = lambda step, launch: None
@@ -70,7 +74,7 @@ class World:
         copy = World(self.columns)
         copy.content, copy.stamps = deepcopy(self.content, memo), deepcopy(self.stamps, memo)
         copy.lake, copy.incarnations = self.lake.copy(), self.incarnations.copy()
-        copy.newest, copy.writes = dict(self.newest), self.writes
+        copy.newest, copy.writes, copy.totals = dict(self.newest), self.writes, dict(self.totals)
         copy.evaluates, copy.sums = self.evaluates, self.sums
         return copy
 
@@ -150,11 +154,55 @@ class World:
         for source in read_by(launch.definition):
             tables[source] = self._scanned(launch, source, sees)
             self.pause("read", launch)
-        written = self.written(launch, tables)
+        self._refuse_other_rows(launch, tables)
+        written = self._with_totals(launch, tables, self.written(launch, tables))
         if (launch.run.kept or launch.run.on) and not launch.definition.is_lake:
             self.at_hand[launch.run.version] = launch, written
         self.note("wrote")
         return written
+
+    def _refuse_other_rows(self, launch: Launch, tables: Tables) -> None:
+        """A run by keys leaves rows as they are. They must be those of the query over the states that it goes on from:
+        each of its partitions is of one of them. What was written past Headwater it finds by a look."""
+        run, definition, view = launch.run, launch.definition, launch.run.view
+        if run.mode is not Mode.KEYS:
+            return
+        if self._is_drifted(launch):
+            return
+        snapshots = [(source, self.lake.held(snapshot)) for source, snapshot in run.since]
+        sources = dict.fromkeys(source for source, _ in snapshots)
+        states = product(*([content for name, content in snapshots if name == source] for source in sources))
+        before = [recomputed(definition, {**tables, **dict(zip(sources, state, strict=True))}) for state in states]
+        pinned = dict(run.snapshots).get(view)
+        held = self.lake.held(pinned) if pinned else self.content.get(view, {})
+        for each in run.slices:
+            assert any(state.get(each) == held.get(each) for state in before), f"{each} of {view} has other rows"
+        self.by_keys += 1
+
+    def _with_totals(self, launch: Launch, tables: Tables, written: Written) -> Written:
+        """A run by changes adds to totals what came since the states that it goes on from. These must be the states
+        that its totals reflect; of every other source, what it reads itself."""
+        run, definition = launch.run, launch.definition
+        if run.mode is Mode.CHANGES:
+            known, before = self.totals[launch.totals.version]
+            assert launch.totals.digest == f"t{launch.totals.version}"
+            assert known.fingerprint == definition.fingerprint and known.dependencies == definition.dependencies
+            since = {source: self.lake.held(snapshot) for source, snapshot in run.since}
+            for source in definition.sources:
+                assert before[source] == since.get(source, tables[source]), f"the totals hold other rows of {source}"
+            self.by_changes += 1
+        if not run.totals:
+            return written
+        self.totals[run.version] = definition, dict(tables)
+        return evolve(written, totals=f"t{run.version}")
+
+    def _is_drifted(self, launch: Launch) -> bool:
+        """Whether a look finds that others wrote the partitions that a run is to leave in part."""
+        stamps, region = self.stamps.get(launch.run.view, {}), Region(launch.run.slices)
+        if not launch.definition.is_lake:
+            return any(known.fingerprint != stamps.get(each) for each, known in launch.existing.items())
+        foreign = self._foreign(launch) if launch.run.view in self.lake else None
+        return foreign is None or any(map(region.covers, foreign))
 
     def _scanned(self, launch: Launch, source: str, sees: Mapping[str, int]) -> Content:
         """What a run reads of a source, or what another one read of it that was to see the same version: all that can

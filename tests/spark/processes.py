@@ -128,8 +128,9 @@ class Session(SparkSql):
 
     def one(self, query: str) -> str:
         """The only value of a query."""
-        [[value]] = self.run(query)
-        return value
+        rows = self.run(query)
+        assert [len(row) for row in rows] == [1], f"{query} has not one value but {rows}"
+        return rows[0][0]
 
     def begin(self, statement: str) -> Callable[[], list[str]]:
         """Sends a statement and does not wait for it; what is returned waits, and tells what it printed."""

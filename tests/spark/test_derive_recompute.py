@@ -19,7 +19,8 @@ from derive_shapes import REPRESENTATIVE, SHAPES
 
 from headwater.algebra.dependency import forward, missing
 from headwater.algebra.derive import Derivation, derive
-from headwater.model.dependency import Computed, Dependency
+from headwater.algebra.derive.keys import derive_keys
+from headwater.model.dependency import Computed, Dependency, Keys
 from headwater.model.partition import Slice, Value
 from headwater.spark import sql
 
@@ -63,11 +64,38 @@ class Lab:
         return dict(result)
 
     def derive(self, case: Case) -> Derivation:
+        description, columns = self._described(case)
+        return derive(description, case.by, columns)
+
+    def _described(self, case: Case) -> tuple[dict, list[tuple[str, str]]]:
         self.spark.sql("USE base")
         shim = self.spark._jvm.io.headwater.spark.PlanJson
         description = json.loads(shim.describe(self.spark._jsparkSession, case.sql))
         columns = [(each["name"], case.types.get(each["name"], each["type"])) for each in description["columns"]]
-        return derive(description, case.by, columns)
+        return description, columns
+
+    def keys(self, case: Case) -> dict[str, Keys]:
+        description, columns = self._described(case)
+        return derive_keys(description, (), columns)
+
+    def rows(self, database: str, case: Case, keys: Keys) -> Counter:
+        """The result's rows, each with its key."""
+        self.spark.sql(f"USE {database}")
+        key = ", ".join(f"{_published(each, case)} AS `{each}`" for each in keys.columns)
+        rows = self.spark.sql(f"SELECT struct({key}), struct(*) FROM ({case.sql})").collect()
+        return Counter((str(row[0]), str(row[1])) for row in rows)
+
+    def reached(self, change: Change, keys: Keys) -> set[str]:
+        """The keys of all rows that came and went."""
+        tables = [f"{database}.{change.table}" for database in ("base", f"after_{change.name}")]
+        rows = [Counter(self.spark.table(each).collect()) for each in tables]
+        schema = self.spark.table(tables[0]).schema
+        changed = self.spark.createDataFrame([*(rows[0] - rows[1]), *(rows[1] - rows[0])], schema)
+        found: set[str] = set()
+        for place in keys.places:
+            named = [f"{sql} AS `{column}`" for column, sql in zip(keys.columns, place, strict=True)]
+            found |= {str(row[0]) for row in changed.selectExpr(*named).selectExpr("struct(*)").collect()}
+        return found
 
     def forward(self, derivation: Derivation, change: Change) -> tuple[Slice, ...]:
         for dependency in derivation.dependencies:
@@ -158,6 +186,20 @@ def test_derived_partitions_hold_every_change(lab: Lab, case: Case) -> None:
             assert any(slice.covers(each) for slice in reached), f"{change.name}: {each} not in {reached}"
         touched += len(changed)
     assert touched, "no change reached the view: the case shows nothing"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_derived_keys_reach_every_row_that_changes(lab: Lab, case: Case) -> None:
+    for table, keys in lab.keys(case).items():
+        if not keys.columns:
+            assert keys.reason
+            continue
+        for change in REPRESENTATIVE if case in SHAPES else CHANGES:
+            if f"base.{change.table}" == table:
+                before, after = (lab.rows(place, case, keys) for place in ("base", f"after_{change.name}"))
+                changed = {key for key, _ in (before - after) + (after - before)}
+                assert changed <= lab.reached(change, keys), (change.name, keys)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

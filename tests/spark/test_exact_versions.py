@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 REFRESHES = 100
 DAYS = 5
-PAUSE = 0.3
+PAUSE = 3
 """Seconds between two writes, so that refreshes have most of the processors."""
 
 

@@ -126,7 +126,7 @@ def test_each_row_is_in_what_its_partition_reaches(spark: SparkSession, tables: 
         expressions = [each.format(*[column] * 2) for each in EXPRESSIONS]
         expressions = [each for each in expressions if not _is_odd(each)]
         partitions = [partition(f"{column}_{unit}", values.UNITS[unit], row[table.tableName]) for row in seen]
-        maps = derived(spark, f"{tables}.{table.tableName}", expressions, zone)
+        maps = derived(spark, f"{tables}.{table.tableName}", expressions)
         images = evaluated(spark, maps, partitions)
         for expression, dependency in zip(expressions, maps, strict=True):
             for row, changed in zip(seen, partitions, strict=True):
@@ -144,12 +144,12 @@ def partition(column: str, unit: Unit, number: date | int | None) -> Slice:
     return Slice.of({column: values.spelled_period(values.period(told, unit), unit)})
 
 
-def derived(spark: SparkSession, table: str, expressions: list[str], zone: str) -> list[Dependency]:
+def derived(spark: SparkSession, table: str, expressions: list[str]) -> list[Dependency]:
     """The map of each expression, as the only partition column of a view."""
     query = ", ".join(f"{each} AS c{n}" for n, each in enumerate(expressions))
     plan = Shim(spark).describe(spark, f"SELECT {query} FROM {table}").plan
     columns = [(each["name"], each["type"]) for each in plan["columns"]]
-    return [each for name, _ in columns for each in derive(plan, [name], columns, zone).dependencies]
+    return [each for name, _ in columns for each in derive(plan, [name], columns).dependencies]
 
 
 def evaluated(spark: SparkSession, maps: list[Dependency], partitions: list[Slice]) -> Images:

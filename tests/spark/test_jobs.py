@@ -81,6 +81,7 @@ def test_a_job_is_checked_when_it_is_declared(daily, job, words):
     assert all(each in str(refused.value) for each in words), str(refused.value)
 
 
+@pytest.mark.long
 def test_a_job_that_reads_its_yesterday_goes_on_from_the_day_that_changed(spark, journal: Journal):
     daily = with_daily(spark, 5)
     running = "SELECT day, sum(total) OVER (ORDER BY day) AS held FROM daily"

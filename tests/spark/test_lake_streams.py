@@ -61,13 +61,12 @@ class Way:
 
 DELTA, ICEBERG = Way("delta", to_delta), Way("iceberg", to_iceberg, "lake.{database}.t", "lake.{database}.t")
 FILES = Way("parquet", to_files)
-LAKES = [
-    DELTA,
+OTHERS = [
     Way("delta", to_path, "delta.`{home}/t`", "path:file:{home}/t"),
     Way("delta", each_batch),
-    ICEBERG,
     Way("iceberg", each_batch, ICEBERG.name, ICEBERG.key),
 ]
+LONG = [pytest.param(each, marks=pytest.mark.long) for each in OTHERS]
 
 
 def named(way: Way) -> str:
@@ -133,7 +132,7 @@ def of(events: list[Event], kind: type, table: str) -> list:
     return [each for each in events if isinstance(each, kind) and each.table == table]
 
 
-@pytest.mark.parametrize("way", LAKES, ids=named)
+@pytest.mark.parametrize("way", [DELTA, ICEBERG, *LONG], ids=named)
 def test_a_batch_is_one_change(spark: SparkSession, journal: Journal, streaming, way: Way) -> None:
     stream = streaming(way)
     for days in (("01", "02"), ("02",), ("02", "03")):

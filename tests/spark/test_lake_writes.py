@@ -180,6 +180,36 @@ DIRECT = [
 ]
 
 
+STRUCTURAL = (
+    "ADD PARTITION FIELD bucket(4, s)",
+    "DROP PARTITION FIELD day",
+    "REPLACE PARTITION FIELD day WITH truncate(10, day)",
+    "CREATE BRANCH dev",
+    "CREATE OR REPLACE TAG old",
+    "SET IDENTIFIER FIELDS day",
+)
+"""Iceberg's own statements, which name their table as it was written."""
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_icebergs_own_statements_are_refused_however_a_view_is_named(lake: Lake) -> None:
+    view = f"{lake.place}.v"
+    lake.run(f"CREATE MATERIALIZED VIEW {view} PARTITIONED BY (day) AS SELECT day, x AS s FROM {lake.table}")
+    for current, name in (("lake", f"{database(lake.spark)}.v"), (lake.place, "v"), ("spark_catalog.default", view)):
+        lake.run(f"USE {current}")
+        with pytest.raises(PySparkException, match="is a materialized view, which only Headwater writes"):
+            lake.run(f"ALTER TABLE {name} ADD PARTITION FIELD bucket(4, s)")
+    lake.run(f"USE {lake.place.removeprefix('lake.')}")
+    lake.run(f"ALTER TABLE {view} WRITE ORDERED BY s")
+    lake.run(f"DROP MATERIALIZED VIEW {view}")
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("statement", ["ADD PARTITION FIELD bucket(4, x)", "DROP PARTITION FIELD day"])
+def test_another_partitioning_is_noticed(lake: Lake, journal: Journal, statement: str) -> None:
+    noticed(lake, journal, lambda: lake.run(f"ALTER TABLE {{t}} {statement}"))
+
+
 def test_a_direct_write_to_a_view_is_refused(lake: Lake) -> None:
     query = f"PARTITIONED BY (day) AS SELECT sum(x) AS s, day FROM {lake.table} GROUP BY day"
     view = f"{lake.place}.v"
@@ -189,12 +219,15 @@ def test_a_direct_write_to_a_view_is_refused(lake: Lake) -> None:
         place = lake.where().removesuffix("/t") + "/v"
         direct += [f"INSERT INTO delta.`{place}` VALUES (1, 1)", f"DELETE FROM delta.`{place}`"]
         direct += [f"CREATE OR REPLACE TABLE delta.`{place}` USING delta AS SELECT 1 AS s, 1 AS day"]
+        direct += [f"ALTER TABLE {view} SET TBLPROPERTIES ('delta.appendOnly' = 'true')"]
+        direct += [f"ALTER TABLE {view} UNSET TBLPROPERTIES ('delta.minReaderVersion')"]
         direct += [
             f"RESTORE TABLE {view} TO VERSION AS OF 0",
             f"CREATE OR REPLACE TABLE {view} SHALLOW CLONE {lake.table}",
         ]
     else:
         direct += [f"ALTER TABLE {view} RENAME COLUMN s TO r", f"ALTER TABLE {view} DROP COLUMN s"]
+        direct += [f"ALTER TABLE {view} {each}" for each in STRUCTURAL]
         direct += [f"CALL lake.system.rollback_to_timestamp('{view}', TIMESTAMP'2024-01-01')"]
     for statement in direct:
         with pytest.raises(PySparkException, match="is a materialized view, which only Headwater writes"):

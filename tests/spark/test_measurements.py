@@ -21,6 +21,7 @@ from benchmarks import worker
 HERE = {
     "cutoff": {"rows", "copied", "aggregated"},
     "formats": {"rows", "refresh", "merge"},
+    "incremental": {"scale", "found"},
     "noticing": {"files", "looks"},
     "overhead": {"writes", "delays", "starts"},
     "partitions": {"finding", "refreshing"},
@@ -78,12 +79,18 @@ def report(name: str, tmp_path, monkeypatch) -> dict[str, Any]:
     return json.loads(file.read_text())
 
 
-@pytest.mark.parametrize("name", sorted(HERE))
+SHORT_ONES = ("cutoff",)
+
+
+@pytest.mark.parametrize(
+    "name", [*SHORT_ONES, *(pytest.param(each, marks=pytest.mark.long) for each in sorted(HERE.keys() - {*SHORT_ONES}))]
+)
 def test_a_benchmark_measures(name, here, tmp_path, monkeypatch) -> None:
     found = report(name, tmp_path, monkeypatch)
     assert found.keys() == {"machine", "size", "goals"} | HERE[name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(APART))
 def test_a_benchmark_measures_in_applications_of_its_own(name, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("JDK_JAVA_OPTIONS", SHORT)

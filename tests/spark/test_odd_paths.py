@@ -42,6 +42,7 @@ def refreshed(session: Session, view: str) -> list[str]:
     return sorted(row[2] for row in session.run("REFRESH MATERIALIZED VIEWS") if row[1] == view)
 
 
+@pytest.mark.long
 def test_views_are_filled_and_follow(home: Home) -> None:
     with home.session() as session:
         for statement in DECLARED:
@@ -58,6 +59,7 @@ def test_views_are_filled_and_follow(home: Home) -> None:
             assert refreshed(session, "default.by_region") == [f"region={value}"]
 
 
+@pytest.mark.long
 def test_everything_lies_in_the_warehouse(home: Home) -> None:
     assert [each.name for each in home.folder.parent.iterdir()] == [home.folder.name]
     assert home.store_path.exists()
@@ -65,6 +67,7 @@ def test_everything_lies_in_the_warehouse(home: Home) -> None:
     assert (home.warehouse / "other.db" / "copy").is_dir()
 
 
+@pytest.mark.long
 def test_a_new_program_goes_on_and_what_it_drops_leaves_nothing(home: Home) -> None:
     with home.session() as session:
         assert held(session) == ({(value, "3") for value in VALUES}, "24", "3", "3")

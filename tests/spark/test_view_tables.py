@@ -125,7 +125,8 @@ def test_a_table_of_another_format_takes_the_place_of_a_view(request, catalog_of
         name = catalog.replace(session, shim, to)
         assert shim.owner(before.view) == shim.owner(name) == "me"
         written(session, to, name, number, "b")
-        catalog.swap(session, shim, to)
+        catalog.mark(session, to)
+        assert catalog.swap(session, shim, to) == []
         assert rows(session, to.view) == [(number, "b")]
         assert shim.format(to.view) == (to.format if to.is_lake else "files") and shim.owner(name) is None
         [found] = [each for each in shim.views() if each.table == to.view]

@@ -33,8 +33,9 @@ def test_a_clean_up_takes_a_few_tasks_for_each_slot_once_per_retention_time() ->
 
     log = SimpleNamespace(layout=SimpleNamespace(properties={}))
     publications = SimpleNamespace(opened=lambda _definition: log)
+    shim = SimpleNamespace(run_quietly=lambda session, statement: session.sql(statement))
     retention = Retention(
-        None, SimpleNamespace(of_table=of_table), publications, SimpleNamespace(holds=lambda _view: False)
+        shim, SimpleNamespace(of_table=of_table), publications, SimpleNamespace(holds=lambda _view: False)
     )
     assert retention.expire(VIEW) and retention.expire(VIEW)
     [tasks] = [settings[TASKS] for statement, settings in said if statement.startswith("VACUUM")]

@@ -55,6 +55,7 @@ def occurrence(
     type: str = "TIMESTAMP",
     zone: str = "UTC",
     declared: str = "",
+    spelled: str = "UTC",
     **facts: object,
 ) -> Occurrence:
     """Of a view that is partitioned by an expression over ``ts``, which its table is partitioned by periods of."""
@@ -78,7 +79,7 @@ def occurrence(
     alias = {"alias": "c", "id": 1, "child": expression}
     plan = {"op": "Project", "output": [1], "children": [relation], "projections": [alias]}
     described = {"columns": [attributes[1]], "attributes": attributes, "plan": plan, "clock": [], "patterns": []}
-    [dependency] = derive(described, ["c"], [("c", declared or made)], "UTC").dependencies
+    [dependency] = derive(described, ["c"], [("c", declared or made)], lambda table: spelled).dependencies
     return dependency.occurrences[0]
 
 
@@ -182,11 +183,14 @@ def test_buckets_say_nothing():
     assert not found.columns and "bucket(8, ts)" in found.reason
 
 
-def test_a_timestamp_that_is_spelled_in_another_zone_says_nothing():
+def test_a_timestamp_is_known_from_its_text_in_utc_or_in_the_same_zone():
     by = {"partition_columns": ["ts"], "transforms": []}
-    assert mapped(TS, **by) == Same("ts")
-    found = occurrence(TS, zone=BERLIN, **by)
-    assert not found.columns and "own time zone, UTC" in found.reason
+    assert mapped(TS, **by) == mapped(TS, zone=BERLIN, spelled=BERLIN, **by) == Same("ts")
+    assert mapped(TS, zone=BERLIN, **by) == Computed(
+        "CAST(CAST(CAST(concat(`ts`, 'Z') AS TIMESTAMP) AS TIMESTAMP) AS STRING)", ("ts",)
+    )
+    found = occurrence(TS, spelled=BERLIN, **by)
+    assert not found.columns and "declared in the time zone Europe/Berlin" in found.reason
     assert mapped(TS, kind="file", **by) == Same("ts"), "the name of a directory is the same in each zone"
 
 

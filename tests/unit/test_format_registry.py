@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from attrs import evolve
 from cases import view
 
+from headwater.model.error import RefreshFailed
 from headwater.model.seen import Look, Seen
 from headwater.spark.formats import Formats
 from headwater.spark.wire import Pin
@@ -85,3 +87,11 @@ def test_a_view_has_the_format_that_it_declares():
     formats = Formats(Names(), files, lake)
     for declared, format in (("delta", lake), ("parquet", files)):
         assert formats.of_view(evolve(view("v", "a", "t"), format=declared)) is format
+
+
+def test_a_view_of_a_format_that_the_application_lacks_is_not_written_as_files():
+    formats = Formats(Names(), Format("files"), Format("iceberg"))
+    with pytest.raises(
+        RefreshFailed, match="is stored USING delta, which this application lacks; start it with the jar"
+    ):
+        formats.of_view(evolve(view("v", "a", "t"), format="delta"))

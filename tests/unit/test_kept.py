@@ -12,7 +12,8 @@ from test_blocks import Shim as Blocked
 
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
-from headwater.model.event import Effort, Made, Mode, Place
+from headwater.model.event import Made, Mode
+from headwater.model.measure import Effort, Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run
 from headwater.model.view import Definition

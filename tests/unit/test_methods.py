@@ -10,7 +10,7 @@ from strategies import chains, examples, graphs, play, scripts
 from strategies import machine as machine_of
 
 from headwater.engine.choose import Choice, ready, started
-from headwater.engine.method import METHODS, ByPartition, Cost, InFull, choose_method
+from headwater.engine.method import METHODS, ByPartition, Cost, InFull, allowed, choose_method
 from headwater.engine.policy import SETTLE
 from headwater.engine.report import explain
 from headwater.model.estimate import Estimate
@@ -47,7 +47,7 @@ def test_every_method_keeps_its_contract_and_one_of_them_is_chosen(graph):
                 assert all(each is None or each >= 0 for each in (cost.seconds, cost.read, cost.written))
             chosen = choose_method(made.state, name, slices)
             assert not refused[chosen.method] and chosen.frame == chosen.method.frame(slices)
-            assert {method for method, _ in chosen.rejected} | {chosen.method} == set(METHODS)
+            assert {method for method, _ in chosen.rejected} | {chosen.method} == set(allowed(made.state, name))
             assert all(why for _, why in chosen.rejected)
 
     kept()
@@ -145,4 +145,4 @@ def test_explain_refresh_tells_the_method():
 
 
 def test_each_method_has_a_mode_of_its_own():
-    assert [method.mode for method in METHODS] == [Mode.PARTITION, Mode.FULL]
+    assert [method.mode for method in METHODS] == [Mode.PARTITION, Mode.FULL, Mode.KEYS, Mode.CHANGES]

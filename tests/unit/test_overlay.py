@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from headwater.model.event import Made, Mode, Place
+from headwater.model.event import Made, Mode
+from headwater.model.measure import Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.ports import Written

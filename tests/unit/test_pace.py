@@ -9,7 +9,8 @@ from cases import view
 from test_arrange import pending
 
 from headwater.engine.pace import FORGETTING, learn, saving
-from headwater.model.event import Effort, Moved, Place, Published
+from headwater.model.event import Published
+from headwater.model.measure import Effort, Moved, Place
 from headwater.model.state import Took, ViewState
 from headwater.plan.means import Costs, Means
 from headwater.plan.pending import SMALLEST, problem

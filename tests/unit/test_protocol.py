@@ -15,7 +15,8 @@ from pyspark.errors import AnalysisException, PySparkException
 from headwater.engine.refreshes import refreshes
 from headwater.model.command import Launch
 from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
-from headwater.model.event import Effort, Made, Mode, Place, Published, Started
+from headwater.model.event import Made, Mode, Published, Started
+from headwater.model.measure import Effort, Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import Look
 from headwater.model.state import PartitionRecord, Run, State

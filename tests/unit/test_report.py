@@ -61,6 +61,20 @@ def test_show_refreshes():
     ]
 
 
+def test_a_run_by_keys_that_computed_whole_partitions_is_shown_as_such():
+    events = [
+        Started(1_000, 10, "v", ((A1, (5,)),), (), Mode.KEYS, "t was written", since=(("t", "3"),)),
+        Published(2_000, 10, "v", (Made(A1, 1, "f"),), (), 1.0, instead="the columns of t changed"),
+        Started(3_000, 11, "v", ((WHOLE, (6,)),), (), Mode.KEYS, "t was written", since=(("t", "4"),)),
+        Published(4_000, 11, "v", (Made(WHOLE, 1, "f"),), (), 1.0, instead="the columns of t changed"),
+        Started(5_000, 12, "v", ((A1, (7,)),), (), Mode.KEYS, "t was written", since=(("t", "5"),)),
+        Published(6_000, 12, "v", (Made(A1, 1, "f"),), (), 1.0),
+    ]
+    why = "t was written; not by keys, as the columns of t changed"
+    shown = [(row[3], row[4]) for row in rows_of(events)]
+    assert shown == [("keys", "t was written"), ("full", why), ("partition", why)]
+
+
 def test_a_limit_counts_rows():
     assert len(rows_of(HISTORY, 4)) == 4
     assert refreshes([], 4) == []
@@ -172,7 +186,7 @@ def test_many_partitions_are_told_in_a_few_lines():
     for n in range(30):
         change(made, "base.t", Slice.of(a=f"{n:02}"))
     lines = report.explain(made.state, "mart.v", made.now)
-    assert lines[0] == "mart.v: 30 of 30 partitions behind, refresh by partition, about 0.1 s"
+    assert lines[0] == "mart.v: 30 of 30 partitions behind, refresh by partition, about 1.5 s"
     assert "  … and 10 more" in lines and len([line for line in lines if line.startswith("  a=")]) == 20
 
 

@@ -11,8 +11,9 @@ from headwater.engine.choose import ready
 from headwater.engine.pace import learn, learn_scanned
 from headwater.engine.policy import SETTLE
 from headwater.engine.schedule import pending_views
-from headwater.model.event import Moved, Place, Published, Scanned
+from headwater.model.event import Published
 from headwater.model.extract import Extract
+from headwater.model.measure import Moved, Place, Scanned
 from headwater.model.partition import WHOLE
 from headwater.model.state import Reading, TableRecord, Took
 from headwater.plan.arrange import ByPlan, pending_plan

@@ -14,8 +14,8 @@ from strategies import machine as machine_of
 from headwater.engine.choose import Choice, ready
 from headwater.engine.policy import SETTLE
 from headwater.engine.schedule import InOrder, Planned
-from headwater.model.event import Place
 from headwater.model.extract import Extract, Shared
+from headwater.model.measure import Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import Reading, State, Took
 from headwater.plan.arrange import ByPlan

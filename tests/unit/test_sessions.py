@@ -15,18 +15,18 @@ V = evolve(view("v", "", "t"), database="shop", settings=(("spark.sql.ansi.enabl
 
 
 class Session:
-    """A session of Spark, for what it is asked when it is made."""
+    """A session of Spark, for what it is asked when it is made. The application ``has`` this in each setting."""
 
-    def __init__(self) -> None:
-        self.set, self.at, self._jsparkSession = {}, [], "me"
+    def __init__(self, has: str = "true") -> None:
+        self.has, self.set, self.at, self._jsparkSession = has, {}, [], "me"
         access = SimpleNamespace(Access=SimpleNamespace(activate=self.at.append))
         spark = SimpleNamespace(sql=SimpleNamespace(headwater=access))
         self._jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark)))
-        self.conf = SimpleNamespace(set=self.set.__setitem__)
+        self.conf = SimpleNamespace(set=self.set.__setitem__, get=lambda name: self.set.get(name, has))
         self.catalog = SimpleNamespace(setCurrentCatalog=self.at.append, setCurrentDatabase=self.at.append)
 
     def newSession(self) -> Session:
-        return Session()
+        return Session(self.has)
 
 
 @pytest.fixture
@@ -52,6 +52,11 @@ def test_statements_about_a_table_are_read_alike_everywhere(sessions):
     ]
     assert sessions.of_table(V.settings) is found
     assert sessions.of_table().set == {**PARSER, **FIXED}
+
+
+def test_a_setting_that_the_application_has_is_not_set_again():
+    """Some are deprecated, and Spark warns of each that is set."""
+    assert Sessions(Session("false")).of_table().set == FIXED
 
 
 def test_what_a_run_found_in_the_catalog_no_other_thread_reads(sessions):

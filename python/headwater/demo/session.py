@@ -94,7 +94,8 @@ class SparkSql:
         answer = self._said_since(said)
         if "Time taken:" not in answer:
             raise SparkSqlError(f"{one_line(statement)}\n{without_log(answer)}")
-        return [line.split("\t") for line in lines if not line.startswith(PROMPT)]
+        echoed = f"{one_line(statement)};"  # without the prompt, where it came before that
+        return [line.split("\t") for line in lines if not line.startswith(PROMPT) and line != echoed]
 
     def close(self) -> None:
         """Ends the input, as a user leaving the shell does, and waits for the process."""

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
+from headwater.engine.basis import inputs, pins
 from headwater.engine.coverage import prepared_by, unresolved
 from headwater.engine.delay.deadline import Due
 from headwater.engine.delay.freshness import waits_for
@@ -29,11 +30,11 @@ from headwater.engine.policy import HALTED, awaits
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
 from headwater.engine.succession import awaited, is_dated, spread, unspread
+from headwater.engine.totals import leaves_totals
 from headwater.model.event import Skipped, Started
 from headwater.model.extract import Shared
 from headwater.model.partition import Slice, Value, overlapping, sort_key
 from headwater.model.state import Needs, State, Version, ViewState
-from headwater.model.view import Definition, Pairs
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
@@ -75,26 +76,24 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
     """The event that begins a run of what was chosen."""
     chosen = choice.ready
     definition = state.views[chosen.view].definition
-    inputs = tuple((source, _highest(state, source, definition.reads_ahead)) for source in definition.sources)
-    mode, why = choose_method(state, chosen.view, chosen.slices).method.mode, reason(state, chosen.origins)
-    kept = choice.kept and not definition.is_lake
-    snapshots = _pins(state, definition)
-    return Started(now, version, chosen.view, chosen.needs, inputs, mode, why, kept, choice.shared, snapshots=snapshots)
-
-
-def _pins(state: State, definition: Definition) -> Pairs:
-    """The snapshots on record of the tables that are pinned, among those that a run reads and writes."""
-    tables = dict.fromkeys((*definition.sources, definition.view))
-    records = {each: state.tables[each] for each in tables if each in state.tables}
-    return tuple((name, record.snapshot) for name, record in records.items() if record.pinned)
-
-
-def _highest(state: State, source: str, ahead: bool) -> Version:
-    """The newest version of a source that a run reads which starts now; ``ahead``: before it is published."""
-    run = prepared_by(state, source) if ahead else None
-    if run is not None:
-        return run.version
-    return state.tables[source].highest if source in state.tables else 0
+    method, why = choose_method(state, chosen.view, chosen.slices), reason(state, chosen.origins)
+    since = method.basis.since if method.basis is not None else ()
+    totals = leaves_totals(state, chosen.view)
+    return Started(
+        now,
+        version,
+        chosen.view,
+        chosen.needs,
+        inputs(state, definition),
+        method.method.mode,
+        why,
+        kept=choice.kept and not definition.is_lake,
+        shared=() if since or totals else choice.shared,
+        snapshots=pins(state, definition),
+        since=since,
+        churn=method.basis.churn if method.basis is not None else 0,
+        totals=totals,
+    )
 
 
 @frozen

@@ -224,6 +224,8 @@ def published(flight: Flight) -> Published:
         written.scanned,
         written.effort,
         flight.replaced.snapshot,
+        written.instead,
+        written.totals,
     )
 
 

@@ -74,6 +74,7 @@ def change(state: State, seen: Seen, command: Command, before: Version, at: int,
         before=0 if seen.pinned else before,  # the run reads the snapshot that was on record as it began
         snapshot=seen.snapshot,
         pinned=seen.pinned,
+        churn=None if another else seen.churn,
     )
 
 

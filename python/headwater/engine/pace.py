@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.model.event import Moved, Place, Published, Scanned
+from headwater.model.event import Published
+from headwater.model.measure import Moved, Place, Scanned
 from headwater.model.state import Reading, TableRecord, ViewState
 
 FORGETTING = 0.25

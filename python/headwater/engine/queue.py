@@ -165,6 +165,9 @@ def start(state: State, event: Started) -> Run:
         shared=event.shared,
         engine=event.engine,
         snapshots=event.snapshots,
+        since=event.since,
+        churn=event.churn,
+        totals=event.totals,
     )
     state.running[event.view] = run
     state.views[event.view].overran = None

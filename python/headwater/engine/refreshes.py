@@ -9,7 +9,7 @@ from typing import Any
 from attrs import fields, frozen
 
 from headwater.model.event import EngineLost, Event, Failed, Mode, Published, Skipped, Started
-from headwater.model.partition import Slice
+from headwater.model.partition import WHOLE, Slice
 
 Row = list[Any]
 
@@ -93,8 +93,10 @@ def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> 
     def refresh(
         each: Slice, rows: int | None, status: Outcome, seconds: float | None, error: str | None = None
     ) -> Refresh:
-        run, view, mode, why = started.version, started.view, started.mode, started.reason
+        run, view = started.version, started.view
         return Refresh(run, view, str(each), mode, why, run, rows, started.at, seconds, status, error)
+
+    mode, why = _method(started, ended)
 
     match ended:
         case Published(made=made, removed=removed, seconds=seconds):
@@ -107,6 +109,17 @@ def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> 
             return [refresh(each, None, Outcome.CANCELLED, None, "its engine ended") for each in started.slices]
         case None:
             return [refresh(each, None, Outcome.RUNNING, None) for each in started.slices]
+
+
+def _method(started: Started, ended: Published | Failed | EngineLost | None) -> tuple[Mode, str]:
+    """How a run computed its partitions, and why; one by keys or by changes may have computed whole ones after all."""
+    if not isinstance(ended, Published) or not ended.instead:
+        return started.mode, started.reason
+    mode = Mode.FULL if WHOLE in started.slices else Mode.PARTITION
+    return mode, f"{started.reason}; not {_SAID[started.mode]}, as {ended.instead}"
+
+
+_SAID = {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}
 
 
 def _of_skipped(event: Skipped) -> list[Refresh]:

@@ -27,24 +27,24 @@ def explain(state: State, name: str, now: int) -> list[str]:
         lines.append(f"{name}: nothing to do, {count} of {count} partitions are fresh")
     else:
         of = "everything" if WHOLE in late else f"{len(late)} of {max(count, len(late))} partitions"
-        lines.append(f"{name}: {of} behind, refresh {chosen.method.said}{_estimate(state, name)}")
+        lines.append(f"{name}: {of} behind, refresh {chosen.method.said}{_estimate(state, name, chosen)}")
         lines += _behind_lines(state, view, name)
         if view.pending:
             lines.append(f"  {waits(state, name, now)}")
-    lines += [f"  depends on {line}" for each in view.definition.dependencies for line in _map_lines(each, view)]
+    lines += [f"  depends on {line}" for each in view.definition.dependencies for line in mapped(each, view.definition)]
     lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
     lines += [f"  method: {_method(chosen, count)}"] if chosen is not None else []
     return lines
 
 
-def _estimate(state: State, name: str) -> str:
-    """The duration of the last run, as a guess for the next one; or the version of the run under way."""
-    run, view = state.running.get(name), state.views[name]
+def _estimate(state: State, name: str, chosen: Chosen) -> str:
+    """The duration of the next run, as far as past ones tell; or the version of the run under way."""
+    run, seconds = state.running.get(name), chosen.cost.seconds
     if run is not None and run.prepared:
         return f", computed as version {run.version}; its copy to the warehouse is under way"
     if run is not None:
         return f", running as version {run.version}"
-    return f", about {view.took.mean:.1f} s" if view.took is not None else ""
+    return f", about {seconds:.1f} s" if seconds is not None else ""
 
 
 def _method(chosen: Chosen, existing: int) -> str:
@@ -69,11 +69,12 @@ def _behind_lines(state: State, view: ViewState, name: str) -> list[str]:
     return lines
 
 
-def _map_lines(dependency: Dependency, view: ViewState) -> list[str]:
+def mapped(dependency: Dependency, definition: Definition) -> list[str]:
+    """How partitions of a source reach those of a view, a line for each place where the query reads it."""
     lines = []
     for occurrence in dependency.occurrences:
         told = _told(occurrence)
-        if not view.definition.partitioned_by:
+        if not definition.partitioned_by:
             said = "as a whole: the view has one partition"
         elif told:
             said = told + (f"; {occurrence.reason}" if occurrence.reason else "")
@@ -119,7 +120,7 @@ def describe(state: State, name: str, extended: bool, now: int, formats: Mapping
     for dependency in definition.dependencies:
         rows += [
             [dependency.source, line.removeprefix(dependency.source).strip(), _found(state, dependency.source, formats)]
-            for line in _map_lines(dependency, view)
+            for line in mapped(dependency, definition)
         ]
     rows += [["itself", _told(each), "the earliest first"] for each in definition.earlier]
     rows += [_through(each) for each in definition.through]

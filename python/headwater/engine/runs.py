@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headwater.engine import queue
+from headwater.engine import past, queue
 from headwater.engine.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.delay.freshness import lately, learned
 from headwater.engine.pace import learn, learn_scanned
@@ -16,9 +16,20 @@ from headwater.engine.policy import back_off, follows, gives_up
 from headwater.engine.reached import Reached
 from headwater.engine.succession import inherited, preceded
 from headwater.model.command import Launch
-from headwater.model.event import Failed, Prepared, Published
+from headwater.model.event import Failed, Mode, Prepared, Published
 from headwater.model.partition import Region, Slice, simplified
-from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Version, ViewState
+from headwater.model.state import (
+    Narrow,
+    Origin,
+    PartitionRecord,
+    Run,
+    State,
+    Status,
+    TableRecord,
+    Totals,
+    Version,
+    ViewState,
+)
 
 FORGETTING = 0.5
 """The weight of the newest size in the mean, so that a view that grew is noticed soon."""
@@ -53,7 +64,8 @@ def launched(state: State, name: str) -> Launch:
     run = state.running[name]
     existing = _existing(state, name, run.slices)
     size, _ = expected_sizes(state, name, run.slices)
-    return Launch(run, state.views[name].definition, existing, size, state.views[name].unsure)
+    view = state.views[name]
+    return Launch(run, view.definition, existing, size, view.unsure, view.totals)
 
 
 def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:
@@ -128,12 +140,25 @@ def published(state: State, view: ViewState, event: Published) -> None:
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
+    past.went_on(record, None if redefined else 2 * event.size)
     view.failures, view.retry_at, view.preempted, view.unsure = 0, 0, 0, False
     view.overran = (event.version, state.highest)
-    learn(view, event)
+    if event.totals:
+        view.totals = Totals(event.version, run.inputs, event.totals)
+    narrow = run.mode in (Mode.KEYS, Mode.CHANGES)
+    if run.mode is Mode.KEYS:
+        view.keyed = Narrow(None if event.instead else event.seconds, run.churn)
+    elif run.mode is Mode.CHANGES:
+        view.added = Narrow(None if event.instead else event.seconds, run.churn)
+    else:
+        learn(view, event)
+        count = max(1, len(event.made))
+        view.reads = {each.table: each.size / count for each in event.moved if each.table != event.view}
     for each in event.scanned:
         learn_scanned(state.tables.setdefault(each.table, TableRecord()), each)
-    view.refreshed_at, view.took, view.estimate = event.at, learned(view.took, event.seconds), None
+    if not narrow:
+        view.took = learned(view.took, event.seconds)
+    view.refreshed_at, view.estimate = event.at, None
     view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
     if event.made and event.size:
         view.size = _newer(view.size, event.size / len(event.made))

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
-from headwater.engine import queue, runs, satisfied
+from headwater.engine import past, queue, runs, satisfied
 from headwater.engine.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.delay.ration import learn_gap
 from headwater.engine.policy import follows
@@ -57,7 +57,7 @@ def transition(state: State, event: Event) -> State:
             _changed(state, event)
         case Advanced(table=table, snapshot=snapshot):
             if table in state.tables and table not in state.running:
-                state.tables[table].snapshot = snapshot
+                past.advance(state.tables[table], snapshot)
         case Declared():
             _declared(state, event)
         case Evaluated(images=images):
@@ -139,6 +139,7 @@ def _changed(state: State, event: Changed) -> None:
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
     record.highest = event.version
+    past.went_on(record, event.churn)
     state.kept.pop(event.table, None)  # what was kept of a view that was written past Headwater is not what it is
     queue.touch(state, event.table)  # a new partition counts for readers too that this change does not reach
     if not event.baseline:
@@ -164,7 +165,7 @@ def _declared(state: State, event: Declared) -> None:
     else:
         if name in state.running:
             queue.put_back(state, state.running[name])  # what it makes is of the old definition
-        known.definition, known.estimate = event.definition, None
+        known.definition, known.estimate, known.totals = event.definition, None, None
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, ""
         known.failures, known.retry_at = 0, 0

@@ -11,9 +11,10 @@ from typing import Any
 
 from attrs import Factory, frozen
 
-from headwater.model.event import Effort, Event, Made, Moved, Place, Scanned
+from headwater.model.event import Event, Made
+from headwater.model.measure import Effort, Moved, Place, Scanned
 from headwater.model.partition import Slice, Value
-from headwater.model.state import PartitionRecord, Run, Version
+from headwater.model.state import PartitionRecord, Run, Totals, Version
 from headwater.model.view import Definition
 
 Wanted = frozenset[tuple[str, str, tuple[Value, ...]]]
@@ -28,6 +29,7 @@ class Launch:
         existing: the view's partitions in the run's slices, with the record of each: those that the run does not make
             again have become empty, and one that comes out as its record says is unchanged.
         size: how many bytes it will write, by what was written lately; 0 if nobody knows.
+        totals: of the view, as they are on record; ``None`` if there are none.
         unsure: readers may see partitions that are not in ``existing`` (``ViewState.unsure``). Those that the run does
             not make are to be removed, too.
     """
@@ -37,6 +39,7 @@ class Launch:
     existing: Mapping[Slice, PartitionRecord]
     size: int = 0
     unsure: bool = False
+    totals: Totals | None = None
 
 
 @frozen
@@ -51,6 +54,8 @@ class Written:
         held: bytes that it takes in blocks of Spark's memory; 0 if it lies in none.
         scanned: the scans that were made for this run and others.
         effort: what its tasks took; ``None`` where nobody knows.
+        instead: why a run by keys or by changes computed whole partitions after all; empty if it did not.
+        totals: a digest of the totals that it left; empty if it left none.
     """
 
     made: tuple[Made, ...]
@@ -62,6 +67,8 @@ class Written:
     held: int = 0
     scanned: tuple[Scanned, ...] = ()
     effort: Effort | None = None
+    instead: str = ""
+    totals: str = ""
 
 
 @frozen

@@ -7,6 +7,8 @@ source's partition columns or free.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import frozen
 
 from headwater.model.calendar import Window
@@ -69,9 +71,48 @@ class Occurrence:
 
 
 @frozen
+class Keys:
+    """The rows of a view that a changed row of a source reaches: those that agree with it on some columns.
+
+    Attributes:
+        columns: of the view; none if no column is known.
+        places: for each place where the query reads the source, an SQL expression for each of the columns, over the
+            columns of the source.
+        reason: why no column is known.
+    """
+
+    columns: tuple[str, ...] = ()
+    places: tuple[tuple[str, ...], ...] = ()
+    reason: str = ""
+
+
+@frozen
+class Adding:
+    """Whether the totals of a view's aggregate can follow the changed rows of a source (``algebra.derive.totals``).
+
+    Attributes:
+        possible: they can.
+        below: the aggregate reads the source. If it does not, its totals do not depend on it.
+        reason: why they cannot.
+    """
+
+    possible: bool = False
+    below: bool = False
+    reason: str = "nobody knows its aggregate"
+
+
+def common(keys: Iterable[Keys]) -> tuple[str, ...]:
+    """The columns that all these keys have."""
+    found = [each.columns for each in keys]
+    return tuple(each for each in found[0] if all(each in other for other in found)) if found else ()
+
+
+@frozen
 class Dependency:
-    """Everything a view takes from one source. ``stated`` is true when a property gave the map."""
+    """Everything a view takes from one source. ``stated`` is true when a property gave the map of partitions."""
 
     source: str
     occurrences: tuple[Occurrence, ...] = (Occurrence(),)
     stated: bool = False
+    keys: Keys = Keys()
+    adding: Adding = Adding()

@@ -65,3 +65,8 @@ class RefreshCancelled(HeadwaterError):
 
 class PlanError(HeadwaterError):
     """The description of a run cannot be planned."""
+
+
+class Untold(HeadwaterError):
+    """Nobody can say which rows of a table came and went, so partitions are computed as a whole. The text is the
+    reason."""

@@ -11,7 +11,8 @@ from enum import Enum
 from attrs import frozen
 
 from headwater.model.estimate import Estimate
-from headwater.model.extract import Extract, Shared
+from headwater.model.extract import Shared
+from headwater.model.measure import Effort, Moved, Scanned
 from headwater.model.partition import WHOLE, Slice, Value, simplified
 from headwater.model.view import Definition, Pairs
 
@@ -70,7 +71,8 @@ class Changed:
     ``schema`` and ``created`` identify the table's incarnation; ``baseline`` marks the first look at
     a table, which is no change for anybody. ``before`` is the version of a run that was about to read the table
     then, if there was one: it reads this change. ``snapshot`` is the source's own value for the state that was found;
-    runs read the table at that snapshot if it is ``pinned``.
+    runs read the table at that snapshot if it is ``pinned``. ``churn``: bytes of the files that came and went since the
+    snapshot before; ``None`` where nobody knows, or that snapshot cannot be read any more.
     """
 
     at: int
@@ -84,6 +86,7 @@ class Changed:
     before: int = 0
     snapshot: str = ""
     pinned: bool = False
+    churn: int | None = None
 
 
 @frozen
@@ -130,11 +133,14 @@ class Hurried:
 
 
 class Mode(Enum):
-    """How partitions of a view are renewed: by the whole query, by the query of these partitions, or without it, as no
-    source came out different there."""
+    """How partitions of a view are renewed: by the whole query, by the query of these partitions, by the query of the
+    rows that changes reach in them, from totals to which changed rows are added, or without all this, as no source came
+    out different there."""
 
     FULL = "full"
     PARTITION = "partition"
+    KEYS = "keys"
+    CHANGES = "incremental"
     SKIPPED = "skipped"
 
 
@@ -145,7 +151,10 @@ class Started:
     ``needs`` says for each pending slice on behalf of which of its origins it runs: not always all. ``kept``: what
     it makes is kept close at hand for its readers, and brought to the warehouse in the background. ``shared``: the
     scans that it reads, if they can be made, in place of tables. ``engine``: the number of the engine that it
-    belongs to. ``snapshots``: of each table that is pinned the snapshot at which the run reads it.
+    belongs to. ``snapshots``: of each table that is pinned the snapshot at which the run reads it. ``since``: of a run
+    by keys, for each source that changed the snapshots that its partitions reflect; of one by changes the snapshot that
+    the view's totals reflect. ``churn``: bytes of the files that came and went since then. ``totals``: the run leaves
+    totals for later runs.
     """
 
     at: int
@@ -159,6 +168,9 @@ class Started:
     shared: tuple[Shared, ...] = ()
     engine: int = 0
     snapshots: Pairs = ()
+    since: Pairs = ()
+    churn: int = 0
+    totals: bool = False
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -193,72 +205,6 @@ class Prepared:
     removed: tuple[Slice, ...]
 
 
-class Place(Enum):
-    """Where bytes lie: in the warehouse, or close at hand in a fast volume or in blocks of Spark's memory; there, too,
-    in a scan of a table that several runs share."""
-
-    WAREHOUSE = "warehouse"
-    VOLUME = "volume"
-    BLOCKS = "blocks"
-    SCAN = "scan"
-
-
-@frozen
-class Moved:
-    """Bytes that a run read of a table, or wrote of its own view, and how long it was busy with that.
-
-    Attributes:
-        place: where they lay, or were left.
-        size: bytes; of blocks, those that they have in files.
-        micros: µs, of its own time.
-        extract: what of the table it needed; ``None`` where nobody knows.
-        share: the part of the table's bytes that should be; an estimate.
-    """
-
-    table: str
-    place: Place
-    size: int
-    micros: int
-    extract: Extract | None = None
-    share: float = 1.0
-
-
-@frozen
-class Scanned:
-    """A scan that a run made for itself and for others: how many bytes it takes, and what it took (µs). One that did
-    not fit takes more than there is."""
-
-    table: str
-    extract: Extract
-    size: int
-    micros: int
-
-
-@frozen
-class Effort:
-    """What the tasks of a run took of the slots that there are for tasks.
-
-    Attributes:
-        alone: µs that they would have taken with all slots to themselves.
-        active: µs in which there were any of them, whether they ran or waited for others.
-        share: the part of all slots that they would have filled then; from 0 to 1.
-    """
-
-    alone: int
-    active: int
-    share: float
-
-    def own(self, micros: float) -> float:
-        """Of the µs that something took beside others, those that it would have taken alone."""
-        return max(0.0, micros - self.active) + self.alone
-
-    def since(self, before: Effort | None) -> Effort:
-        """What was added to what had been taken before."""
-        if before is None:
-            return self
-        return Effort(max(0, self.alone - before.alone), max(0, self.active - before.active), self.share)
-
-
 @frozen
 class Published:
     """A run's partitions are what readers see now; ``removed`` ones have become empty. They take ``size`` bytes;
@@ -272,6 +218,8 @@ class Published:
         scanned: the scans that it made, for others too.
         effort: what its tasks took; ``None`` where nobody knows.
         snapshot: of a view that is pinned, the snapshot that the publication made.
+        instead: why a run by keys or by changes computed whole partitions after all; empty if it did not.
+        totals: a digest of the totals that it left; empty if it left none.
     """
 
     at: int
@@ -287,6 +235,8 @@ class Published:
     scanned: tuple[Scanned, ...] = ()
     effort: Effort | None = None
     snapshot: str = ""
+    instead: str = ""
+    totals: str = ""
 
 
 @frozen

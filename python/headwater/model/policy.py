@@ -54,6 +54,16 @@ class Fill(Enum):
     LATER = "later"
 
 
+class Refreshing(Enum):
+    """The methods of a view's refreshes: the cheapest one that can be used, by changes or by keys wherever that can be
+    used, or always whole partitions."""
+
+    AUTO = "auto"
+    CHANGES = "incremental"
+    KEYS = "keys"
+    WHOLE = "whole"
+
+
 @frozen
 class Learned:
     """A time that Headwater finds out itself."""
@@ -121,6 +131,7 @@ class Policy:
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
     overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
     fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
+    method: Refreshing = _asks("Are only changed rows computed anew?", _one_of(Refreshing), "whole")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import Any
 
 from attrs import Factory, frozen
 
@@ -63,6 +64,7 @@ class Seen:
         pinned: whether runs read the table as it was at a snapshot. A look then needs no other look after it.
         since: the snapshot on record as the look began.
         lost: why all partitions count as changed, where nobody can say which did; empty if somebody can.
+        churn: bytes of the files that came and went since the snapshot on record; ``None`` where nobody knows.
     """
 
     table: str
@@ -81,6 +83,22 @@ class Seen:
     pinned: bool = False
     since: str = ""
     lost: str = ""
+    churn: int | None = None
+
+
+@frozen
+class Changed:
+    """Rows of a table that came and went between two snapshots; a row may be in both. Frames are the warehouse's own.
+
+    Attributes:
+        added: rows of files that came; ``None`` if none came.
+        removed: rows of files that went; ``None`` if none went.
+        lasting: the rows that came are all there now; else some went again.
+    """
+
+    added: Any
+    removed: Any
+    lasting: bool = True
 
 
 @frozen

@@ -10,8 +10,9 @@ from attrs import Factory, define, field, frozen
 
 from headwater.model.dependency import Dependency
 from headwater.model.estimate import Estimate
-from headwater.model.event import Mode, Place, Scanned
+from headwater.model.event import Mode
 from headwater.model.extract import Extract, Shared
+from headwater.model.measure import Place, Scanned
 from headwater.model.partition import Slice, Value
 from headwater.model.view import Definition, Pairs
 
@@ -63,6 +64,15 @@ class PartitionRecord:
     content: str = ""
 
 
+@frozen
+class Past:
+    """A state of a pinned table that may still be read: its snapshot, and how many bytes of files came and went in the
+    table from the first state on record to this one."""
+
+    snapshot: str
+    churn: int
+
+
 @define
 class TableRecord:
     """What was last seen of a table.
@@ -75,6 +85,8 @@ class TableRecord:
         snapshot: the source's own value for that state, beside the versions that Headwater gives partitions; empty
             where there is none.
         pinned: whether runs read the table at that snapshot, whatever programs write meanwhile.
+        past: states of the table by its versions, the newest ones last. Between each two of them is known which rows
+            came and went. None of a table that is not pinned.
     """
 
     schema: str = ""
@@ -86,6 +98,7 @@ class TableRecord:
     scanned: Scanned | None = None
     snapshot: str = ""
     pinned: bool = False
+    past: dict[Version, Past] = Factory(dict)
 
 
 @frozen
@@ -120,6 +133,10 @@ class Run:
         shared: the scans that it reads in place of tables, and makes if it is the first.
         engine: the number of the engine that it belongs to.
         snapshots: of each table that is pinned, the view's own among them, the snapshot on record as the run began.
+        since: of a run by keys, for each source that changed the snapshots that the view's partitions reflect; of one
+            by changes the snapshot that the view's totals reflect.
+        churn: bytes of the files that came and went since then.
+        totals: it leaves totals for later runs.
     """
 
     version: Version
@@ -138,6 +155,9 @@ class Run:
     shared: tuple[Shared, ...] = ()
     engine: int = 0
     snapshots: Pairs = ()
+    since: Pairs = ()
+    churn: int = 0
+    totals: bool = False
 
 
 @frozen
@@ -146,6 +166,34 @@ class Took:
 
     mean: float
     variance: float
+
+
+@frozen
+class Narrow:
+    """The last run of a view by keys, or by changes.
+
+    Attributes:
+        seconds: that it took; ``None`` if it computed whole partitions after all.
+        churn: bytes of files that had come and gone in its sources.
+    """
+
+    seconds: float | None
+    churn: int
+
+
+@frozen
+class Totals:
+    """The totals of a view's aggregate, which lie beside the view where no reader sees them.
+
+    Attributes:
+        version: of the run that left them.
+        inputs: the versions of the sources that they reflect.
+        digest: of their files.
+    """
+
+    version: Version
+    inputs: tuple[tuple[str, Version], ...]
+    digest: str
 
 
 @define
@@ -160,9 +208,12 @@ class ViewState:
             publication is a change of its own for them.
         failures: consecutive failed runs.
         retry_at: no run before this time.
-        took: how long its runs take; ``None`` before the first.
+        took: how long its runs take, but for those by keys or by changes; ``None`` before the first.
+        keyed, added: its last run by keys, and by changes; ``None`` if there was none.
+        totals: the newest totals of its aggregate; ``None`` if there are none.
         estimate: what is foreseen of its first refresh, as long as it is as it was created; ``None`` where nobody
             knows.
+        reads: bytes of each source that the last of them read for a partition that it made.
         partitions: how many partitions one of them makes, in the mean lately; 0 where nobody knows.
         size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
         held: the same in blocks of Spark's memory; 0 if they never lay there.
@@ -188,7 +239,11 @@ class ViewState:
     retry_at: int = 0
     refreshed_at: int | None = None
     took: Took | None = None
+    keyed: Narrow | None = None
+    added: Narrow | None = None
+    totals: Totals | None = None
     estimate: Estimate | None = None
+    reads: dict[str, float] = Factory(dict)
     partitions: float = 0
     size: float = 0
     held: float = 0

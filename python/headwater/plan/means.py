@@ -6,7 +6,7 @@ import json
 
 from attrs import asdict, frozen
 
-from headwater.model.event import Place
+from headwater.model.measure import Place
 
 
 @frozen

@@ -7,7 +7,7 @@ from math import inf
 
 from headwater.engine.pace import saving
 from headwater.engine.runs import expected_sizes
-from headwater.model.event import Place
+from headwater.model.measure import Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, ViewState
 from headwater.plan.means import Costs, Means

@@ -13,8 +13,8 @@ from operator import or_
 from attrs import evolve
 
 from headwater.engine.pace import saving
-from headwater.model.event import Scanned
 from headwater.model.extract import Extract, Shared
+from headwater.model.measure import Scanned
 from headwater.model.partition import WHOLE, Region, Slice, sort_key
 from headwater.model.state import Reading, State, ViewState
 from headwater.model.view import Pairs

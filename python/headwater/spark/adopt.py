@@ -51,7 +51,7 @@ def highest_written(formats: Formats, definitions: Iterable[Definition]) -> Vers
 
 def _highest(formats: Formats, definition: Definition) -> Version:
     try:
-        return formats.of_view(definition).highest(definition)
+        return formats.highest(definition)
     except (Py4JJavaError, PySparkException, HeadwaterError) as error:
         log.warning("the versions of %s stay unknown: %s", definition.view, first_line(error))
         return 0
@@ -65,6 +65,11 @@ def _unknown(recorder: Recorder, shim: Shim) -> Iterator[tuple[str, Definition]]
     owners = {definition.owner: name for name, definition in known.items()}
     for entry in shim.views():
         view = entry.table
+        if replaced := catalog.replaced(view):
+            if shim.owner(replaced) is not None:
+                continue  # it is being filled, or was exchanged
+            shim.rename(view, replaced)
+            view = replaced
         try:
             definition = catalog.read(view, entry.properties)
         except (KeyError, ValueError):

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headwater.model.error import StatementError
+from headwater.model.error import RefreshFailed, StatementError
 from headwater.model.name import spelled, split
 from headwater.model.view import Column, Definition, Job, Query
 from headwater.spark import sql
@@ -24,6 +24,7 @@ from headwater.spark.wire import Shape
 MARKER = "headwater.view"
 OWNER = "headwater.owner"
 DEFINITION = "headwater.definition"
+REPLACEMENT = "__headwater"
 CHUNK = 3000  # Hive's metastore holds at most 4000 characters in a property
 
 
@@ -95,7 +96,7 @@ def replace(session: SparkSession, shim: Shim, definition: Definition) -> str:
     What was published goes on to be read until the new table is filled and ``swap`` puts it in place.
     """
     name = replacement(definition.view)
-    drop(session, shim, name)
+    forget(session, name)
     create(session, shim, definition, name)
     return name
 
@@ -103,18 +104,50 @@ def replace(session: SparkSession, shim: Shim, definition: Definition) -> str:
 def replacement(view: str) -> str:
     """The key of the table that is to take a view's place."""
     *database, name = split(view)
-    return spelled((*database, f"{name}__headwater"))
+    return spelled((*database, f"{name}{REPLACEMENT}"))
 
 
-def swap(session: SparkSession, shim: Shim, definition: Definition) -> None:
-    """Puts the filled replacement in the place of the view's table, whatever format that has. Files of a view stay.
+def replaced(table: str) -> str:
+    """The key of the view that a table of such a name is to replace; empty for another table."""
+    *database, name = split(table)
+    view = name.removesuffix(REPLACEMENT)
+    return spelled((*database, view)) if view != name else ""
 
-    No catalog does both statements at once, so for a moment there is no such table.
+
+def mark(session: SparkSession, definition: Definition) -> None:
+    """Gives the replacement of a view's table the view's definition."""
+    filled = sql.quoted(replacement(definition.view))
+    session.sql(f"ALTER TABLE {filled} SET TBLPROPERTIES ({_properties(properties(definition))})")
+
+
+def swap(session: SparkSession, shim: Shim, definition: Definition) -> list[str]:
+    """Puts the filled and marked replacement in the place of the view's table, whatever format that has. Files in the
+    view's directory stay. Returns the places that readers of the old table need for a while.
+
+    Where the catalog does not do that in one step, there is no such table for a moment.
+
+    Raises:
+        RefreshFailed: the catalog refuses the new table. Readers go on with the old one.
     """
     filled = replacement(definition.view)
-    session.sql(f"ALTER TABLE {sql.quoted(filled)} SET TBLPROPERTIES ({_properties(properties(definition))})")
-    drop(session, shim, definition.view)
-    shim.rename(filled, definition.view)
+    try:
+        placed = shim.exchange(definition.view, filled)
+    except Py4JJavaError as error:
+        raise RefreshFailed(
+            f"{definition.view}: its catalog refuses the table of the new format ({shim.failure(error).said}); declare "
+            "it as it was before, or drop it first"
+        ) from error
+    if placed is None:
+        drop(session, shim, definition.view)
+        shim.rename(filled, definition.view)
+    elif not placed:
+        forget(session, filled)
+    return [placed] if placed else []
+
+
+def forget(session: SparkSession, table: str) -> None:
+    """Drops a table, if it is there. The files stay of one that lies in a view's directory, as a replacement does."""
+    session.sql(f"DROP TABLE IF EXISTS {sql.quoted(table)}")
 
 
 def drop(session: SparkSession, shim: Shim, table: str) -> None:

@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from headwater.algebra import graph
 from headwater.engine import report
+from headwater.engine.foresee import foresee
 from headwater.engine.refreshes import Outcome
 from headwater.engine.runs import unfilled
 from headwater.model.error import DefinitionError, StatementError
@@ -21,7 +22,7 @@ from headwater.model.state import State, ViewState
 from headwater.model.view import Definition, Job, Query
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
-from headwater.spark import catalog, syntax
+from headwater.spark import catalog, syntax, zones
 from headwater.spark.define import Analyst, view_name
 from headwater.spark.observer import Observer, Target
 from headwater.spark.sessions import Sessions
@@ -43,8 +44,9 @@ class Declarations:
     waiting: Waiting
 
     def create(self, message: Create, later: bool = False) -> Answer:
-        """Declares the view that a message asks for; one row says what was done. ``later``: it is filled in the
-        background, whatever its properties say.
+        """Declares the view that a message asks for; one row says what was done. If it asks for an explanation, the
+        rows say how the view would follow changes. ``later``: it is filled in the background, whatever its properties
+        say.
 
         Raises:
             HeadwaterError: the declaration is refused, in words for the user.
@@ -52,6 +54,8 @@ class Declarations:
         view, replace = view_name(message), message.or_replace
         if replace and message.if_not_exists:
             raise StatementError("CREATE OR REPLACE and IF NOT EXISTS exclude each other; use one of them")
+        if shown := catalog.replaced(view):
+            raise StatementError(f"the name {view} is kept for a table that is to replace {shown}; choose another one")
         known = self._known(view)
         if known is not None and message.if_not_exists:
             return [[f"{view} exists already; nothing was done"]]
@@ -60,12 +64,15 @@ class Declarations:
                 "EXISTS", f"the materialized view {view} exists already; use CREATE OR REPLACE to redefine it"
             )
         definition = self.analyst.declared(message)
+        if message.explained:
+            formats = {each: self.shim.format(each) for each in definition.sources}
+            return [[line] for line in foresee(definition, formats)]
         if known is None and self.shim.owner(view) is not None:
             raise DefinitionError(
                 "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
             )
         if known is not None:
-            _refuse_another_format(known.definition, definition)
+            self._refuse_format(known.definition, definition)
             definition = evolve(definition, root=known.definition.root, owner=known.definition.owner)
         with self.recorder.lock:
             sources = {name: each.definition.sources for name, each in self.recorder.state.views.items()}
@@ -74,6 +81,7 @@ class Declarations:
             return self._declare(definition, message, later)
         if _same(known.definition, definition):
             return [[f"{view} has this definition already; nothing was done"]]
+        _refuse_another_zone(known.definition, definition)
         if definition.earlier and _shape(known.definition) != _shape(definition):
             raise DefinitionError(
                 "COLUMNS", f"{view} reads earlier partitions of itself, so it keeps its columns; drop it first"
@@ -97,6 +105,8 @@ class Declarations:
         session, view = self.sessions.of_table(definition.settings), definition.view
         self.observer.baseline(definition)
         definition = self._placed(definition)
+        if definition.format != before.format:
+            catalog.forget(session, catalog.replacement(view))  # of a change of format that was not completed
         catalog.store(session, definition, before)
         catalog.describe(session, definition, before)
         if _same_data(before, definition):
@@ -158,17 +168,52 @@ class Declarations:
             root, number = f"{wanted}_{number}", number + 1
         return evolve(definition, root=root, owner=owner)
 
+    def _refuse_format(self, known: Definition, asked: Definition) -> None:
+        """Refuses a change of format in which readers would miss the view, or see old rows for long."""
+        if asked.format == known.format or not (asked.is_lake or known.is_lake):
+            return
+        reason = ""
+        if known.format == "iceberg":
+            reason = "sessions that read an Iceberg table keep it, and would go on reading its old rows"
+        elif asked.format == "iceberg" and not self._shares_metastore(asked):
+            reason = "its catalog keeps Iceberg tables elsewhere than files, so that one cannot take the other's place"
+        elif asked.format == "iceberg" and not _may_widen(known, asked):
+            reason = "the metastore takes it for one of Parquet or ORC whose first columns have the same types"
+        if reason:
+            raise DefinitionError(
+                "FORMAT",
+                f"{known.view} is stored USING {known.format} and keeps that: {reason}; to store it USING "
+                f"{asked.format}, drop it first, or create another view",
+            )
+
+    def _shares_metastore(self, definition: Definition) -> bool:
+        """Whether the session catalog keeps Iceberg tables in the metastore that has its other tables."""
+        conf, own = self.sessions.of_table(definition.settings).conf, "spark.sql.catalog.spark_catalog"
+        is_hive = conf.get(f"{own}.type", "hive") == "hive" and not conf.get(f"{own}.catalog-impl", "")
+        return is_hive and conf.get("spark.sql.catalogImplementation") == "hive"
+
     def _now(self) -> int:
         return self.recorder.clock.now()
 
 
-def _refuse_another_format(known: Definition, asked: Definition) -> None:
-    """Files take the place of files; a lake table takes that of none."""
-    if asked.format != known.format and (asked.is_lake or known.is_lake):
+def _may_widen(known: Definition, asked: Definition) -> bool:
+    """Whether the metastore has the columns of a table of files, without those of its partitions, as the first ones of
+    another table."""
+    kept = [column.type for column in known.columns if column.name not in known.partitioned_by]
+    return known.format in ("parquet", "orc") and [column.type for column in asked.columns][: len(kept)] == kept
+
+
+def _refuse_another_zone(known: Definition, asked: Definition) -> None:
+    """The partitions of a lake view, and the maps of its readers, are spelled in the zone of its declaration."""
+    if (
+        (known.is_lake or asked.is_lake)
+        and (zones.shows_moments(known) or zones.shows_moments(asked))
+        and zones.of_view(known) != zones.of_view(asked)
+    ):
         raise DefinitionError(
-            "FORMAT",
-            f"{known.view} is stored USING {known.format} and keeps that; to store it USING {asked.format}, "
-            "drop it first",
+            "ZONE",
+            f"{known.view} names its partitions by timestamps of {zones.of_view(known)}, the time zone of its "
+            f"declaration; redefine it after SET TIME ZONE '{zones.of_view(known)}', or drop it first",
         )
 
 

@@ -11,12 +11,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.algebra.derive import Derivation, derive
-from headwater.model.dependency import Computed, Dependency
+from headwater.algebra.derive.keys import derive_keys
+from headwater.algebra.derive.totals import derive_totals
+from headwater.engine.totals import unfollowed
+from headwater.model.dependency import Adding, Computed, Dependency, Keys
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
 from headwater.model.name import SESSION_CATALOG, TableName
-from headwater.model.view import Column, Definition, Job, Query
-from headwater.spark import jobs
+from headwater.model.policy import Refreshing
+from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
+from headwater.spark import jobs, zones
 from headwater.spark.fingerprint import digest, fingerprint
 from headwater.spark.options import check_properties, stated
 from headwater.spark.sessions import Sessions
@@ -32,10 +36,17 @@ class Analyst:
 
     Args:
         estimates: whether anybody uses estimates of first refreshes now.
+        view: the definition of the view that has a name, if any has.
     """
 
-    def __init__(self, shim: Shim, sessions: Sessions, estimates: Callable[[], bool] = lambda: False) -> None:
-        self._shim, self._sessions, self._estimates = shim, sessions, estimates
+    def __init__(
+        self,
+        shim: Shim,
+        sessions: Sessions,
+        estimates: Callable[[], bool] = lambda: False,
+        view: Callable[[str], Definition | None] = lambda name: None,
+    ) -> None:
+        self._shim, self._sessions, self._estimates, self._view = shim, sessions, estimates, view
 
     def declared(self, message: Create) -> Definition:
         """The definition that a message asks for.
@@ -68,7 +79,7 @@ class Analyst:
             properties=message.properties,
         )
         try:
-            return self.analysed(definition)
+            return _followed(self.analysed(definition))
         except AnalysisFailed as error:
             if isinstance(definition.made_by, Job):
                 raise
@@ -114,7 +125,7 @@ class Analyst:
         columns = _columns(definition, description.columns)
         partitioned = _partition_columns(view, definition.partitioned_by, columns)
         types = [(column.name, column.type) for column in columns]
-        derivation = derive(description.plan, partitioned, types, self._sessions.zone)
+        derivation = derive(description.plan, partitioned, types, self._zone)
         if derivation.problems:
             problem = derivation.problems[0]
             raise DefinitionError(problem.code, f"{view} cannot be a materialized view: {problem.sentence}")
@@ -122,10 +133,25 @@ class Analyst:
             definition,
             columns=columns,
             partitioned_by=partitioned,
-            fingerprint=fingerprint(description.plan),
-            dependencies=_with_stated(definition, columns, derivation),
+            fingerprint=fingerprint(description.plan, self._zones(derivation)),
+            dependencies=_maintained(
+                _with_stated(definition, columns, derivation),
+                derive_keys(description.plan, partitioned, types),
+                derive_totals(description.plan),
+            ),
             through=(*derivation.views, *description.functions),
         )
+
+    def _zone(self, table: str) -> str:
+        """The zone in which timestamps among the partition values of a lake table are spelled."""
+        view = self._view(table)
+        return zones.UTC if view is None else zones.of_view(view)
+
+    def _zones(self, derivation: Derivation) -> dict[str, str]:
+        """The zones of the sources whose partitions they spell, but for UTC."""
+        lakes = (each for each in derivation.reads if each.kind in LAKE_FORMATS)
+        moments = (each.source for each in lakes if "TIMESTAMP" in dict(each.partition_columns).values())
+        return {source: zone for source in moments if (zone := self._zone(source)) != zones.UTC}
 
     def _fresh(self, definition: Definition) -> SparkSession:
         try:
@@ -211,6 +237,29 @@ def _with_stated(definition: Definition, columns: Sequence[Column], derivation: 
     overrides = stated(definition, columns, derivation)
     under = digest(definition.settings)
     return tuple(_under(overrides.get(each.source, each), under) for each in derivation.dependencies)
+
+
+def _maintained(
+    dependencies: Sequence[Dependency], keys: Mapping[str, Keys], adding: Mapping[str, Adding]
+) -> tuple[Dependency, ...]:
+    """The same dependencies, with the ways in which changed rows of the sources are followed."""
+    return tuple(evolve(each, keys=keys[each.source], adding=adding[each.source]) for each in dependencies)
+
+
+def _followed(definition: Definition) -> Definition:
+    """The same definition, if its changes can be followed by the one method that it asks for.
+
+    Raises:
+        DefinitionError: they cannot.
+    """
+    why = unfollowed(definition)
+    if why and definition.policy.method is Refreshing.CHANGES:
+        raise DefinitionError(
+            "METHOD",
+            f"{definition.view} cannot be refreshed by changes: {why}; set 'headwater.method' to 'auto', or leave it "
+            "out",
+        )
+    return definition
 
 
 def _under(dependency: Dependency, under: str) -> Dependency:

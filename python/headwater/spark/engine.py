@@ -25,6 +25,7 @@ from headwater.model.error import HeadwaterError, JournalError, StoreError
 from headwater.model.event import Budgeted, CancelAsked, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
+from headwater.model.view import Definition
 from headwater.plan.means import decode_means, encode_means
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder, SystemClock
@@ -81,7 +82,7 @@ class Engine:
         room = opening.room(session, self.shim, settings)
         self.memory = Memory(room, self.shim, writer)
         self.recorder = self._restored()
-        self.analyst = Analyst(self.shim, self.sessions, estimates=self._keeping_pays)
+        self.analyst = Analyst(self.shim, self.sessions, self._keeping_pays, self._definition)
         self.observer = Observer(self.recorder, self.shim, self.formats, self.analyst)
         self.warehouse = SparkWarehouse(
             session, self.shim, self.sessions, self.formats, self.observer, self.memory, writer
@@ -137,6 +138,11 @@ class Engine:
         """Whether the engine that acts, which may be another, keeps what runs make."""
         means = decode_means(self.store.noted("means") or "null")
         return means is not None and means.pays
+
+    def _definition(self, name: str) -> Definition | None:
+        with self.recorder.lock:
+            view = self.recorder.state.views.get(name)
+            return None if view is None else view.definition
 
     def _restored(self) -> Recorder:
         """The state as the journal tells it."""

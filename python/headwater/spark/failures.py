@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from headwater.model.error import DriverGone, RefreshCancelled, RefreshFailed
+from headwater.model.error import DriverGone, RefreshCancelled, RefreshFailed, Untold
 from headwater.model.state import Run
 from headwater.spark.shim import Shim
 from headwater.spark.wire import FailureKind
@@ -27,6 +27,24 @@ def translating(run: Run, shim: Shim) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         raise _translated(run, error, shim) from error
+
+
+@contextmanager
+def telling(shim: Shim) -> Iterator[None]:
+    """Raises the errors of a block that finds out what changed.
+
+    Raises:
+        Untold: nobody can say now, so whole partitions are computed.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if shim.is_gone(error):
+            raise
+        failure = shim.failure(error)
+        if failure.kind in (FailureKind.STOPPED, FailureKind.CANCELLED):
+            raise
+        raise Untold(failure.said) from error
 
 
 def _translated(run: Run, error: Exception, shim: Shim) -> RefreshFailed | RefreshCancelled | DriverGone:

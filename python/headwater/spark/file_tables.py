@@ -10,22 +10,22 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve, frozen
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import TakenOver
+from headwater.model.error import TakenOver, Untold
 from headwater.model.event import Made
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Changed, Look, Seen
 from headwater.model.state import PartitionRecord, Version
 from headwater.model.view import LAKE_FORMATS, Definition
 from headwater.spark import catalog, paths, sql
 from headwater.spark.counted import Counted, slice_of
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.view_tables import emptied, is_same, refuse_renamed, taken
+from headwater.spark.view_tables import emptied, forget, forget_replaced, is_resumed, is_same, taken, with_above
 from headwater.spark.wire import (
     Asked,
     Directory,
@@ -89,6 +89,9 @@ class FileTables:
         """Nothing: files cannot be read as they once were."""
         return None
 
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+        raise Untold(f"the files of {table} cannot be read as they once were")
+
     def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
         """A view's rows, as files below a place."""
         definition, columns = launch.definition, launch.definition.partitioned_by
@@ -126,8 +129,8 @@ class FileTables:
         """
         owner = self._shim.owner(definition.view)
         if owner is None:
-            refuse_renamed(self._shim, definition)
-            catalog.create(self._sessions.of_table(definition.settings), self._shim, definition)
+            if not is_resumed(self._shim, definition):
+                catalog.create(self._sessions.of_table(definition.settings), self._shim, definition)
         elif owner != definition.owner:
             raise taken(definition.view)
 
@@ -136,9 +139,9 @@ class FileTables:
         if WHOLE in launch.run.slices:  # a redefinition always renews everything
             request = evolve(request, shape=catalog.shape(definition))
         answer = self._shim.publish(request)
-        reshaped = isinstance(answer, Misfit)
+        reshaped, left = isinstance(answer, Misfit), []
         if reshaped:
-            answer = self._swapped(definition, written.handle.request)
+            answer, left = self._swapped(definition, written.handle.request)
         match answer:
             case Fenced(version):
                 raise TakenOver(f"version {version} of {definition.view} is already published")
@@ -146,26 +149,23 @@ class FileTables:
                 raise taken(definition.view)
         root = paths.plain(definition.root)
         superseded = [path for path in answer.superseded if path not in places and paths.plain(path) != root]
-        return Replaced(superseded, frozenset(places[each] for each in answer.unchanged), reshaped)
+        return Replaced([*superseded, *left], frozenset(places[each] for each in answer.unchanged), reshaped)
 
     def published(self, definition: Definition) -> set[str] | None:
         """The places where the catalog points for a view now, and all directories that these are in; ``None`` if it has
         no such table. The record may be behind it: after a crash between publishing and recording, or before a view
         adopted from the catalog could be refreshed."""
         [fact] = self._shim.observe([Asked(definition.view)])
-        if not fact.exists:
+        if not fact.exists or fact.kind in LAKE_FORMATS:
             return None
-        found: set[str] = set()
-        for each in fact.partitions:
-            place = paths.plain(each.location) if each.location else ""
-            while place and place not in found:
-                found.add(place)
-                place = place.rpartition("/")[0]
-        return found
+        return with_above(each.location for each in fact.partitions)
 
     def highest(self, definition: Definition) -> Version:
         versions = (name[2:] for name in self._shim.names(definition.root) if name.startswith(".v"))
         return max((int(each) for each in versions if each.isdigit()), default=0)
+
+    def location(self, definition: Definition) -> str:
+        return definition.root
 
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
         """Deletes superseded locations of a view, but for those that are published. False: the view has no table now,
@@ -173,9 +173,10 @@ class FileTables:
         published = self.published(definition) if locations else set()
         if published is None:
             return False
-        gone = [path for path in locations if paths.plain(path) not in published]
-        if gone:
-            self._shim.delete_versions(definition.root, definition.owner, gone)
+        forget(self._shim, definition, locations, published)
+        root = paths.plain(definition.root)
+        if not all(paths.is_within(paths.plain(each), root) for each in locations):
+            forget_replaced(self._sessions.of_table(definition.settings), self._shim, definition)
         return True
 
     # --- inside
@@ -225,15 +226,17 @@ class FileTables:
         if any(each.location and not paths.is_within(paths.plain(each.location), root) for each in fact.partitions):
             self._scattered.add(fact.table)
 
-    def _swapped(self, definition: Definition, request: Publication) -> PublicationAnswer:
-        """Publishes into a new table, of the view's new shape, which then takes the view's name."""
+    def _swapped(self, definition: Definition, request: Publication) -> tuple[PublicationAnswer, Sequence[str]]:
+        """Publishes into a new table, of the view's new shape, which then takes the view's name. Also the places of the
+        old table."""
         session = self._sessions.of_table(definition.settings)
         answer = self._shim.publish(evolve(request, table=catalog.replace(session, self._shim, definition), removed=()))
         if self._shim.owner(definition.view) != definition.owner:
             raise taken(definition.view)
-        if isinstance(answer, Superseded):
-            catalog.swap(session, self._shim, definition)
-        return answer
+        if not isinstance(answer, Superseded):
+            return answer, ()
+        catalog.mark(session, definition)
+        return answer, catalog.swap(session, self._shim, definition)
 
 
 def place_of(launch: Launch) -> str:

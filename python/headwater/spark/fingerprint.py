@@ -21,8 +21,12 @@ BY_NAME = {
 ``DISTINCT``, …) the positions of all columns count."""
 
 
-def fingerprint(description: Plan) -> str:
-    """A digest of what ``PlanJson.describe`` wrote, equal when the query's meaning is."""
+def fingerprint(description: Plan, zones: Mapping[str, str] | None = None) -> str:
+    """A digest of what ``PlanJson.describe`` wrote, equal when the query's meaning is.
+
+    Args:
+        zones: of the sources whose partitions are spelled in another zone than UTC: the maps depend on these.
+    """
     kept = _kept(description)
     numbers: dict[int, int] = {}
 
@@ -41,7 +45,7 @@ def fingerprint(description: Plan) -> str:
         return value
 
     described = {name: rebuilt(description[name], name) for name in ("plan", "columns", "attributes")}
-    return digest({**described, "functions": description["functions"]})
+    return digest({**described, "functions": description["functions"], "zones": dict(zones or {})})
 
 
 def digest(value: Any) -> str:

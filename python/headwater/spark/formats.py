@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import evolve
+from pyspark.sql import SparkSession
 
-from headwater.model.seen import Look, Seen
+from headwater.model.error import RefreshFailed
+from headwater.model.seen import Changed, Look, Seen
+from headwater.model.state import Version
 from headwater.model.view import Definition
 from headwater.ports import TableFormat
 from headwater.spark.wire import Pin
@@ -35,8 +38,25 @@ class Formats:
         return self._known[table]
 
     def of_view(self, definition: Definition) -> TableFormat:
-        """The format that the table of a view is to have."""
+        """The format that the table of a view is to have.
+
+        Raises:
+            RefreshFailed: the application lacks it.
+        """
+        if definition.is_lake and definition.format not in self._lakes:
+            raise RefreshFailed(
+                f"{definition.view} is stored USING {definition.format}, which this application lacks; "
+                f"start it with the jar and the catalog of {definition.format.capitalize()}"
+            )
         return self._lakes.get(definition.format, self._files)
+
+    def forget(self, table: str) -> None:
+        """A table may have another format from now on."""
+        self._known.pop(table, None)
+
+    def highest(self, definition: Definition) -> Version:
+        """The highest version that was written of a view, in its format or in the one that its table still has."""
+        return max(each.highest(definition) for each in {self.of_view(definition), self.of(definition.view)})
 
     def look(self, looks: Sequence[Look]) -> list[Seen]:
         """Tables as they are now, in the order of the looks, by one call for each format. One that its format does not
@@ -55,6 +75,14 @@ class Formats:
         """How a run reads tables at these snapshots."""
         found = {table: self.of(table).pin(table, snapshot) for table, snapshot in snapshots.items()}
         return {table: pin for table, pin in found.items() if pin is not None}
+
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+        """The rows of a table that came and went between two snapshots.
+
+        Raises:
+            Untold: its format cannot say.
+        """
+        return self.of(table).changed(session, table, since, until)
 
     # --- inside
 

@@ -195,8 +195,11 @@ class Observer:
         changes: list[Change] = []
         again = Target(command=target.command, before=target.before)
         for each in seen:
+            lost = each.table in standings and not each.exists
+            if lost:  # first of all, else a refresh that waits for the table to be readable would make it anew
+                self._record_view(each, standings[each.table], target.command)
             self._record_readability(each)
-            if each.unreadable:
+            if lost or each.unreadable:
                 continue
             if self._is_outdated(each):
                 again.add(each.table, target.tables[each.table])

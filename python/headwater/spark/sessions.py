@@ -39,11 +39,6 @@ class Sessions:
         self._lock = threading.Lock()
         self._made: dict[tuple, SparkSession] = {}
 
-    @property
-    def zone(self) -> str:
-        """The time zone of sessions that set no other."""
-        return self._base.conf.get(ZONE)
-
     def of(self, definition: Definition) -> SparkSession:
         return self.captured(definition.catalog, definition.database, definition.settings)
 
@@ -77,7 +72,9 @@ class Sessions:
     def _make(self, catalog: str, database: str, settings: Pairs) -> SparkSession:
         session = self._base.newSession()
         for name, value in settings:
-            if name.startswith("spark.sql."):
+            # Spark warns of a deprecated setting that is set, also to what it is.
+            known = name in PARSER and session.conf.get(name) == value
+            if name.startswith("spark.sql.") and not known:
                 session.conf.set(name, value)
         for name, value in FIXED.items():
             session.conf.set(name, value)

@@ -10,8 +10,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.estimate import Estimate
-from headwater.model.event import Effort
 from headwater.model.extract import Extract
+from headwater.model.measure import Effort
 from headwater.spark import wire
 from headwater.spark.counted import Counted
 from headwater.spark.wire import Failure, FailureKind
@@ -95,6 +95,14 @@ class Shim:
         """Gives a table another name in its database."""
         self._call("Tables.rename", self._session._jsparkSession, table, to)
 
+    def exchange(self, view: str, filled: str) -> str | None:
+        """Lets a view's table and the one that is filled to replace it change their places, in one step for readers.
+
+        Returns where the view's table lay, if its catalog owns those files, or else an empty string; ``None``: the
+        catalog cannot do this, and nothing has changed.
+        """
+        return self._call("Exchange.exchange", self._session._jsparkSession, view, filled)
+
     def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
         """Lets the next queries of a session see tables and paths as they are now."""
         self._call("Tables.renew", session._jsparkSession, wire.encode(tables))
@@ -159,6 +167,36 @@ class Shim:
     def release_all_held(self) -> None:
         self._call("Blocks.releaseAll")
 
+    def totals(self, query: DataFrame) -> DataFrame:
+        """The totals of the rows that a query reads."""
+        return DataFrame(self._call("Totals", query._jdf).rows(), query.sparkSession)
+
+    def with_totals(
+        self,
+        query: DataFrame,
+        before: DataFrame,
+        added: Sequence[DataFrame],
+        removed: Sequence[DataFrame],
+        lasting: bool,
+    ) -> DataFrame:
+        """Totals of a query with those of rows that came and went; ``lasting``: all rows that came are there now."""
+        plus, minus = ([each._jdf for each in some] for some in (added, removed))
+        return DataFrame(
+            self._call("Totals", query._jdf).changed(before._jdf, plus, minus, lasting), query.sparkSession
+        )
+
+    def finished(self, query: DataFrame, totals: DataFrame) -> DataFrame:
+        """The rows of a query by its totals."""
+        return DataFrame(self._call("Totals", query._jdf).finished(totals._jdf), query.sparkSession)
+
+    def stand_in(self, name: str, rows: DataFrame) -> None:
+        """Names rows that queries read in place of a table (``wire.Pin``)."""
+        self._call("StandIns.put", name, rows._jdf)
+
+    def stand_out(self, name: str) -> None:
+        """Forgets them."""
+        self._call("StandIns.remove", name)
+
     def needs(self, frame: DataFrame) -> dict[str, Extract]:
         """The part that a query needs of each table that it reads, by the table's name, as far as that is known."""
         return wire.decode(self._call("Scans.needs", frame._jdf), dict[str, Extract])
@@ -190,6 +228,10 @@ class Shim:
     def delete(self, path: str) -> None:
         """Removes a file, or a directory with all that is in it."""
         self._call("Files.delete", self._session._jsparkSession, path)
+
+    def run_quietly(self, session: SparkSession, statement: str) -> None:
+        """Runs a statement that would print into the driver's output, which is a user's."""
+        self._call("Internal.runQuietly", session._jsparkSession, statement)
 
     def failure(self, error: Exception) -> Failure:
         """Of which kind an error is that Spark raised."""

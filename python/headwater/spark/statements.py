@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from attrs import evolve
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from headwater.engine import report
@@ -33,6 +34,7 @@ from headwater.spark.observer import Observer, Target
 from headwater.spark.options import check_properties, check_settings
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.view_tables import forget_replaced
 from headwater.spark.wire import Create, Question, Session, Statement, Wait
 from headwater.store.sql import SqlStore
 
@@ -191,6 +193,7 @@ class Statements:
             if statement.if_exists:
                 return [["there is no such materialized view; nothing was done"]]
             raise StatementError(self._names.unknown(statement.name))
+        self._require_reachable(view)
         dropped: list[Definition] = []
 
         def drop(state: State, _version: int) -> Dropped | None:
@@ -208,8 +211,19 @@ class Statements:
         for definition in dropped:
             if self._shim.owner(view) == definition.owner:
                 catalog.drop(self._sessions.of_table(), self._shim, view)
+                forget_replaced(self._sessions.of_table(), self._shim, definition)
             guarded(partial(self._shim.release, definition.root, definition.owner), f"the files of {view} stay")
         return [[f"{view} dropped"]]
+
+    def _require_reachable(self, view: str) -> None:
+        """A view is not dropped while nobody can drop its table: the next check would find that and adopt it."""
+        try:
+            self._shim.owner(view)
+        except (PySparkException, Py4JError) as error:
+            raise StatementError(
+                f"{view} cannot be dropped now: {self._shim.failure(error).said}; drop it when its table can be read, "
+                f"or drop its table with DROP TABLE {sql.quoted(view)}"
+            ) from error
 
     def _alter(self, statement: syntax.Statement, message: Statement) -> Answer:
         view = self._names.known(statement.name, message.session)

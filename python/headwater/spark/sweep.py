@@ -12,7 +12,6 @@ from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
 from headwater.spark import paths
-from headwater.spark.define import first_line
 from headwater.spark.formats import Formats
 from headwater.spark.shim import Shim
 from headwater.store.sql import SqlStore
@@ -38,11 +37,12 @@ class Sweeper:
             try:
                 self._sweep(definition, now)
             except (HeadwaterError, PySparkException, Py4JJavaError) as error:
-                log.warning("old versions of %s stay until the next check: %s", definition.view, first_line(error))
+                why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).said
+                log.warning("old versions of %s stay until the next check: %s", definition.view, why)
 
     def _sweep(self, definition: Definition, now: int) -> None:
         due = self._store.discarded(definition.view, now - definition.policy.retain)
-        orphans = [] if definition.is_lake else self._orphans(definition, now)
+        orphans = self._orphans(definition, now) if definition.root else []
         tables = self._formats.of_view(definition)
         if tables.expire(definition, due):
             self._store.removed(due)
@@ -51,8 +51,10 @@ class Sweeper:
             self._store.discard(definition.view, [each for each in orphans if paths.plain(each) not in published], now)
 
     def _orphans(self, definition: Definition, now: int) -> list[str]:
-        """Version directories that are neither published nor being written nor noted: a crash left them."""
+        """Version directories that are neither published nor being written nor noted: a crash left them, or a change of
+        format. Those of lake tables are named by the time, as versions are. While a run may fill one, all stay."""
         noted = {path.rstrip("/").removesuffix("/data") for path in self._store.discarded(definition.view, now + 1)}
+        found = [name for name in self._shim.names(definition.root) if name.startswith(".v") and name[2:].isdigit()]
         with self._recorder.lock:
             state = self._recorder.state
             record, run = state.tables.get(definition.view), state.running.get(definition.view)
@@ -60,6 +62,7 @@ class Sweeper:
             if run is not None:
                 live.add(run.version)
             newest = state.highest
-        found = [name for name in self._shim.names(definition.root) if name.startswith(".v") and name[2:].isdigit()]
+        if definition.is_lake and run is not None:
+            return []
         left = [f"{definition.root}/{name}" for name in found if int(name[2:]) not in live and int(name[2:]) < newest]
         return [path for path in left if path not in noted]

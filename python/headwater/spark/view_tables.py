@@ -4,17 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from headwater.model.command import Launch
-from headwater.model.error import RefreshCancelled
+from attrs import evolve
+from pyspark.sql import SparkSession
+
+from headwater.model.command import Launch, Replaced
+from headwater.model.error import RefreshCancelled, RefreshFailed
 from headwater.model.event import Made
-from headwater.model.partition import Region, Slice
+from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
-from headwater.model.state import PartitionRecord
+from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Definition
-from headwater.spark import catalog
+from headwater.spark import catalog, paths
 from headwater.spark.shim import Shim
 
 Looking = Callable[[Sequence[Look]], Sequence[Seen]]
+
+
+def filled(shim: Shim, definition: Definition) -> str:
+    """The name of the table that a run fills while the view's own table has another format.
+
+    Raises:
+        RefreshCancelled: the view's name is that of another table.
+    """
+    if shim.owner(definition.view) != definition.owner:
+        raise taken(definition.view)
+    return catalog.replacement(definition.view)
+
+
+def replaced(session: SparkSession, shim: Shim, definition: Definition, done: Replaced) -> Replaced:
+    """Lets the published replacement take the view's name."""
+    left = catalog.swap(session, shim, definition)
+    return evolve(done, reshaped=True, locations=[*done.locations, *left])
+
+
+def refuse_part(run: Run) -> None:
+    """Refuses to fill a replacement in part.
+
+    Raises:
+        RefreshFailed: the run is not one of the whole view.
+    """
+    if WHOLE not in run.slices:
+        raise RefreshFailed(
+            f"{run.view} changes its format, but this refresh is not one of the whole view; "
+            f"REFRESH MATERIALIZED VIEW {run.view} FULL makes it"
+        )
 
 
 def emptied(launch: Launch, made: Collection[Slice], look: Looking) -> tuple[Slice, ...]:
@@ -32,15 +65,45 @@ def taken(view: str) -> RefreshCancelled:
     return RefreshCancelled(f"{view} was dropped, and another table has its name; that table stays as it is")
 
 
-def refuse_renamed(shim: Shim, definition: Definition) -> None:
-    """Keeps a view from a second table.
+def is_resumed(shim: Shim, definition: Definition) -> bool:
+    """Whether a view without a table has one now, because its filled replacement waited for the view's name: an engine
+    was killed in that moment. Else the view is kept from a second table.
 
     Raises:
         RefreshCancelled: its table has another name.
     """
     for each in shim.views():
-        if each.properties.get(catalog.OWNER) == definition.owner:
-            raise RefreshCancelled(f"{definition.view} is {each.table} now; its refresh goes on under that name")
+        if each.properties.get(catalog.OWNER) != definition.owner:
+            continue
+        if each.table == catalog.replacement(definition.view):
+            shim.rename(each.table, definition.view)
+            return True
+        raise RefreshCancelled(f"{definition.view} is {each.table} now; its refresh goes on under that name")
+    return False
+
+
+def with_above(locations: Iterable[str | None]) -> set[str]:
+    """Places, and all directories that these are in."""
+    found: set[str] = set()
+    for each in locations:
+        place = paths.plain(each) if each else ""
+        while place and place not in found:
+            found.add(place)
+            place = place.rpartition("/")[0]
+    return found
+
+
+def forget(shim: Shim, definition: Definition, locations: Iterable[str], published: Collection[str]) -> None:
+    """Deletes superseded places in a view's directory, but for those that are published."""
+    gone = [path for path in locations if paths.plain(path) not in published]
+    if gone:
+        shim.delete_versions(definition.root, definition.owner, gone)
+
+
+def forget_replaced(session: SparkSession, shim: Shim, definition: Definition) -> None:
+    """Drops the table that a view had before it changed its format, with the files that its catalog owns."""
+    if shim.owner(catalog.replacement(definition.view)) == definition.owner:
+        catalog.drop(session, shim, catalog.replacement(definition.view))
 
 
 def _there(launch: Launch, look: Looking) -> Iterable[Slice]:

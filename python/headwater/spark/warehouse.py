@@ -15,22 +15,22 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import RefreshFailed
+from headwater.model.error import RefreshFailed, Untold
+from headwater.model.event import Mode
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run, Version
 from headwater.model.view import Definition, Job, Query
-from headwater.spark import jobs, sql, wire
-from headwater.spark.failures import translating
+from headwater.spark import jobs, keyed, sql, wire
+from headwater.spark.failures import telling, translating
 from headwater.spark.formats import Formats
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer, Target
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.totals import PINS, Totals
 from headwater.spark.writer import Writer, group
 
 POOL = "headwater"
-PINS = "spark.headwater.pins"
-"""The setting of a run's session that tells the shim its snapshots (``PinnedSnapshots.scala``)."""
 
 
 class Track(threading.local):
@@ -62,6 +62,7 @@ class SparkWarehouse:
     ) -> None:
         self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
         self._observer, self._memory, self._writer, self._track = observer, memory, writer, Track(itertools.count())
+        self._totals = Totals(shim, formats)
 
     def look(self, launch: Launch, before: bool) -> None:
         run = launch.run
@@ -98,6 +99,7 @@ class SparkWarehouse:
             replaced = self._formats.of_view(launch.definition).publish(launch, written)
         self._memory.published(launch.run.version)
         if replaced.reshaped:
+            self._formats.forget(launch.run.view)
             self._observer.reanalyse(launch.run.view)
         return replaced
 
@@ -132,37 +134,68 @@ class SparkWarehouse:
         are taken first, so that the rows are computed from them."""
         run, memory, context = launch.run, self._memory, session.sparkContext
 
-        def frame() -> DataFrame:
-            return self._frame(session, launch.definition, run)
-
         def stop() -> None:
             self.cancel(run.view, run.version)
 
-        with memory.overlaid(context, run):
-            scanned = memory.share(run, frame, sees, stop)
-        with memory.overlaid(context, run):
-            written, counted = memory.keep(launch, frame, stop) or self._writer.write(launch, frame())
-            moved = memory.moved(counted.spent(), run, written)
-        return evolve(written, moved=moved, scanned=scanned, effort=memory.effort(run, session))
+        self._renew(session, launch)
+        with contextlib.ExitStack() as held:
+            reach, instead = self._reach(held, session, launch)
+            left = self._totals.leave(session, launch, lambda: self._rows(session, launch)) if run.totals else None
 
-    def _frame(self, session: SparkSession, definition: Definition, run: Run) -> DataFrame:
-        itself = (definition.view,) if definition.earlier else ()
-        self._shim.renew(session, (*definition.sources, *definition.through, *itself))
+            def frame() -> DataFrame:
+                rows = self._rows(session, launch)
+                computed = _in_slices(rows if left is None else self._shim.finished(rows, left.rows), launch)
+                return computed if reach is None else keyed.frame(session, reach, launch, computed)
+
+            with memory.overlaid(context, run):
+                scanned = memory.share(run, frame, sees, stop)
+            with memory.overlaid(context, run):
+                written, counted = memory.keep(launch, frame, stop) or self._writer.write(launch, frame())
+                moved = memory.moved(counted.spent(), run, written)
+        told = evolve(written, moved=moved, scanned=scanned, effort=memory.effort(run, session), instead=instead)
+        return told if left is None else evolve(told, instead=left.instead, totals=left.digest)
+
+    def _reach(
+        self, held: contextlib.ExitStack, session: SparkSession, launch: Launch
+    ) -> tuple[keyed.Reach | None, str]:
+        """The keys that the changes of a run by keys reach; or why it computes whole partitions."""
+        if launch.run.mode is not Mode.KEYS:
+            return None, ""
+        try:
+            with telling(self._shim):
+                return held.enter_context(keyed.reached(session, self._formats, launch)), ""
+        except Untold as untold:
+            return None, str(untold)
+
+    def _rows(self, session: SparkSession, launch: Launch) -> DataFrame:
+        """The rows that the query or the job of a run makes."""
+        run, definition = launch.run, launch.definition
+        self._renew(session, launch)
         match definition.made_by:
             case Job() as job:
-                frame = jobs.frame(session, definition, job, run)
+                return jobs.frame(session, definition, job, run)
             case Query(text):
-                frame = session.sql(text)
-        frame = _shaped(frame, definition)
-        if WHOLE not in run.slices:
-            types = {column.name: column.type for column in definition.columns}
-            frame = frame.where(sql.predicate(run.slices, types))
-        return frame
+                return session.sql(text)
+
+    def _renew(self, session: SparkSession, launch: Launch) -> None:
+        """Lets the next queries see tables as they are now."""
+        run, definition = launch.run, launch.definition
+        itself = (definition.view,) if definition.earlier or run.mode is Mode.KEYS else ()
+        self._shim.renew(session, (*definition.sources, *definition.through, *itself))
 
     def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:
         """Lets jobs of this thread be known as a run's."""
         context.setJobGroup(group(run.view, run.version), f"{verb} {run.view}: {run.reason}", interruptOnCancel=True)
         context.setLocalProperty("spark.scheduler.pool", self._track.pool)
+
+
+def _in_slices(rows: DataFrame, launch: Launch) -> DataFrame:
+    """A view's rows with its columns, in the slices of a run."""
+    definition, slices = launch.definition, launch.run.slices
+    shaped = _shaped(rows, definition)
+    if WHOLE in slices:
+        return shaped
+    return shaped.where(sql.predicate(slices, {column.name: column.type for column in definition.columns}))
 
 
 def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:

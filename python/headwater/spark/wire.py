@@ -81,7 +81,8 @@ class ColumnDef:
 
 @frozen
 class Create:
-    """``CREATE [OR REPLACE] MATERIALIZED VIEW``, as Spark resolved it. An output of a job has its name in ``job``."""
+    """``[EXPLAIN] CREATE [OR REPLACE] MATERIALIZED VIEW``, as Spark resolved it. An output of a job has its name in
+    ``job``."""
 
     id: int | None
     session: Session
@@ -94,6 +95,7 @@ class Create:
     properties: Mapping[str, str] = {}
     if_not_exists: bool = False
     or_replace: bool = False
+    explained: bool = False
     temporary: tuple[str, ...] = ()
     job: str | None = None
 
@@ -210,10 +212,12 @@ class Pin:
     Attributes:
         version: the snapshot, as ``VERSION AS OF`` names it; empty: the table had no rows then.
         columns: for each column of the table now an expression over those of the snapshot; none: they are the same.
+        rows: the name of rows that stand in for the table; then there is no snapshot.
     """
 
     version: str
     columns: tuple[tuple[str, str], ...] = ()
+    rows: str | None = None
 
 
 # --- what runs write, and publish

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from headwater.algebra.derive.delta import Delta
 from headwater.algebra.derive.image import exact
-from headwater.algebra.derive.plan import Node, Reader
+from headwater.algebra.derive.plan import Node, Reader, Zones
 from headwater.algebra.derive.problems import Problem, problems
 from headwater.algebra.derive.relation import partition_columns as columns_of
 from headwater.algebra.derive.relation import short, source
@@ -23,7 +23,7 @@ from headwater.algebra.derive.resolve import Known, resolve
 from headwater.algebra.derive.rules import transfer
 from headwater.model.dependency import Dependency, Expression, Occurrence
 
-__all__ = ["Derivation", "Problem", "Read", "derive"]
+__all__ = ["Derivation", "Problem", "Read", "Zones", "derive"]
 
 
 @frozen
@@ -62,7 +62,7 @@ def derive(
     description: Mapping[str, Any],
     partition_columns: Sequence[str],
     columns: Sequence[tuple[str, str]],
-    zone: str = "UTC",
+    zone: Zones = lambda table: "UTC",
 ) -> Derivation:
     """The derivation for a view of this query, partitioned by these columns.
 
@@ -70,7 +70,7 @@ def derive(
         description: the analysed query, as ``PlanJson.describe`` writes it, parsed.
         partition_columns: the view's partition columns, each one of ``columns``.
         columns: name and type of the view's columns, by position. The type is the declared one, if there is one.
-        zone: the time zone in which timestamps among partition values of lake tables are spelled.
+        zone: the time zone in which a lake table's partition values are spelled, by the table's key.
     """
     reader = Reader(description, zone)
     relations: dict[str, list[Node]] = {}
@@ -138,7 +138,7 @@ def _unpartitioned(relation: Node) -> str:
 def _reason(output: Output, delta: Delta, known: Known | None, table: str) -> str:
     lost = delta.lost.get(output.number)
     if lost is not None:
-        return f"`{output.name}` comes from `{lost.origin}`, {lost.why.replace('{source}', table)}"
+        return f"`{output.name}` comes from `{lost.origin}`, {lost.said(table, 'partition column')}"
     for type in (output.queried, output.type):
         if not exact(type):
             return f"`{output.name}` is a {type}, whose equal values may be spelled differently"

@@ -30,10 +30,16 @@ Pair = tuple[Expr, Expr]
 
 @frozen
 class Lost:
-    """Why a column has no fact: ``origin`` is what it comes from, ``why`` completes the sentence."""
+    """Why a column has no fact: ``origin`` is what it comes from, ``why`` completes the sentence. There ``{source}``
+    stands for the table, ``{column}`` and ``{columns}`` for those of its columns that could have told."""
 
     origin: str
     why: str
+
+    def said(self, table: str, told: str) -> str:
+        """The end of the sentence for a table; ``told`` is what the columns that tell are called."""
+        found = self.why.replace("{columns}", f"the {told}s of {table}").replace("{column}", f"a {told} of {table}")
+        return found.replace("{source}", table)
 
 
 @frozen
@@ -162,7 +168,7 @@ class Delta:
             if each not in self.facts and each.id in self.lost:
                 deeper = self.lost[each.id]
                 return Lost(deeper.origin if isinstance(expression, Attr) else text, deeper.why)
-        return Lost(text, "which cannot be computed from the partition columns of {source} in SQL alone")
+        return Lost(text, "which cannot be computed from {columns} in SQL alone")
 
 
 def equalities(condition: Expr | None) -> Iterator[Pair]:
@@ -229,11 +235,11 @@ def _within(expression: Expr, ids: Collection[int]) -> bool:
 def _special(expression: Expr) -> str | None:
     match expression:
         case Call(kind="aggregate"):
-            return "an aggregate, not from a partition column of {source}"
+            return "an aggregate, not from {column}"
         case Call(kind="window"):
-            return "a window function, not from a partition column of {source}"
+            return "a window function, not from {column}"
         case Call(kind="subquery"):
-            return "a subquery, not from a partition column of {source}"
+            return "a subquery, not from {column}"
         case Call(kind="function"):
             return "a user-defined function, whose SQL is not known to mean the same elsewhere"
         case Call(args=args):

@@ -25,8 +25,7 @@ class Image:
 
     @classmethod
     def of_column(cls, name: str, type: str) -> Image:
-        quoted = name.replace("`", "``")
-        return cls(f"CAST(`{quoted}` AS {plain(type)})", (name,), plain(type), name)
+        return cls(f"CAST({quoted(name)} AS {plain(type)})", (name,), plain(type), name)
 
     def to(self, queried: str, declared: str) -> Expression:
         """The map into a view's partition column, which the query computes as ``queried`` and a publication casts
@@ -67,6 +66,11 @@ def exact(type: str) -> bool:
     compared under a collation, and ``CHAR``, which is padded. No fact is kept about such values.
     """
     return bool(type) and not re.search(r"\b(FLOAT|DOUBLE|COLLATE|CHAR|VARIANT|MAP|INTERVAL)\b", type, re.I)
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL has it."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def plain(type: str) -> str:

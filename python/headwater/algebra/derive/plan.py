@@ -19,7 +19,7 @@ says that Spark reads that text as the same call again; ``value`` is that of a c
 
 A relation's facts are those of ``PlanSource``: "table" (a key) or "path", "kind", "format" and "partition_columns". An
 Iceberg table partitioned by more than columns has "transforms": [{"name", "over", "arguments"}]. A lake table has
-the "zone" of the session that reads it; the reader adds "spelled", the zone in which the engine spells partitions.
+the "zone" of the session that reads it; the reader adds "spelled", the zone in which its partitions are spelled.
 "aspect" says that something else of a lake table is read than its rows as they are: "snapshot", "branch", "changes" or
 "metadata". A column of metadata has "metadata": true. A ``SubqueryAlias`` over the text of a view of another catalog
 has its "view".
@@ -31,10 +31,13 @@ place where a table is read is a node of its own. Nodes are compared by identity
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from attrs import field, frozen
+
+Zones = Callable[[str], str]
+"""The zone in which timestamps among the partition values of a table are spelled, by the table's key."""
 
 
 @frozen
@@ -164,7 +167,7 @@ def display(expression: Expr) -> str:
 class Reader:
     """Reads one description. Definitions of CTEs are in scope from ``WithCTE`` downward."""
 
-    def __init__(self, description: Mapping[str, Any], zone: str = "") -> None:
+    def __init__(self, description: Mapping[str, Any], zone: Zones = lambda table: "UTC") -> None:
         self._zone = zone
         self._attributes = {each["id"]: each for each in description["attributes"]}
         self._ctes: dict[int, Mapping[str, Any]] = {}
@@ -183,7 +186,7 @@ class Reader:
         if op == "CTERelationRef":
             children = self._definition(json["cte"])
         if op == "Relation":
-            facts = {**json, "spelled": self._zone}
+            facts = {**json, "spelled": self._zone(json.get("table", ""))}
         projections, expansions = json.get("projections", ()), ()
         if op == "Expand":
             expansions = tuple(tuple(map(self._expr, row)) for row in projections)

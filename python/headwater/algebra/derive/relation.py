@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headwater.algebra.derive.delta import Delta, Lost
-from headwater.algebra.derive.image import Image, exact
+from headwater.algebra.derive.image import Image, exact, quoted
 from headwater.algebra.derive.plan import Attr, Node
 from headwater.algebra.derive.resolve import Known
-from headwater.algebra.derive.span import of_periods
+from headwater.algebra.derive.span import UTC, of_periods
 from headwater.model.calendar import Unit
 from headwater.model.name import PathName, named
 from headwater.model.partition import of_unit
@@ -28,7 +28,7 @@ def leaf(node: Node, changed: bool) -> Delta:
     lost: dict[int, Lost] = {}
     for attribute, column in zip(node.output, node.facts["columns"], strict=True):
         if not changed:
-            tie = "which no equality ties to a partition column of {source}"
+            tie = "which no equality ties to {column}"
             lost[attribute.id] = Lost(attribute.name, f"a column of {table}, {tie}")
             continue
         match _known(node.facts, column["name"], column["type"]):
@@ -69,13 +69,22 @@ def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | str:
     if name.casefold() in map(str.casefold, facts["partition_columns"]):
         if not exact(type):
             return f"a {type}, whose equal values may be spelled differently"
-        if type == "TIMESTAMP" and facts.get("zone", facts["spelled"]) != facts["spelled"]:
-            return f"a TIMESTAMP, which the engine spells in its own time zone, {facts['spelled']}"
+        if type == "TIMESTAMP" and "zone" in facts:
+            return _moment(name, facts["zone"], facts["spelled"])
         return Image.of_column(name, type)
     for column, unit, partition in _periods(facts):
         if column.casefold() == name.casefold():
             return of_periods(partition, unit, type, facts["zone"])
-    return "not from a partition column of {source}"
+    return "not from {column}"
+
+
+def _moment(name: str, zone: str, spelled: str) -> Known | str:
+    """A moment that is spelled in one zone, in another. On a clock that is set back, one text means two moments."""
+    if zone == spelled or {zone, spelled} <= set(UTC):
+        return Image.of_column(name, "TIMESTAMP")
+    if spelled in UTC:
+        return Image(f"CAST(concat({quoted(name)}, 'Z') AS TIMESTAMP)", (name,), "TIMESTAMP")
+    return f"a TIMESTAMP of {{source}}, which was declared in the time zone {spelled}, and this view in {zone}"
 
 
 def _periods(facts: Mapping[str, Any]) -> Iterator[tuple[str, Unit, str]]:

@@ -126,7 +126,7 @@ def _window(node: Node, child: Delta) -> Delta:
     known of them. With no PARTITION BY, nothing is.
     """
     result = child.keys(node.partition_by, "and a window function above it is not partitioned by it")
-    made = _new(node, Lost("", "a window function, not from a partition column of {source}"))
+    made = _new(node, Lost("", "a window function, not from {column}"))
     return evolve(result, lost={**result.lost, **made})
 
 

@@ -15,7 +15,7 @@ from enum import Enum
 from attrs import evolve, frozen
 
 from headwater.algebra import clocks
-from headwater.algebra.derive.image import Image, plain
+from headwater.algebra.derive.image import Image, plain, quoted
 from headwater.algebra.derive.plan import Call, Lit, fill
 from headwater.model.calendar import Into, Shift, Step, Unit, Window
 from headwater.model.dependency import Expression, Same, Windowed
@@ -149,10 +149,9 @@ def _alike(call: Call, arguments: Sequence[Image | Span], span: Span) -> Image |
 
 
 def _start(span: Span) -> str:
-    quoted = span.column.replace("`", "``")
     if span.unit is Unit.HOUR:
-        return f"CAST(`{quoted}` AS {span.type})"
-    date = f"CAST(`{quoted}` AS DATE)"
+        return f"CAST({quoted(span.column)} AS {span.type})"
+    date = f"CAST({quoted(span.column)} AS DATE)"
     return date if span.type == "DATE" else f"CAST({date} AS {span.type})"
 
 

@@ -36,11 +36,21 @@ class Changes:
         touched: the partitions whose rows may differ.
         strays: files that were removed from partitions which the log does not name.
         layouts: the actions ``metaData``, each as the mapping in it.
+        added, removed: the actions ``add`` and ``remove`` of files that are there after the commits and not before,
+            or before and not after; each as the mapping in it.
     """
 
     touched: frozenset[Values]
     strays: frozenset[str]
     layouts: tuple[Mapping[str, Any], ...]
+    added: tuple[Mapping[str, Any], ...] = ()
+    removed: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def churn(self) -> int | None:
+        """Bytes of these files; ``None`` if the log does not tell all."""
+        sizes = [each.get("size") for each in (*self.added, *self.removed)]
+        return None if None in sizes else sum(sizes)
 
 
 def changes(commits: Iterable[Sequence[Mapping[str, Any]]], keys: Sequence[str]) -> Changes:
@@ -51,6 +61,7 @@ def changes(commits: Iterable[Sequence[Mapping[str, Any]]], keys: Sequence[str])
     layouts: list[Mapping[str, Any]] = []
     count: Counter[tuple[str, str]] = Counter()
     places: dict[tuple[str, str], Values] = {}
+    last: dict[tuple[str, str], Mapping[str, Any]] = {}
     for actions in commits:
         for action in actions:
             [(kind, found)] = action.items()
@@ -59,6 +70,7 @@ def changes(commits: Iterable[Sequence[Mapping[str, Any]]], keys: Sequence[str])
             elif kind in ("add", "remove") and found.get("dataChange", True):
                 file = found["path"], _vector(found)
                 count[file] += 1 if kind == "add" else -1
+                last[file] = found
                 values = _values(kind, found, keys)
                 if values is not None:
                     places[file] = values
@@ -67,6 +79,8 @@ def changes(commits: Iterable[Sequence[Mapping[str, Any]]], keys: Sequence[str])
         frozenset(places[file] for file in differing if file in places),
         frozenset(file[0] for file in differing if file not in places),
         tuple(layouts),
+        tuple(last[file] for file in differing if count[file] > 0),
+        tuple(last[file] for file in differing if count[file] < 0),
     )
 
 

@@ -12,12 +12,18 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from headwater.model.error import RefreshFailed
 from headwater.model.name import FunctionName, PathName, TableName, named
 from headwater.spark.delta.changes import Commit, Values
 from headwater.spark.delta.jvm import Jvm
 from headwater.spark.delta.layout import Layout
 from headwater.spark.delta.snapshot import Snapshot, mark
 
+UNCONFIGURED = "DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG"
+NO_CATALOG = (
+    "this application was started without Delta's catalog; set spark.sql.catalog.spark_catalog to "
+    "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+)
 ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "DELTA_TABLE_NOT_FOUND")
 
 
@@ -52,18 +58,23 @@ class Log:
 
         Raises:
             NotDelta: it is another table.
+            RefreshFailed: the application was started without Delta's catalog, or the table's log is away.
         """
         try:
             found = _found(jvm, key)
         except AnalysisException as error:
             if error.getCondition() in ABSENT:
                 return None
+            if error.getCondition() == UNCONFIGURED:
+                raise RefreshFailed(NO_CATALOG) from error
             raise
         if found is None:
             return None
         log, entry = found
         state = log.update(False, jvm.none, entry)
         if state.version() < 0:
+            if entry.isDefined():
+                raise RefreshFailed(f"{log.dataPath().toString()} has no log of Delta; put it back, or drop the table")
             return None
         return cls(jvm, log, entry, state, state.version(), Layout.read(state.metadata().json()))
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from attrs import evolve
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from headwater.model.error import RefreshFailed
 from headwater.model.partition import Slice, Value
 from headwater.model.seen import Look, Seen
-from headwater.spark import catalog, sql
+from headwater.spark import catalog, sql, zones
 from headwater.spark.delta.changes import Changes, Values, changes, is_by
 from headwater.spark.delta.jvm import Jvm
 from headwater.spark.delta.layout import Layout, conflict
 from headwater.spark.delta.log import Cut, Log, NotDelta
 from headwater.spark.delta.snapshot import Snapshot, incarnation
-from headwater.spark.delta.values import Spelling, spelling
+from headwater.spark.delta.values import MOMENT, Spelling, is_local, spelling
+from headwater.spark.sessions import ZONE, Sessions
 from headwater.spark.shim import Shim
 
 ASKED = 1_000
@@ -26,16 +29,16 @@ ASKED = 1_000
 class Looks:
     """Looks at tables, in the session of an engine."""
 
-    def __init__(self, jvm: Jvm, shim: Shim) -> None:
-        self._jvm, self._shim, self._spelling = jvm, shim, Spelling(self._ask)
-        self._heads: dict[str, Snapshot] = {}
+    def __init__(self, jvm: Jvm, shim: Shim, sessions: Sessions) -> None:
+        self._jvm, self._shim, self._sessions = jvm, shim, sessions
+        self._spellings: dict[str, Spelling] = {}
 
     def look(self, look: Look) -> Seen:
         """A table as it is now: the partitions that changed since the snapshot on record, if the log tells them."""
         try:
             log = Log.open(self._jvm, look.table)
             return Seen(look.table, exists=False) if log is None else self._seen(log, look)
-        except NotDelta as error:
+        except (NotDelta, RefreshFailed) as error:
             return Seen(look.table, unreadable=str(error))
         except (PySparkException, Py4JError) as error:
             if self._shim.is_gone(error):
@@ -48,6 +51,12 @@ class Looks:
         Raises:
             Cut: the log does not tell.
         """
+        return self._touched(log, before, self._changes(log, before))
+
+    # --- inside
+
+    def _changes(self, log: Log, before: Snapshot) -> Changes:
+        """What others did since a snapshot."""
         if before.table != log.layout.table:
             raise Cut("it is another table now")
         if before.version > log.version:
@@ -59,12 +68,13 @@ class Looks:
                 commits.append(actions)
         found = changes(commits, log.layout.keys)
         self._compare(log, before, found)
+        return found
+
+    def _touched(self, log: Log, before: Snapshot, found: Changes) -> frozenset[Slice]:
         values = set(found.touched)
         if found.strays:
             values.update(log.places(before.known, found.strays))
         return frozenset(self._slices(log.layout, values))
-
-    # --- inside
 
     def _seen(self, log: Log, look: Look) -> Seen:
         head, layout, before = log.head(), log.layout, Snapshot.read(look.since)
@@ -83,10 +93,11 @@ class Looks:
         try:
             if before is None:
                 raise Cut("it had another format")
-            touched = self.touched(log, before)
+            found = self._changes(log, before)
+            touched = self._touched(log, before, found)
         except Cut as cut:
             return self._whole(evolve(seen, lost=str(cut)), log)
-        return evolve(seen, partitions=dict.fromkeys(touched, seen.snapshot), looked=tuple(touched))
+        return evolve(seen, partitions=dict.fromkeys(touched, seen.snapshot), looked=tuple(touched), churn=found.churn)
 
     def _whole(self, seen: Seen, log: Log) -> Seen:
         return evolve(seen, partitions=dict.fromkeys(self._slices(log.layout, log.partitions()), seen.snapshot))
@@ -108,15 +119,20 @@ class Looks:
     def _slices(self, layout: Layout, values: Iterable[Values]) -> list[Slice]:
         """The partitions of some values, as the log spells them."""
         found, names, kinds = list(values), layout.partitioned_by, layout.types
+        zone = zones.of_table(layout.properties) if MOMENT in kinds else zones.UTC
+        spelling = self._spellings.setdefault(zone, Spelling(partial(self._ask, zone)))
         for n, kind in enumerate(kinds):
-            self._spelling.learn(kind, (each[n] for each in found))
-        spell = self._spelling.spelled
-        return [Slice(zip(names, map(spell, kinds, each), strict=True)) for each in found]
+            texts = [each[n] for each in found]
+            if kind == MOMENT and any(map(is_local, texts)):
+                return [Slice()]  # it is another moment for readers of each zone
+            spelling.learn(kind, texts)
+        return [Slice(zip(names, map(spelling.spelled, kinds, each), strict=True)) for each in found]
 
-    def _ask(self, kind: str, texts: Sequence[str]) -> list[Value]:
+    def _ask(self, zone: str, kind: str, texts: Sequence[str]) -> list[Value]:
         told: list[Value] = []
+        session = self._sessions.of_table(((ZONE, zone),))
         for at in range(0, len(texts), ASKED):
             listed = ", ".join(f"({n}, {sql.string(text)})" for n, text in enumerate(texts[at : at + ASKED]))
             query = f"SELECT n, {spelling(kind, 'v')} AS told FROM VALUES {listed} AS t(n, v)"
-            told += [row["told"] for row in sorted(self._jvm.session.sql(query).collect())]
+            told += [row["told"] for row in sorted(session.sql(query).collect())]
         return told

@@ -23,7 +23,7 @@ from headwater.spark.delta.snapshot import Snapshot
 from headwater.spark.delta.stage import Files
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.view_tables import is_same, refuse_renamed, taken
+from headwater.spark.view_tables import filled, is_resumed, is_same, refuse_part, replaced, taken
 
 TRIES = 10
 CONFLICT = "java.util.ConcurrentModificationException"
@@ -40,18 +40,18 @@ class Publications:
     def __init__(self, jvm: Jvm, shim: Shim, sessions: Sessions, looks: Looks) -> None:
         self._jvm, self._shim, self._sessions, self._looks = jvm, shim, sessions, looks
 
-    def opened(self, definition: Definition) -> Log | None:
-        """The log of a view's table; ``None`` if it has none.
+    def opened(self, definition: Definition, name: str = "") -> Log | None:
+        """The log of a view's table, or of its replacement under that ``name``; ``None`` if it has none.
 
         Raises:
             RefreshCancelled: another table has its name.
         """
         try:
-            log = Log.open(self._jvm, definition.view)
+            log = Log.open(self._jvm, name or definition.view)
         except NotDelta as error:
             raise taken(definition.view) from error
-        if log is not None and log.layout.properties.get(catalog.OWNER) != definition.owner:
-            raise taken(definition.view)
+        if log is not None:
+            self._refuse_taken(definition, log)
         return log
 
     def highest(self, definition: Definition) -> Version:
@@ -62,17 +62,43 @@ class Publications:
         return 0 if log is None else _highest(log, definition)
 
     def require(self, definition: Definition) -> None:
-        if self.opened(definition) is None:
-            refuse_renamed(self._shim, definition)
-            catalog.create(self._sessions.of_table(definition.settings), self._shim, definition)
+        session = self._sessions.of_table(definition.settings)
+        try:
+            log = Log.open(self._jvm, definition.view)
+        except NotDelta:
+            filled(self._shim, definition)
+            catalog.replace(session, self._shim, definition)
+            return
+        if log is not None:
+            self._refuse_taken(definition, log)
+        elif is_resumed(self._shim, definition):
+            self.require(definition)
+        else:
+            catalog.create(session, self._shim, definition)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
-        """Replaces the region of a run by its files, in one commit. If another commit came first that may matter, all
-        is done again, on the state that it left."""
-        run, session = launch.run, self._sessions.of_table(launch.definition.settings)
+        """Replaces the region of a run by its files, in one commit. A replacement takes the view's name then."""
+        definition, name = launch.definition, written.handle.table
+        session = self._sessions.of_table(definition.settings)
+        if name == definition.view:
+            return self._published(session, name, launch, written)
+        refuse_part(launch.run)
+        filled(self._shim, definition)
+        catalog.mark(session, definition)
+        return replaced(session, self._shim, definition, self._published(session, name, launch, written))
+
+    # --- inside
+
+    def _refuse_taken(self, definition: Definition, log: Log) -> None:
+        if log.layout.properties.get(catalog.OWNER) != definition.owner:
+            raise taken(definition.view)
+
+    def _published(self, session: SparkSession, name: str, launch: Launch, written: Written) -> Replaced:
+        """If another commit came first that may matter, all is done again, on the state that it left."""
+        run = launch.run
         with self._jvm.active(session):
             for _ in range(TRIES):
-                log = self.opened(launch.definition)
+                log = self.opened(launch.definition, name)
                 if log is None:
                     raise taken(launch.run.view)
                 before, highest = _on_record(run, log), _highest(log, launch.definition)
@@ -89,12 +115,12 @@ class Publications:
             f"{run.view}: {TRIES} times another program wrote its table first; the refresh is tried again"
         )
 
-    # --- inside
-
     def _committed(
         self, session: SparkSession, log: Log, before: Snapshot | None, launch: Launch, written: Written
     ) -> Replaced:
         run, definition, files = launch.run, launch.definition, written.handle
+        if files.table != definition.view and files.metadata.id() != log.layout.table:
+            raise taken(definition.view)  # another engine fills another replacement
         self._refuse_deleted(log, launch, files)
         transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
         transaction.txnVersion(definition.owner)  # so a publication beside this one is a conflict

@@ -7,10 +7,10 @@ import time
 from headwater.model.error import RefreshCancelled
 from headwater.model.view import Definition
 from headwater.spark import sql
-from headwater.spark.delta.jvm import Jvm
 from headwater.spark.delta.publications import Publications
 from headwater.spark.delta.stage import Stage
 from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
 
 PROPERTY = "delta.deletedFileRetentionDuration"
 TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -22,8 +22,8 @@ TASKS_PER_SLOT = 4
 class Retention:
     """Has Delta clean up the tables of views, each at most once per its retention time."""
 
-    def __init__(self, jvm: Jvm, sessions: Sessions, publications: Publications, stage: Stage) -> None:
-        self._jvm, self._sessions, self._publications, self._stage = jvm, sessions, publications, stage
+    def __init__(self, shim: Shim, sessions: Sessions, publications: Publications, stage: Stage) -> None:
+        self._shim, self._sessions, self._publications, self._stage = shim, sessions, publications, stage
         self._cleaned: dict[str, float] = {}
 
     def expire(self, definition: Definition) -> bool:
@@ -46,6 +46,6 @@ class Retention:
             if log.layout.properties.get(PROPERTY) != kept:
                 session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = '{kept}')")
         tasks = TASKS_PER_SLOT * session.sparkContext.defaultParallelism
-        self._sessions.of_table((*definition.settings, (TASKS, str(tasks)))).sql(f"VACUUM {table}")
+        self._shim.run_quietly(self._sessions.of_table((*definition.settings, (TASKS, str(tasks)))), f"VACUUM {table}")
         self._cleaned[definition.view] = now
         return True

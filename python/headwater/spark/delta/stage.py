@@ -21,10 +21,10 @@ from headwater.model.view import Definition
 from headwater.spark import sql
 from headwater.spark.counted import Counted
 from headwater.spark.delta.jvm import Jvm
-from headwater.spark.delta.log import Log
+from headwater.spark.delta.log import Log, NotDelta
 from headwater.spark.delta.looks import Looks
 from headwater.spark.shim import Shim
-from headwater.spark.view_tables import emptied
+from headwater.spark.view_tables import emptied, filled
 
 METRICS = ("numFiles", "numOutputRows", "numOutputBytes")
 
@@ -34,12 +34,14 @@ class Files:
     """The handle of a run's output.
 
     Attributes:
+        table: the name of the table that they are for: the view's own, or its replacement.
         added: Delta's actions ``add``.
         metadata: of the table that the files are for: with the columns of the view's definition.
         metrics: of the write, as Delta shows them in the history of a table.
         begun: when the first file may have been written (ms).
     """
 
+    table: str
     added: Any
     metadata: Any
     metrics: Mapping[str, Any]
@@ -55,7 +57,7 @@ class Stage:
 
     def write(self, launch: Launch, frame: DataFrame, hashed: bool) -> Counted:
         run, definition = launch.run, launch.definition
-        log = Log.open(self._jvm, run.view)
+        name, log = self._opened(definition)
         if log is None:
             raise RefreshCancelled(f"{run.view} was dropped while its refresh ran")
         if definition.partitioned_by:
@@ -69,7 +71,7 @@ class Stage:
             added = transaction.writeFiles(counted.frame._jdf)
         metrics = {name: transaction.getMetric(name) for name in METRICS}
         found = {name: metric.get() for name, metric in metrics.items() if metric.isDefined()}
-        self._staged[run.view] = run.version, Files(added, transaction.metadata(), found, begun)
+        self._staged[run.view] = run.version, Files(name, added, transaction.metadata(), found, begun)
         return counted
 
     def written(self, launch: Launch, known: Mapping[Slice, Made]) -> Written:
@@ -90,6 +92,14 @@ class Stage:
             self._staged.pop(run.view, None)
 
     # --- inside
+
+    def _opened(self, definition: Definition) -> tuple[str, Log | None]:
+        """The table that a run writes."""
+        try:
+            return definition.view, Log.open(self._jvm, definition.view)
+        except NotDelta:
+            name = filled(self._shim, definition)
+            return name, Log.open(self._jvm, name)
 
     def _reshape(self, log: Log, transaction: Any, definition: Definition) -> None:
         """Writes for a table with the columns of the view's definition."""

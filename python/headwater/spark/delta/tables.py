@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshCancelled
 from headwater.model.event import Made
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import Slice
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Changed, Look, Seen
 from headwater.model.state import Version
 from headwater.model.view import Definition
 from headwater.spark import paths
@@ -20,10 +20,12 @@ from headwater.spark.delta.jvm import Jvm
 from headwater.spark.delta.looks import Looks
 from headwater.spark.delta.publications import Publications
 from headwater.spark.delta.retention import Retention
+from headwater.spark.delta.rows import Rows
 from headwater.spark.delta.snapshot import Snapshot
 from headwater.spark.delta.stage import Stage
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.view_tables import forget, with_above
 from headwater.spark.wire import Pin
 
 
@@ -34,10 +36,12 @@ class DeltaTables:
 
     def __init__(self, shim: Shim, sessions: Sessions) -> None:
         jvm = Jvm(sessions.of_table())
-        self._looks = Looks(jvm, shim)
+        self._shim = shim
+        self._looks = Looks(jvm, shim, sessions)
         self._stage = Stage(jvm, shim, self._looks)
         self._publications = Publications(jvm, shim, sessions, self._looks)
-        self._retention = Retention(jvm, sessions, self._publications, self._stage)
+        self._retention = Retention(shim, sessions, self._publications, self._stage)
+        self._rows = Rows(jvm)
         self._locations: dict[str, str] = {}
 
     # --- looks
@@ -63,6 +67,9 @@ class DeltaTables:
         found = Snapshot.read(snapshot)
         return None if found is None else Pin(str(found.version))
 
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+        return self._rows.changed(session, table, since, until)
+
     # --- writes
 
     def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
@@ -83,15 +90,28 @@ class DeltaTables:
         return replaced
 
     def published(self, definition: Definition) -> set[str] | None:
-        """No places: readers are sent to snapshots."""
+        """The place of the table, in which readers are sent to snapshots."""
         try:
-            return None if self._publications.opened(definition) is None else set()
+            log = self._publications.opened(definition)
         except RefreshCancelled:
             return None
+        return None if log is None else with_above([log.location])
 
     def highest(self, definition: Definition) -> Version:
         return self._publications.highest(definition)
 
+    def location(self, definition: Definition) -> str:
+        try:
+            log = self._publications.opened(definition)
+        except RefreshCancelled:
+            return ""
+        return "" if log is None else log.location
+
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
-        """Has Delta delete the files that readers of the retention time need no more."""
-        return self._retention.expire(definition)
+        """Has Delta delete the files that readers of the retention time need no more. Superseded places are those of
+        files that the view had before it changed its format."""
+        published = self.published(definition) if locations else set()
+        if published is None or not self._retention.expire(definition):
+            return False
+        forget(self._shim, definition, locations, published)
+        return True

@@ -22,6 +22,9 @@ _SAME = {
 }
 """How values look that Spark spells in the same way."""
 
+MOMENT = "timestamp"
+"""The type of values that have another text in each time zone."""
+
 Ask = Callable[[str, Sequence[str]], Sequence[Value]]
 """Has Spark spell texts that mean values of a type."""
 
@@ -29,6 +32,11 @@ Ask = Callable[[str, Sequence[str]], Sequence[Value]]
 def spelling(kind: str, text: str) -> str:
     """An SQL expression for Spark's spelling of a text in the log, which is an expression, too."""
     return f"CAST(TRY_CAST({text} AS {kind}) AS STRING)"
+
+
+def is_local(text: Value) -> bool:
+    """Whether the text of a timestamp in the log tells no zone. Delta wrote it so once, and still does if asked."""
+    return bool(text) and not text.endswith("Z")
 
 
 class Spelling:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import frozen
 from py4j.java_gateway import JavaObject
 
@@ -57,6 +59,14 @@ class History:
 def is_rearranged(snapshot: JavaObject) -> bool:
     """Whether a snapshot holds the same rows as the one before."""
     return snapshot.operation() == REPLACE
+
+
+def churn(snapshots: Iterable[JavaObject]) -> int | None:
+    """Bytes of the files that came and went in some snapshots; ``None`` if one does not say."""
+    told = [dict(each.summary()) for each in snapshots if not is_rearranged(each)]
+    if any("total-files-size" not in each for each in told):
+        return None
+    return sum(int(each.get(name, 0)) for each in told for name in ("added-files-size", "removed-files-size"))
 
 
 def _ancestors(table: JavaObject, snapshot: int) -> dict[int, None]:

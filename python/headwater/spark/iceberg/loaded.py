@@ -148,9 +148,10 @@ class Catalogs:
         try:
             return self._found(name)
         except (Py4JError, PySparkException) as error:
-            if self._java.raised(error, *ABSENT):
-                return None
-            raise
+            if not self._java.raised(error, *ABSENT):
+                raise
+        self._java("io.headwater.spark.Catalogs.requireDirectory", self._java.session._jsparkSession, name.catalog)
+        return None
 
     def _catalog(self, name: TableName) -> JavaObject:
         return self._java.session._jsparkSession.sessionState().catalogManager().catalog(name.catalog)

@@ -11,26 +11,20 @@ from pyspark.errors import PySparkException
 from headwater.model.error import RefreshFailed
 from headwater.model.partition import Region, Slice
 from headwater.model.seen import Look, Seen
-from headwater.spark import catalog, paths
+from headwater.spark import catalog, paths, zones
 from headwater.spark.iceberg import schemas
 from headwater.spark.iceberg.at import At
 from headwater.spark.iceberg.entries import Entries, Placed
-from headwater.spark.iceberg.history import History, is_rearranged
+from headwater.spark.iceberg.history import History, churn, is_rearranged
 from headwater.spark.iceberg.loaded import Catalogs, Loaded
-from headwater.spark.sessions import ZONE
 from headwater.spark.shim import Shim
 
 
 class Looks:
-    """Compares tables with the snapshots on record.
+    """Compares tables with the snapshots on record."""
 
-    Args:
-        zone: the time zone in which timestamps are spelled.
-    """
-
-    def __init__(self, shim: Shim, catalogs: Catalogs, entries: Entries, history: History, zone: str) -> None:
+    def __init__(self, shim: Shim, catalogs: Catalogs, entries: Entries, history: History) -> None:
         self._shim, self._catalogs, self._entries, self._history = shim, catalogs, entries, history
-        self._zone = zone
         self._locations: dict[str, str] = {}
 
     def location(self, table: str) -> str:
@@ -68,7 +62,8 @@ class Looks:
         )
         changed, lost = self._changed(loaded, look.since) if look.since else (None, "")
         if changed is not None:
-            return evolve(seen, partitions=dict.fromkeys(changed, seen.snapshot), looked=tuple(changed))
+            partitions = dict.fromkeys(changed, seen.snapshot)
+            return evolve(seen, partitions=partitions, looked=tuple(changed), churn=self._churn(loaded, look.since))
         partitions = dict.fromkeys(self._all(loaded), seen.snapshot)
         if look.slices is None or look.since:
             return evolve(seen, partitions=partitions, lost=lost)
@@ -103,6 +98,13 @@ class Looks:
             return None, "files of an older partitioning changed"
         return changed, ""
 
+    def _churn(self, loaded: Loaded, since: str) -> int | None:
+        """Bytes of the files that came and went since a state."""
+        was = At.of(since)
+        if was is None or 0 in (was.snapshot, loaded.at.snapshot):
+            return None
+        return churn(self._history.between(loaded.table, was.snapshot, loaded.at.snapshot).snapshots)
+
     def _replaced(self, loaded: Loaded, was: At) -> str:
         """Why the rows of a table may read otherwise than with the schema of a state; empty if they do not."""
         before = self._catalogs.schema(loaded.table, was.schema)
@@ -123,17 +125,10 @@ class Looks:
         return self._slices(loaded, self._entries.live(loaded.table, snapshot))
 
     def _slices(self, loaded: Loaded, places: Iterable[Placed]) -> list[Slice]:
-        zone = self._zone_of(loaded)
+        zone = zones.of_table(dict(loaded.table.properties())) if loaded.spec.shows_moments else zones.UTC
         found = dict.fromkeys(
             each
             for placed in places
             for each in loaded.spec.slices(loaded.layout.specs[placed.spec], dict(placed.values), zone)
         )
         return sorted(found, key=str)
-
-    def _zone_of(self, loaded: Loaded) -> str:
-        """The zone in which a table's timestamps are spelled. Those of a view are in the zone of its declaration."""
-        if not loaded.spec.shows_moments or not loaded.property(catalog.MARKER):
-            return self._zone
-        declared = catalog.read("", dict(loaded.table.properties()))
-        return dict(declared.settings).get(ZONE, self._zone)

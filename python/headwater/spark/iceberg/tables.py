@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 from py4j.java_gateway import JavaObject
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Changed, Look, Seen
 from headwater.model.state import Version
 from headwater.model.view import Definition
-from headwater.spark import catalog, paths, sql
+from headwater.spark import catalog, paths, sql, zones
 from headwater.spark.counted import Counted
 from headwater.spark.iceberg import schemas
 from headwater.spark.iceberg.at import At
@@ -26,10 +26,21 @@ from headwater.spark.iceberg.loaded import Catalogs
 from headwater.spark.iceberg.looks import Looks
 from headwater.spark.iceberg.publishing import Committed, Publishing, Staged, version
 from headwater.spark.iceberg.retention import Retention
+from headwater.spark.iceberg.rows import Rows
 from headwater.spark.iceberg.shape import Shapes
-from headwater.spark.sessions import ZONE, Sessions
+from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.view_tables import emptied, is_same, refuse_renamed, taken
+from headwater.spark.view_tables import (
+    emptied,
+    filled,
+    forget,
+    is_resumed,
+    is_same,
+    refuse_part,
+    replaced,
+    taken,
+    with_above,
+)
 from headwater.spark.wire import Pin
 
 
@@ -47,8 +58,8 @@ class IcebergTables:
         java = Java(sessions.of_table())
         self._catalogs, self._entries, self._history = Catalogs(java), Entries(java), History(java)
         self._publishing, self._retention = Publishing(java, Shapes(java)), Retention(java)
-        self._looks = Looks(shim, self._catalogs, self._entries, self._history, sessions.zone)
-        self._zone = sessions.zone
+        self._looks = Looks(shim, self._catalogs, self._entries, self._history)
+        self._rows = Rows(java, self._catalogs, self._history)
         self._staged: dict[str, Staged] = {}
 
     # --- looks
@@ -74,6 +85,9 @@ class IcebergTables:
         then = self._catalogs.schema(loaded.table, number)
         return Pin(str(at.snapshot), schemas.adapted(then, loaded.layout.schema) if then else ())
 
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+        return self._rows.changed(session, table, since, until)
+
     # --- writes
 
     def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
@@ -82,7 +96,7 @@ class IcebergTables:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
         counted = self._shim.counted(frame, columns, hashed, exact=True)
         key = _key(launch)
-        table = self._table(definition)
+        table = self._target(definition)[0]
         self._staged[key] = self._publishing.stage(table, launch, counted.frame, key)
         return counted
 
@@ -95,17 +109,32 @@ class IcebergTables:
     # --- publications
 
     def require(self, definition: Definition) -> None:
-        table = self._catalogs.table(definition.view)
-        if table is None:
-            refuse_renamed(self._shim, definition)
-            catalog.create(self._sessions.of_table(definition.settings), self._shim, definition)
-        elif table.properties().get(catalog.OWNER) != definition.owner:
-            raise taken(definition.view)
+        table, session = self._catalogs.table(definition.view), self._sessions.of_table(definition.settings)
+        if table is not None:
+            self._table(definition)
+        elif self._shim.owner(definition.view) is not None:
+            filled(self._shim, definition)
+            catalog.replace(session, self._shim, definition)
+        elif is_resumed(self._shim, definition):
+            self.require(definition)
+        else:
+            catalog.create(session, self._shim, definition)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
+        """Makes one commit. A replacement takes the view's name then."""
+        definition, (table, own) = launch.definition, self._target(launch.definition)
+        if own:
+            return self._published(table, launch, written)
+        refuse_part(launch.run)
+        if not table.uuid().equals(written.handle.table.uuid()):
+            raise taken(definition.view)  # another engine fills another replacement
+        session = self._sessions.of_table(definition.settings)
+        catalog.mark(session, definition)
+        return replaced(session, self._shim, definition, self._published(table, launch, written))
+
+    def _published(self, table: JavaObject, launch: Launch, written: Written) -> Replaced:
         definition, staged = launch.definition, written.handle
-        table = self._table(definition)
-        committed = self._publishing.commit(table, launch, staged, dict(definition.settings).get(ZONE, self._zone))
+        committed = self._publishing.commit(table, launch, staged, zones.of_view(definition))
         recorded = At.of(dict(launch.run.snapshots).get(definition.view, ""))
         sure = recorded is not None and not committed.again and self._only_rearranged(table, recorded, committed.base)
         unchanged = (
@@ -115,30 +144,43 @@ class IcebergTables:
         return Replaced((), frozenset(unchanged), staged.reshapes, str(at))
 
     def published(self, definition: Definition) -> set[str] | None:
-        """No places: a commit names files, and readers find them by it. ``None`` if there is no table."""
-        return None if self._catalogs.table(definition.view) is None else set()
+        """The place of the table: a commit names files, and readers find them by it. ``None`` if there is no table."""
+        table = self._catalogs.table(definition.view)
+        return None if table is None else with_above([table.location()])
 
     def highest(self, definition: Definition) -> Version:
         table = self._catalogs.table(definition.view)
         return 0 if table is None else version(table)
 
+    def location(self, definition: Definition) -> str:
+        table = self._catalogs.table(definition.view)
+        return "" if table is None else table.location()
+
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
-        """Has Iceberg delete what its retention time is over of. False: the view has no table."""
+        """Has Iceberg delete what its retention time is over of. False: the view has no table. Superseded places are of
+        files that the view had before it changed its format."""
         table = self._catalogs.table(definition.view)
         if table is None or table.properties().get(catalog.OWNER) != definition.owner:
             return False
         self._retention.expire(definition, table)
+        forget(self._shim, definition, locations, with_above([table.location()]))
         return True
 
     # --- inside
 
-    def _table(self, definition: Definition) -> JavaObject:
-        """The table of a view.
+    def _target(self, definition: Definition) -> tuple[JavaObject, bool]:
+        """The table that a run writes, and whether that is the view's own."""
+        if self._catalogs.table(definition.view) is not None or self._shim.owner(definition.view) is None:
+            return self._table(definition), True
+        return self._table(definition, filled(self._shim, definition)), False
+
+    def _table(self, definition: Definition, name: str = "") -> JavaObject:
+        """The table of a view, or its replacement under that ``name``.
 
         Raises:
             RefreshCancelled: it is not there any more, or belongs to another view.
         """
-        table = self._catalogs.table(definition.view)
+        table = self._catalogs.table(name or definition.view)
         if table is None or table.properties().get(catalog.OWNER) != definition.owner:
             raise taken(definition.view)
         return table

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
-from headwater.model.event import Place
+from headwater.model.measure import Place
 from headwater.model.state import Version
 from headwater.plan.means import Costs
 from headwater.ports import Written

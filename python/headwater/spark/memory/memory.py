@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
-from headwater.model.event import Effort, Moved, Place, Scanned
+from headwater.model.measure import Effort, Moved, Place, Scanned
 from headwater.model.state import Run, Version
 from headwater.ports import Written
 from headwater.spark.counted import Counted

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
-from headwater.model.event import Moved, Place
+from headwater.model.measure import Moved, Place
 from headwater.model.state import Run
 from headwater.ports import Written
 from headwater.spark import paths

@@ -13,8 +13,8 @@ from typing import Any
 
 from attrs import frozen
 
-from headwater.model.event import Place
 from headwater.model.extract import Shared
+from headwater.model.measure import Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run, Version
 from headwater.ports import Written

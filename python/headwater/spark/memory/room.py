@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
-from headwater.model.event import Place
+from headwater.model.measure import Place
 from headwater.model.state import Version
 from headwater.plan.means import Costs, Means
 from headwater.ports import Written

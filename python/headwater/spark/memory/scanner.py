@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headwater.model.event import Effort, Scanned
 from headwater.model.extract import Extract, Shared
+from headwater.model.measure import Effort, Scanned
 from headwater.spark import sql
 from headwater.spark.memory.room import OutOfRoom, Room
 from headwater.spark.memory.scans import Lying, Number, Part

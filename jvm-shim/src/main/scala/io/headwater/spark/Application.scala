@@ -20,7 +20,7 @@ final class Application(val context: SparkContext) {
 
   @volatile private var engine: Option[EngineProcess] = None
   private var closed = false
-  private var retryMillis = FirstRetryMillis
+  private val patience = new Patience
   @volatile private var quietUntil = 0L
   @volatile private var lastWork = System.currentTimeMillis + StartupMillis // sessions are made and tell nothing
   private val waking = new AtomicBoolean
@@ -60,7 +60,7 @@ final class Application(val context: SparkContext) {
 
   /**
    * Starts the engine in the background when there is none and the user pauses. One that could not start,
-   * or that died, is started again after a while that doubles, so that a user without a working engine is
+   * or that died, is started again after a while ([[Patience]]), so that a user without a working engine is
    * left in peace.
    */
   def wakeEngine(): Unit =
@@ -77,8 +77,7 @@ final class Application(val context: SparkContext) {
     while (System.currentTimeMillis < (lastWork + PauseMillis).min(atLast) && missing) Thread.sleep(100)
     synchronized {
       if (!closed && !context.isStopped && missing) {
-        quietUntil = System.currentTimeMillis + retryMillis
-        retryMillis = (retryMillis * 2).min(LastRetryMillis)
+        quietUntil = System.currentTimeMillis + patience.waitMillis(engine.map(_.workedMillis))
         try startEngine() catch { case refused: HeadwaterException => log.error(refused.text) }
       }
     }
@@ -95,8 +94,6 @@ object Application {
   private val StartupMillis = 5000L
   private val PauseMillis = 3000L
   private val LongestWaitMillis = 20000L
-  private val FirstRetryMillis = 60000L
-  private val LastRetryMillis = 3600000L
   private var current: Option[Application] = None
   private var watching = false
 

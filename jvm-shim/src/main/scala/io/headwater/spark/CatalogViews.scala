@@ -43,8 +43,8 @@ object CatalogViews {
     val name = TableName(Names.SessionCatalog, Seq(database), entry.identifier.table)
     if (LakeTables.of(entry).isEmpty) told(name, entry.createTime, entry.properties)
     else if (!entry.properties.contains(Publication.Owner)) None
-    else reached(name.key)(LakeTables.load(session, name)).flatten
-      .flatMap(table => told(name, entry.createTime, LakeTables.properties(table)))
+    else reached(name.key)(LakeTables.load(session, name).map(LakeTables.properties)).flatten
+      .flatMap(told(name, entry.createTime, _))
   }
 
   private def ofCatalog(session: SparkSession, catalog: String): Seq[CatalogView] =

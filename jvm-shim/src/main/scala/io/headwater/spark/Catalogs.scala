@@ -1,7 +1,10 @@
 package io.headwater.spark
 
+import scala.util.control.NonFatal
+
+import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.connector.catalog.TableCatalog
+import org.apache.spark.sql.connector.catalog.{SupportsNamespaces, TableCatalog}
 import org.apache.spark.sql.headwater.Access
 
 /** The catalogs that a session knows, and the lake formats of their tables. */
@@ -30,9 +33,30 @@ object Catalogs {
   }
 
   /** The catalogs of Iceberg's classes, besides the session's, which the metastore lists. */
-  private[spark] def ofIceberg(session: SparkSession): Seq[String] = names(session).filter(_ != Names.SessionCatalog).filter { name =>
-    Access.classic(session).conf.getOption(s"spark.sql.catalog.$name").exists(_.startsWith("org.apache.iceberg.spark."))
+  private[spark] def ofIceberg(session: SparkSession): Seq[String] = names(session).filter(_ != Names.SessionCatalog).filter(isIcebergs(session, _))
+
+  private[spark] def isIcebergs(session: SparkSession, catalog: String): Boolean =
+    Access.setting(session, s"spark.sql.catalog.$catalog").exists(_.startsWith("org.apache.iceberg.spark."))
+
+  /**
+   * A catalog that is a directory finds none of its tables while the directory is away. They are not gone.
+   *
+   * @throws org.apache.spark.SparkException when the directory of such a catalog cannot be listed
+   */
+  def requireDirectory(session: SparkSession, catalog: String): Unit = if (isDirectory(session, catalog)) of(session, catalog) {
+    case named: SupportsNamespaces =>
+      try named.listNamespaces()
+      catch {
+        case NonFatal(error) => throw new SparkException(
+          s"the catalog $catalog cannot list its directory (${Failures.said(error)}); make the directory reachable", error)
+      }
+    case _ =>
   }
+
+  private def isDirectory(session: SparkSession, catalog: String): Boolean = isIcebergs(session, catalog) &&
+    Seq("type" -> "hadoop", "catalog-impl" -> "org.apache.iceberg.hadoop.HadoopCatalog").exists { case (option, value) =>
+      Access.setting(session, s"spark.sql.catalog.$catalog.$option").exists(_.equalsIgnoreCase(value))
+    }
 
   /**
    * The lake formats that tables of a catalog can have.

@@ -2,6 +2,7 @@ package io.headwater.spark
 
 import java.util.Locale
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, ResolvedTable}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
@@ -26,7 +27,7 @@ private[spark] final case class Change(words: String, kind: CommandKind, target:
  */
 private[spark] object Commands {
 
-  def changes(node: LogicalPlan): Seq[Change] = node match {
+  def changes(session: SparkSession, node: LogicalPlan): Seq[Change] = node match {
     case write: V2WriteCommand => change(node, Targets.written(write.table))
     case delete: DeleteFromTable => change(node, Targets.written(delete.table))
     case update: UpdateTable => change(node, Targets.written(update.table))
@@ -42,6 +43,7 @@ private[spark] object Commands {
     case set: SetTableProperties => altered(node, Targets.of(set.table), set.properties.keys)
     case unset: UnsetTableProperties => altered(node, Targets.of(unset.table), unset.propertyKeys)
     case command: RunnableCommand if isSparks(command) => Nil
+    case command: Command if Written.matches(name(command)) => change(node, written(session, command))
     case command: Command if !Idle.matches(name(command)) => change(node, named(command))
     case _ => Nil
   }
@@ -52,7 +54,7 @@ private[spark] object Commands {
   }
 
   private def altered(node: LogicalPlan, target: Option[Target], properties: Iterable[String]): Seq[Change] =
-    change(node, target).map(_.copy(changes = properties.exists(Views.owns)))
+    change(node, target).map(_.copy(changes = properties.exists(each => Views.owns(each) || each.startsWith("delta."))))
 
   private def streamed(target: Option[Target]): Seq[Change] =
     target.filter(each => each.table.nonEmpty || each.path.nonEmpty)
@@ -63,6 +65,12 @@ private[spark] object Commands {
     val parts = command.productIterator.toSeq ++ command.children
     Some(Targets.merged(parts.flatMap(Targets.of) ++ Reflected(command, "target").flatMap(Targets.written)))
   }
+
+  /** Iceberg's own commands keep the name of their table as it was written. */
+  private def written(session: SparkSession, command: Command): Option[Target] =
+    Reflected(command, "table").collect { case parts: Seq[_] => parts.map(_.toString) }.flatMap(Access.meant(session, _)).flatMap {
+      case (catalog, identifier) => Targets.of(ResolvedIdentifier(catalog, identifier))
+    }
 
   private def renamed(rename: RenameTable): Option[String] = rename.child match {
     case table: ResolvedTable =>
@@ -118,8 +126,11 @@ private[spark] object Commands {
   /** Commands that change no table. */
   private val Idle = "(Show|Describe|Explain|Refresh|Analyze|Cache|Uncache|List|Vacuum|Set(Catalog|Namespace|View)|Create(View|Namespace|Function)|Comment).*".r
 
+  private val Written =
+    "((Add|Drop|Replace)PartitionField|(CreateOrReplace|Drop)(Branch|Tag)|(Set|Drop)IdentifierFields|SetWriteDistributionAndOrdering)".r
+
   /** Commands that change neither rows nor columns: anybody may tidy up a view's table. */
-  private val Harmless = "(Optimize|DeltaReorg|DeltaGenerate|AlterTableSetProperties|AlterTableUnsetProperties|SetTableProperties).*".r
+  private val Harmless = "(DropBranch|DropTag|SetWriteDistributionAndOrdering|Optimize|DeltaReorg|DeltaGenerate|AlterTableSetProperties|AlterTableUnsetProperties|SetTableProperties).*".r
 
   private def name(node: Any): String = FileFormats.simple(node.asInstanceOf[AnyRef])
 }

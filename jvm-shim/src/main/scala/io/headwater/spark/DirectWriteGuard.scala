@@ -17,7 +17,7 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
 
   override def apply(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
     target(node).filter(Views.is).foreach(view => refuse(view.identifier.unquotedString, Some(view.identifier.table)))
-    Commands.changes(node).filter(_.changes).foreach(each => check(each.target))
+    Commands.changes(session, node).filter(_.changes).foreach(each => check(each.target))
   }
 
   /** @throws HeadwaterException when the table of this key, which is to be changed, is a view's */

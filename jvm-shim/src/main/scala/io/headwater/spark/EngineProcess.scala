@@ -19,6 +19,8 @@ import org.slf4j.LoggerFactory
 final class EngineProcess private (process: Process, gateway: Gateway, python: String) {
   private val lastLines = new ConcurrentLinkedDeque[String]
   @volatile private var stopping = false
+  private val startedAt = System.nanoTime
+  @volatile private var endedAt: Option[Long] = None
 
   private val reader = new Thread(() => readLog(), "headwater-engine-log")
   reader.setDaemon(true)
@@ -32,6 +34,9 @@ final class EngineProcess private (process: Process, gateway: Gateway, python: S
       reader.join(1000)
       Some(EngineProcess.explain(python, process.exitValue, lastLines.asScala.toSeq))
     }
+
+  /** How long it ran, to its end or until now. */
+  def workedMillis: Long = (endedAt.getOrElse(System.nanoTime) - startedAt) / 1000000
 
   /** Whether it ended by a signal from outside, rather than of itself. */
   def wasKilled: Boolean = !process.isAlive && process.exitValue > 128
@@ -60,6 +65,7 @@ final class EngineProcess private (process: Process, gateway: Gateway, python: S
       else EngineProcess.log.info(line)
     }
     val status = process.waitFor()
+    endedAt = Some(System.nanoTime)
     if (!stopping) EngineProcess.log.error(EngineProcess.explain(python, status, lastLines.asScala.toSeq))
   }
 }

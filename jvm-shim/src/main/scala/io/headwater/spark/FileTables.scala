@@ -28,6 +28,7 @@ private[spark] object FileTables extends ViewFormat {
   /** To have Spark refresh a table means to analyse it first, which is needed only for what it caches. */
   override def renew(session: SparkSession, name: Name): Unit = {
     val (classic, table) = (Access.classic(session), identifier(name))
+    if (LakeTables.mixes(session)) LakeTables.renew(session, name) // a lake table had the name, and that catalog keeps it
     if (classic.sharedState.cacheManager.isEmpty) classic.sessionState.catalog.refreshTable(table)
     else classic.catalog.refreshTable(table.quotedString)
   }

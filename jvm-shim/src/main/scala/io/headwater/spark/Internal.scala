@@ -1,10 +1,17 @@
 package io.headwater.spark
 
+import java.io.OutputStream
+
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.headwater.Access
 
 /** The engine's own sessions carry this mark; what they write is not news, and they may write views. */
 object Internal {
   private val Mark = "spark.headwater.internal"
 
-  def is(session: SparkSession): Boolean = session.conf.getOption(Mark).contains("true")
+  def is(session: SparkSession): Boolean = Access.setting(session, Mark).contains("true")
+
+  /** Runs a statement that would print among the rows of a user's statements, as Delta's `VACUUM` does. */
+  def runQuietly(session: SparkSession, statement: String): Unit =
+    Console.withOut(OutputStream.nullOutputStream())(session.sql(statement))
 }

@@ -5,6 +5,7 @@ import java.util.Locale
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
+import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
@@ -49,10 +50,11 @@ private[spark] object LakeTables extends TableFormat {
     format(known, Names.table(asked.table)) match {
       case None => Missing(asked.table)
       case Some(other) if has(other) => Fact(asked.table, kind = other, created = 0, schema = other, whole = false)
-      case Some(lacking) =>
-        val word = lacking.capitalize
-        Unreadable(asked.table, s"it is a table of $word, which this application lacks; add ${Needed(lacking)._2} to spark.jars.packages")
+      case Some(lacking) => Unreadable(asked.table, s"it is a table of ${lacking.capitalize}, ${remedy(lacking)}")
     }
+
+  private def remedy(lacking: String): String =
+    s"which this application lacks; add ${Needed(lacking)._2} to spark.jars.packages"
 
   override def renew(session: SparkSession, name: Name): Unit = name match {
     case table: TableName => catalog(session, table).invalidateTable(table.within)
@@ -64,15 +66,21 @@ private[spark] object LakeTables extends TableFormat {
     val tables = catalog(session, name)
     tables.invalidateTable(name.within) // some catalogs keep the tables that they loaded
     try Some(tables.loadTable(name.within))
-    catch { case _: NoSuchTableException | _: NoSuchNamespaceException => None }
+    catch {
+      case _: NoSuchTableException | _: NoSuchNamespaceException =>
+        Catalogs.requireDirectory(session, name.catalog)
+        None
+    }
   }
 
   def properties(table: Table): Map[String, String] =
     Access.entry(table).fold(table.properties.asScala.toMap)(_.properties)
 
-  /** @throws org.apache.spark.SparkException when the session knows no such catalog */
+  /** @throws org.apache.spark.SparkException when the session knows no such catalog, or lacks its classes */
   def catalog(session: SparkSession, name: TableName): TableCatalog = {
     Access.activate(session)
+    if (Catalogs.isIcebergs(session, name.catalog) && !has(Iceberg))
+      throw new SparkException(s"the catalog ${name.catalog} is one of Iceberg, ${remedy(Iceberg)}")
     Access.classic(session).sessionState.catalogManager.catalog(name.catalog) match {
       case tables: TableCatalog => tables
       case other => throw new IllegalArgumentException(s"the catalog ${other.name} has no tables")

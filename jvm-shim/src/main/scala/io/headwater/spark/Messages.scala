@@ -71,7 +71,7 @@ sealed trait Question extends Product {
 
 final case class ColumnDef(name: String, `type`: String, comment: Option[String])
 
-/** `CREATE [OR REPLACE] MATERIALIZED VIEW`, as Spark parsed and resolved it. */
+/** `[EXPLAIN] CREATE [OR REPLACE] MATERIALIZED VIEW`, as Spark parsed and resolved it. */
 final case class CreateQuestion(
     name: Seq[String],
     columns: Seq[ColumnDef],
@@ -82,6 +82,7 @@ final case class CreateQuestion(
     query: String,
     if_not_exists: Boolean,
     or_replace: Boolean,
+    explained: Boolean,
     temporary: Seq[String],
     job: Option[String] = None) extends Question {
   override def messageType: String = "create"

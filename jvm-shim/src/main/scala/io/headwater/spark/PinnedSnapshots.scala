@@ -1,9 +1,12 @@
 package io.headwater.spark
 
+import java.util.concurrent.ConcurrentHashMap
+
 import scala.util.Try
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.AliasIdentifier
 import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, RelationTimeTravel, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project, SubqueryAlias}
@@ -16,8 +19,28 @@ import org.apache.spark.sql.headwater.Access
  *
  * @param version the snapshot; empty: the table had no rows then
  * @param columns for each column of the table now an expression over those of the snapshot; none: they are the same
+ * @param rows the name of rows that stand in for the table; then there is no snapshot
  */
-final case class Pin(version: String, columns: Seq[Seq[String]])
+final case class Pin(version: String, columns: Seq[Seq[String]], rows: Option[String] = None)
+
+/** Rows that stand in for tables, by the names that pins have for them. */
+object StandIns {
+  private val known = new ConcurrentHashMap[String, LogicalPlan]
+
+  def put(name: String, rows: DataFrame): Unit = known.put(name, rows.queryExecution.analyzed)
+
+  def remove(name: String): Unit = known.remove(name)
+
+  private[spark] def plan(name: String): LogicalPlan = SubqueryAlias(Name, known.get(name))
+
+  /** Whether a plan reads rows that stand in for a table. */
+  private[spark] def in(plan: LogicalPlan): Boolean = plan.exists {
+    case SubqueryAlias(AliasIdentifier(Name, _), _) => true
+    case _ => false
+  }
+
+  private val Name = "headwater stand-in"
+}
 
 /**
  * Lets a refresh read each Delta and Iceberg table at one snapshot, however often its query names it and through whatever
@@ -29,7 +52,7 @@ final case class Pin(version: String, columns: Seq[Seq[String]])
 case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
   import PinnedSnapshots._
 
-  override def apply(plan: LogicalPlan): LogicalPlan = session.conf.getOption(Setting) match {
+  override def apply(plan: LogicalPlan): LogicalPlan = Access.setting(session, Setting) match {
     case None => plan
     case Some(json) =>
       val pins = Wire.decode[Map[String, Pin]](json).map { case (key, pin) => key.toLowerCase -> pin }
@@ -41,7 +64,8 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   private def pinned(relation: UnresolvedRelation, pin: Pin): LogicalPlan =
-    if (pin.version.isEmpty) {
+    if (pin.rows.nonEmpty) SubqueryAlias(relation.multipartIdentifier, StandIns.plan(pin.rows.get))
+    else if (pin.version.isEmpty) {
       val read = relation.clone().asInstanceOf[UnresolvedRelation]
       read.setTagValue(Empty, ())
       Filter(Literal.FalseLiteral, read)

@@ -1,10 +1,12 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogUtils}
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogUtils, HiveTableRelation}
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.{DataSource, HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.headwater.Access
 
 /**
@@ -12,7 +14,8 @@ import org.apache.spark.sql.headwater.Access
  *
  * Every session caches the relation of a table it has read, with the location of that moment; a
  * publication moves the location, which only the catalog knows. Partitioned views list their
- * partitions from the catalog at each use and need this only when their columns changed.
+ * partitions from the catalog at each use and need this only when their columns changed. A view that gets another
+ * format between two steps of a query's analysis is read with its old rows, which stay for a while.
  */
 case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
 
@@ -23,19 +26,31 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
   private def pointed(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) {
     case relation @ LogicalRelation(files: HadoopFsRelation, _, Some(cached), false, _)
         if Views.is(cached) && FileFormats.isListing(files.location) =>
-      Tables.metadata(session, cached.identifier).filterNot(same(cached, _)).fold[LogicalPlan](relation) { published =>
+      Tables.metadata(session, cached.identifier).filterNot(now => same(cached, now) || LakeTables.of(now).nonEmpty).fold[LogicalPlan](relation) { published =>
         Access.classic(session).sessionState.catalog.refreshTable(cached.identifier)
-        replaced(relation, published)
+        PublishedRelation.of(session, published, relation.output)
       }
+    case relation: HiveTableRelation if isLate(relation.tableMeta) =>
+      val name = Names.table(Names.key(relation.tableMeta.identifier))
+      LakeTables.load(session, name).filter(LakeRelations.isIceberg).fold[LogicalPlan](relation)(table =>
+        DataSourceV2Relation.create(table, Some(LakeTables.catalog(session, name)), Some(name.within)))
   }
+
+  /** Iceberg's catalog asks for a table of its own first, and then for another. A view may change its format in between. */
+  private def isLate(entry: CatalogTable): Boolean = !Internal.is(session) &&
+    Views.are(entry.properties) && LakeTables.of(entry).contains(LakeTables.Iceberg) && LakeTables.mixes(session)
 
   private def same(cached: CatalogTable, published: CatalogTable): Boolean =
     cached.storage.locationUri == published.storage.locationUri &&
       cached.provider == published.provider &&
       cached.schema == published.schema &&
       cached.partitionColumnNames == published.partitionColumnNames
+}
 
-  private def replaced(relation: LogicalRelation, published: CatalogTable): LogicalPlan = {
+private[spark] object PublishedRelation {
+
+  /** The relation of a table of files, with the columns of the one that it stands for, if these are alike. */
+  def of(session: SparkSession, published: CatalogTable, output: Seq[AttributeReference]): LogicalPlan = {
     val source = DataSource(
       Access.classic(session),
       className = published.provider.get,
@@ -44,7 +59,7 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
       options = published.storage.properties ++ published.storage.locationUri.map(uri => "path" -> CatalogUtils.URIToString(uri)),
       catalogTable = Some(published))
     val fresh = LogicalRelation(source.resolveRelation(checkFilesExist = false), published)
-    val alike = fresh.output.map(a => (a.name, a.dataType)) == relation.output.map(a => (a.name, a.dataType))
-    if (alike) fresh.copy(output = relation.output) else fresh
+    val alike = fresh.output.map(a => (a.name, a.dataType)) == output.map(a => (a.name, a.dataType))
+    if (alike) fresh.copy(output = output) else fresh
   }
 }

@@ -13,6 +13,7 @@ import org.apache.spark.sql.headwater.Access
  */
 object Roots {
   private val Marker = ".headwater"
+  private val Totals = ".totals"
   private val Version = """\.v\d+""".r
 
   /** Takes a directory that does not exist or is empty; whether it could be taken. */
@@ -31,7 +32,7 @@ object Roots {
   def release(session: SparkSession, root: String, owner: String): Unit = {
     val (fs, top) = at(session, root)
     if (owns(fs, top, owner)) {
-      fs.listStatus(top).map(_.getPath).filter(isVersion).foreach(fs.delete(_, true))
+      fs.listStatus(top).map(_.getPath).filter(path => isVersion(path) || path.getName == Totals).foreach(fs.delete(_, true))
       fs.delete(marker(top), false)
       if (fs.listStatus(top).isEmpty) fs.delete(top, false)
     }

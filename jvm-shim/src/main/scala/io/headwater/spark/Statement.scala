@@ -10,8 +10,11 @@ object Statement {
   /** A statement that goes whole to the engine, which parses it. */
   final case class Own(kind: StatementKind) extends Recognised
 
-  /** `CREATE OR REPLACE MATERIALIZED VIEW`, with `OR REPLACE` blanked so that positions stay. */
-  final case class CreateOrReplace(stripped: String) extends Recognised
+  /**
+   * `[EXPLAIN] CREATE [OR REPLACE] MATERIALIZED VIEW` with at least one of both, which are blanked so that positions stay.
+   * Spark itself would explain that it cannot plan the statement.
+   */
+  final case class Creation(stripped: String, explained: Boolean, orReplace: Boolean) extends Recognised
 
   // Blanks and comments before and between words. Quantifiers are possessive: a word never starts like a
   // gap, and Java's matcher would otherwise recurse once for each blank line above a statement.
@@ -33,14 +36,17 @@ object Statement {
     words("ALTER", "MATERIALIZED", "VIEW") -> StatementKind.Alter,
     words("DROP", "MATERIALIZED", "VIEW") -> StatementKind.Drop)
 
-  private val replace =
-    Pattern.compile(s"^$Gap*+CREATE$Gap++(OR$Gap++REPLACE)$Gap++MATERIALIZED$Gap++VIEW\\b", Pattern.CASE_INSENSITIVE)
+  private val creation = Pattern.compile(
+    s"^$Gap*+(?:(EXPLAIN)$Gap++)?CREATE$Gap++(?:(OR$Gap++REPLACE)$Gap++)?MATERIALIZED$Gap++VIEW\\b",
+    Pattern.CASE_INSENSITIVE)
 
   def recognise(sql: String): Option[Recognised] = {
-    val create = replace.matcher(sql)
+    val create = creation.matcher(sql)
     if (create.find()) {
-      val blank = " " * (create.end(1) - create.start(1))
-      Some(CreateOrReplace(sql.substring(0, create.start(1)) + blank + sql.substring(create.end(1))))
+      val (explained, orReplace) = (create.start(1) >= 0, create.start(2) >= 0)
+      val stripped = Seq(1, 2).filter(create.start(_) >= 0).foldLeft(sql)((text, group) =>
+        text.patch(create.start(group), " " * (create.end(group) - create.start(group)), create.end(group) - create.start(group)))
+      Option.when(explained || orReplace)(Creation(stripped, explained, orReplace))
     } else {
       kinds.collectFirst { case (pattern, kind) if pattern.matcher(sql).find() => Own(kind) }
     }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
  * Takes the statements that only Headwater knows and leaves every other one to Spark.
  *
  * `CREATE MATERIALIZED VIEW` is Spark's own grammar: it goes to Spark's parser (Declarative Pipelines
- * match on the node it makes), after `OR REPLACE`, which Spark does not know, became a tag.
+ * match on the node it makes), after `EXPLAIN` and `OR REPLACE` became tags: Spark does not know the latter.
  */
 class StatementParser(spark: ParserInterface) extends ParserInterface {
 
@@ -24,10 +24,12 @@ class StatementParser(spark: ParserInterface) extends ParserInterface {
 
   private def parse(sql: String, substituted: => String, delegate: String => LogicalPlan): LogicalPlan =
     Statement.recognise(sql) match {
-      case Some(Statement.CreateOrReplace(stripped)) =>
+      case Some(Statement.Creation(stripped, explained, orReplace)) =>
         val plan = delegate(stripped)
         plan.foreach {
-          case create: CreateMaterializedViewAsSelect => create.setTagValue(StatementParser.OrReplace, ())
+          case create: CreateMaterializedViewAsSelect =>
+            if (explained) create.setTagValue(StatementParser.Explained, ())
+            if (orReplace) create.setTagValue(StatementParser.OrReplace, ())
           case _ =>
         }
         plan
@@ -58,4 +60,5 @@ class StatementParser(spark: ParserInterface) extends ParserInterface {
 
 object StatementParser {
   val OrReplace: TreeNodeTag[Unit] = TreeNodeTag[Unit]("headwater.orReplace")
+  val Explained: TreeNodeTag[Unit] = TreeNodeTag[Unit]("headwater.explained")
 }

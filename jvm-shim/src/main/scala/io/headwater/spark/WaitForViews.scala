@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan, UnaryExecNode, U
 import org.apache.spark.sql.execution.command.{DataWritingCommand, DataWritingCommandExec, ExecutedCommandExec, LeafRunnableCommand, RunnableCommand}
 import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.headwater.HeadwaterException
+import org.apache.spark.sql.headwater.{Access, HeadwaterException}
 import org.slf4j.LoggerFactory
 
 /** With `spark.headwater.wait`, a write returns when every view that depends on it is fresh. */
@@ -40,13 +40,13 @@ case class WaitForViews(session: SparkSession) extends ColumnarRule {
   }
 
   private def hints(plan: SparkPlan): Seq[Hint] = plan match {
-    case DataWritingCommandExec(write, _) => Writes.hints(write)
-    case ExecutedCommandExec(command) => Writes.hints(command)
-    case command: V2CommandExec => command.logicalLink.toSeq.flatMap(Writes.hints)
+    case DataWritingCommandExec(write, _) => Writes.hints(session, write)
+    case ExecutedCommandExec(command) => Writes.hints(session, command)
+    case command: V2CommandExec => command.logicalLink.toSeq.flatMap(Writes.hints(session, _))
     case _ => Nil
   }
 
-  private def asked: Boolean = session.conf.getOption("spark.headwater.wait").exists(_.equalsIgnoreCase("true"))
+  private def asked: Boolean = Access.setting(session, "spark.headwater.wait").exists(_.equalsIgnoreCase("true"))
 }
 
 /** A write that afterwards waits for the views downstream of what a statement wrote. */

@@ -4,6 +4,7 @@ import scala.collection.immutable.SortedMap
 import scala.util.Try
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -19,11 +20,11 @@ object Writes {
 
   /** A statement that failed in analysis wrote nothing; one that failed later may have. */
   def of(execution: QueryExecution): Seq[Hint] =
-    Try(execution.analyzed).map(_.collect { case node => hints(node) }.flatten).getOrElse(Nil)
+    Try(execution.analyzed).map(_.collect { case node => hints(execution.sparkSession, node) }.flatten).getOrElse(Nil)
 
-  def hints(node: LogicalPlan): Seq[Hint] = node match {
-    case waiting: WaitingWrite => hints(waiting.write)
-    case waiting: WaitingCommand => hints(waiting.command)
+  def hints(session: SparkSession, node: LogicalPlan): Seq[Hint] = node match {
+    case waiting: WaitingWrite => hints(session, waiting.write)
+    case waiting: WaitingCommand => hints(session, waiting.command)
     case insert: InsertIntoHadoopFsRelationCommand =>
       val complete = insert.staticPartitions.size == insert.partitionColumns.size && insert.staticPartitions.nonEmpty
       Seq(Hint(
@@ -58,7 +59,7 @@ object Writes {
     case load: LoadDataCommand => Seq(table(load.table, "LOAD DATA", CommandKind.Load, load.partition.toSeq))
     case view: CreateViewCommand => Seq(table(view.name, "CREATE VIEW", CommandKind.Create))
     case view: AlterViewAsCommand => Seq(table(view.name, "ALTER VIEW", CommandKind.Alter))
-    case other => Commands.changes(other).map { each =>
+    case other => Commands.changes(session, other).map { each =>
       Hint(each.target.table, each.target.path, renamed = each.renamed, command = each.words, kind = each.kind)
     }
   }

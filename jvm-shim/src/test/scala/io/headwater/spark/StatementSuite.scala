@@ -85,8 +85,18 @@ class StatementSuite extends AnyFunSuite {
 
   test("OR REPLACE is blanked, and every other character keeps its place") {
     val sql = "/* 1 */ create or /* 2 */ replace materialized view v as select 'OR REPLACE'"
-    val Some(CreateOrReplace(stripped)) = recognise(sql)
+    val Some(Creation(stripped, false, true)) = recognise(sql)
     assert(stripped.length == sql.length)
     assert(stripped == "/* 1 */ create                    materialized view v as select 'OR REPLACE'")
+  }
+
+  test("EXPLAIN of a creation is blanked, and a plain creation is Spark's") {
+    val explained = "explain create or replace materialized view v as select 1"
+    assert(recognise(explained).contains(
+      Creation("        create            materialized view v as select 1", explained = true, orReplace = true)))
+    assert(recognise("EXPLAIN CREATE MATERIALIZED VIEW v AS SELECT 1").contains(
+      Creation("        CREATE MATERIALIZED VIEW v AS SELECT 1", explained = true, orReplace = false)))
+    assert(recognise("CREATE MATERIALIZED VIEW v AS SELECT 1").isEmpty)
+    assert(recognise("EXPLAIN CREATE TABLE t AS SELECT 1").isEmpty)
   }
 }

@@ -15,7 +15,7 @@ class WritesSuite extends AnyFunSuite {
   private def hints(statement: String): Seq[Hint] = {
     val session = Access.classic(LocalSpark.session)
     val plan = session.sessionState.executePlan(session.sessionState.sqlParser.parsePlan(statement)).analyzed
-    plan.collect { case node: LogicalPlan => Writes.hints(node) }.flatten
+    plan.collect { case node: LogicalPlan => Writes.hints(session, node) }.flatten
   }
 
   test("a write to a directory tells its path") {
@@ -24,7 +24,7 @@ class WritesSuite extends AnyFunSuite {
     assert(hints(s"INSERT OVERWRITE DIRECTORY '$path' USING parquet SELECT 1 AS x") ==
       Seq(Hint(path = Some(path), command = "INSERT OVERWRITE DIRECTORY", kind = CommandKind.Insert)))
     val storage = CatalogStorageFormat.empty.copy(locationUri = Some(new org.apache.hadoop.fs.Path(path).toUri))
-    assert(Writes.hints(InsertIntoHiveDirCommand(isLocal = false, storage, OneRowRelation(), overwrite = true, Nil)) ==
+    assert(Writes.hints(LocalSpark.session, InsertIntoHiveDirCommand(isLocal = false, storage, OneRowRelation(), overwrite = true, Nil)) ==
       Seq(Hint(path = Some(path), command = "INSERT OVERWRITE DIRECTORY", kind = CommandKind.Insert)))
   }
 
@@ -32,7 +32,7 @@ class WritesSuite extends AnyFunSuite {
     val table = CatalogTable(
       TableIdentifier("t", Some("shop")), CatalogTableType.MANAGED, CatalogStorageFormat.empty, new StructType)
     val create = CreateHiveTableAsSelectCommand(table, OneRowRelation(), Nil, org.apache.spark.sql.SaveMode.ErrorIfExists)
-    assert(Writes.hints(create) == Seq(Hint(table = Some("shop.t"), command = "CREATE TABLE AS SELECT", kind = CommandKind.Create)))
+    assert(Writes.hints(LocalSpark.session, create) == Seq(Hint(table = Some("shop.t"), command = "CREATE TABLE AS SELECT", kind = CommandKind.Create)))
   }
 
   test("of several writes in one statement the last waits for the views of all") {

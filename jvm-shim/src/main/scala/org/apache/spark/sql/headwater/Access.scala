@@ -1,12 +1,14 @@
 package org.apache.spark.sql.headwater
 
+import scala.util.Try
+
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.SparkListenerEvent
 import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
-import org.apache.spark.sql.connector.catalog.{Table, V1Table}
+import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier, LookupCatalog, Table, V1Table}
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -39,6 +41,21 @@ object Access {
 
   def classic(session: org.apache.spark.sql.SparkSession): SparkSession =
     session.asInstanceOf[SparkSession]
+
+  /**
+   * A setting of a session, if it has one. Rules ask this dozens of times for each query: `conf.getOption` makes an
+   * exception, with its stack, for each setting that nobody made.
+   */
+  def setting(session: org.apache.spark.sql.SparkSession, key: String): Option[String] =
+    Option(classic(session).sessionState.conf.getConfString(key, null))
+
+  /** The catalog and the table that a name means in a session; none if there is no such catalog. */
+  def meant(session: org.apache.spark.sql.SparkSession, name: Seq[String]): Option[(CatalogPlugin, Identifier)] =
+    Try(new Meant(classic(session).sessionState.catalogManager).of(name)).toOption.flatten
+
+  private class Meant(override protected val catalogManager: CatalogManager) extends LookupCatalog {
+    def of(name: Seq[String]): Option[(CatalogPlugin, Identifier)] = CatalogAndIdentifier.unapply(name)
+  }
 
   /** The session catalog's entry of a table that has one. */
   def entry(table: Table): Option[CatalogTable] = table match {

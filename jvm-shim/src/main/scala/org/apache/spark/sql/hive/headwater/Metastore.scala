@@ -3,8 +3,7 @@ package org.apache.spark.sql.hive.headwater
 import java.net.URI
 
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.catalog.{
-  CatalogStatistics, CatalogUtils, ExternalCatalog, ExternalCatalogWithListener}
+import org.apache.spark.sql.catalyst.catalog.{CatalogStatistics, CatalogUtils, ExternalCatalog}
 import org.apache.spark.sql.hive.HiveExternalCatalog
 import org.apache.spark.sql.hive.HiveExternalCatalog.{
   DATASOURCE_PROVIDER, STATISTICS_NUM_ROWS, STATISTICS_PREFIX, STATISTICS_TOTAL_SIZE}
@@ -19,7 +18,7 @@ object Metastore {
    */
   def move(
       catalog: ExternalCatalog, table: TableIdentifier, place: URI, property: (String, String),
-      stats: CatalogStatistics): Boolean = plain(catalog) match {
+      stats: CatalogStatistics): Boolean = Entries.plain(catalog) match {
     case hive: HiveExternalCatalog if hive.getClass == classOf[HiveExternalCatalog] =>
       val kept = hive.client.getTable(table.database.get, table.table)
       val isOfSpark = kept.properties.contains(DATASOURCE_PROVIDER)
@@ -31,11 +30,6 @@ object Metastore {
         properties = kept.properties.filterNot(_._1.startsWith(STATISTICS_PREFIX)) + property ++ statistics(stats)))
       true
     case _ => false
-  }
-
-  private def plain(catalog: ExternalCatalog): ExternalCatalog = catalog match {
-    case listened: ExternalCatalogWithListener => listened.unwrapped
-    case other => other
   }
 
   private def statistics(known: CatalogStatistics): Map[String, String] =

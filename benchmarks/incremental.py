@@ -1,0 +1,143 @@
+"""Refreshes by changes and by keys beside full ones, for the queries of TPC-H on Delta.
+
+Each query has a view for each method. A part of ``orders`` and ``lineitem`` goes and as much comes, as the refresh
+functions of TPC-H have it. Then the views are refreshed one after the other, in another order each time. A refresh
+counts from its start on record to its publication. At the end each view is compared with its query.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks import lakes, tpch
+from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, ratio, scratch
+
+METHODS = ("whole", "keys", "incremental")
+METHODS_SAID = {"keys": "by keys", "incremental": "by changes"}
+PARTS = (0.0001, 0.001, 0.01, 0.1)
+GOALS = {0.001: 0.10, 0.01: 0.25}
+"""Of the median query, by the part of the rows that changed."""
+MOST = 1.05
+"""Of any query."""
+
+PARSER = parser(__doc__)
+PARSER.add_argument("--scale", type=float, help="the scale factor of TPC-H (1; 0.1 with --quick)")
+PARSER.add_argument("--queries", nargs="*", help="which queries (all)")
+
+
+def run(size: Size) -> dict[str, Any]:
+    told = PARSER.parse_args()
+    scale = told.scale or size.of(1.0, 0.1, 0.01)
+    rounds, parts = size.of(5, 2, 1), size.of(PARTS, PARTS[1:3], PARTS[1:2])
+    with scratch() as place:
+        console.log(f"making TPC-H at scale factor {scale:g}")
+        tpch.generate(scale, place / "tpch")
+        worker = Worker(place / "spark", lakes.settings(place / "lake"))
+        worker.run("SET spark.sql.shuffle.partitions = 4", *tpch.loading(place / "tpch", "delta", size.of(48, 16, 2)))
+        [[orders]] = worker.rows("SELECT count(*) FROM orders")
+        every = tuple(tpch.QUERIES)
+        views = _created(worker, told.queries or size.of(every, every, every[:1]))
+        taken = _measured(worker, views, orders, parts, rounds)
+        differing = [view for view in views if not _is_right(worker, view)]
+        worker.close()
+    found = {str(part): _by_query(each) for part, each in taken.items()}
+    return {"scale": scale, "found": found, "goals": _goals(taken, differing)}
+
+
+View = tuple[str, str]
+"""A query and a method."""
+Taken = dict[float, dict[View, list[tuple[str, float]]]]
+"""For each part that changed and each view, the mode and the seconds of each refresh."""
+
+
+def _name(view: View) -> str:
+    return "_".join(view)
+
+
+def _created(worker: Worker, queries: Sequence[str]) -> list[View]:
+    views = [(query, method) for query in queries for method in METHODS]
+    with bar(console, "CREATE MATERIALIZED VIEW", len(views)) as step:
+        for view in views:
+            properties = f"TBLPROPERTIES ('headwater.method' = '{view[1]}', 'headwater.settle' = '1 hour')"
+            worker.run(f"CREATE MATERIALIZED VIEW {_name(view)} USING delta {properties} AS {tpch.QUERIES[view[0]]}")
+            worker.run(f"ALTER MATERIALIZED VIEW {_name(view)} SUSPEND")
+            step()
+    return views
+
+
+def _measured(worker: Worker, views: Sequence[View], orders: int, parts: Sequence[float], rounds: int) -> Taken:
+    taken: Taken = {part: {view: [] for view in views} for part in parts}
+    turn = 0
+    with bar(console, "REFRESH", len(parts) * (rounds + 1) * len(views)) as step:
+        for part in parts:
+            for each in range(rounds + 1):  # the first one warms up
+                console.log(f"{part:.2%} changes, round {each} of {rounds}")
+                worker.run(*tpch.refreshing(orders, part, turn))
+                turn += 1
+                shift = turn % len(views)
+                for view in (*views[shift:], *views[:shift]):
+                    refreshed = _refreshed(worker, _name(view))
+                    taken[part][view] += [refreshed] if each else []
+                    step()
+    return taken
+
+
+def _refreshed(worker: Worker, view: str) -> tuple[str, float]:
+    """The mode and the seconds of a refresh. All other views are suspended, so it runs alone."""
+    alter = f"ALTER MATERIALIZED VIEW {view}"
+    worker.run(f"{alter} RESUME", f"REFRESH MATERIALIZED VIEW {view}", f"{alter} SUSPEND")
+    [row] = worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 1")
+    assert row[9] == "published", f"{view} was not refreshed: {row}"
+    return row[3], row[8]
+
+
+def _is_right(worker: Worker, view: View) -> bool:
+    """Whether a view has the rows of its query."""
+    query = f"({tpch.QUERIES[view[0]]})"
+    sides = ((f"(SELECT * FROM {_name(view)})", query), (query, f"(SELECT * FROM {_name(view)})"))
+    return not any(worker.rows(f"SELECT * FROM ({one} EXCEPT ALL {other}) LIMIT 1") for one, other in sides)
+
+
+def _by_query(taken: Mapping[View, Sequence[tuple[str, float]]]) -> dict[str, Any]:
+    """For each query and method the modes, the seconds, and the ratio to a full refresh."""
+    found: dict[str, Any] = {}
+    for (query, method), runs in taken.items():
+        seconds = [each for _, each in runs]
+        full = [each for _, each in taken[query, METHODS[0]]]
+        modes = sorted({mode for mode, _ in runs})
+        found.setdefault(query, {})[method] = {"modes": modes, "seconds": seconds, "ratio": ratio(seconds, full)}
+    return found
+
+
+def _goals(taken: Taken, differing: Sequence[View]) -> list[Goal]:
+    goals = []
+    for part, views in taken.items():
+        found = _by_query(views)
+        for method in METHODS[1:]:
+            own = {query: each[method]["ratio"]["median"] for query, each in found.items()}
+            middle, most = statistics.median(own.values()), max(own, key=own.__getitem__)
+            target = GOALS.get(part)
+            goals.append(
+                Goal(
+                    f"{METHODS_SAID[method]}, {part:.2%} changed: the median query, against a full refresh",
+                    f"<= {target}" if target else "reported",
+                    f"{middle:.2f}; most {own[most]:.2f} ({most}), least {min(own.values()):.2f}",
+                    target is None or middle <= target,
+                )
+            )
+            goals.append(
+                Goal(
+                    f"{METHODS_SAID[method]}, {part:.2%} changed: each query",
+                    f"<= {MOST}",
+                    f"{sum(each <= MOST for each in own.values())} of {len(own)}",
+                    own[most] <= MOST,
+                )
+            )
+    told = ", ".join(map(_name, differing)) or "all"
+    return [*goals, Goal("every view has the rows of its query", "all", told, not differing)]
+
+
+if __name__ == "__main__":
+    main(run, PARSER)

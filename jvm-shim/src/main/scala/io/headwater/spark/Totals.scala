@@ -1,0 +1,203 @@
+package io.headwater.spark
+
+import java.util.{List => JList}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.optimizer.InlineCTE
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Filter, LateralJoin, LogicalPlan, Project, Union}
+import org.apache.spark.sql.headwater.Access
+
+/**
+ * The totals of a query: for each group of its lowest aggregate the number of rows, and sums, counts and extremes of what it
+ * aggregates. The query's rows follow from them, and the totals of changed rows can be added to them.
+ *
+ * Which queries have totals, and which changes can be added, is decided in Python (`headwater.algebra.derive.totals`).
+ */
+final class Totals(query: DataFrame) {
+  import Totals._
+
+  private val session = query.sparkSession
+  private val plan = InlineCTE(alwaysInline = true)(query.queryExecution.analyzed)
+  private val found = lowest(plan)
+  private val aggregate = grouped(found)
+  private val keys = aggregate.groupingExpressions.zipWithIndex.map { case (each, n) => Alias(each, s"key$n")() }
+  private val functions = distinct(
+    aggregate.aggregateExpressions.flatMap(_.collect { case each: AggregateExpression => each }))
+  private val own = Part(Rows, Count(Literal(1)).toAggregateExpression(), Adding()) +:
+    functions.zipWithIndex.flatMap { case (each, n) => parts(each, n) }
+
+  /** The totals of the rows that the query reads; if some stand in for a table, of what it makes of these. */
+  def rows: DataFrame = Access.frame(
+    session, Aggregate(aggregate.groupingExpressions, keys ++ own.map(_.column), without(aggregate.child)))
+
+  /** The plan without the rows of a union that come from other inputs than the one with the stand-in. */
+  private def without(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) {
+    case union: Union if union.children.exists(StandIns.in) =>
+      val input = union.children.find(StandIns.in).get
+      Project(union.output.zip(input.output).map { case (to, from) => Alias(from, to.name)(to.exprId) }, input)
+  }
+
+  /**
+   * Totals with those of changed rows.
+   * @param before the totals on record
+   * @param added of rows that came
+   * @param removed of rows that went
+   * @param lasting whether all rows that came are there now; with several changed sources, some may have gone again
+   */
+  def changed(before: DataFrame, added: JList[DataFrame], removed: JList[DataFrame], lasting: Boolean): DataFrame = {
+    val came = if (lasting) Came else There
+    val sides = weighted(before, There) +: (added.asScala.map(weighted(_, came)) ++ removed.asScala.map(weighted(_, Went))).toSeq
+    val all = if (sides.size == 1) sides.head else Union(sides)
+    val columns = byName(all.output)
+    val groups = keys.map(key => columns(key.name))
+    val taken = Aggregate(groups, groups ++ own.flatMap(_.taken(columns)), all)
+    val rows = Project(groups ++ own.map(_.checked(byName(taken.output))), taken)
+    // An aggregate without keys has its one row also of no rows.
+    Access.frame(session, if (keys.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(Rows), Literal(0L)), rows))
+  }
+
+  /** The rows of the query by its totals. */
+  def finished(totals: DataFrame): DataFrame = {
+    val known = totals.queryExecution.analyzed
+    val columns = byName(known.output)
+    def told(expression: Expression): Expression = expression match {
+      case function: AggregateExpression => value(function, functions.indexWhere(_.semanticEquals(function)), columns)
+      case other => aggregate.groupingExpressions.indexWhere(_.semanticEquals(other)) match {
+        case -1 => other.mapChildren(told)
+        case n => columns(keys(n).name)
+      }
+    }
+    val results = aggregate.aggregateExpressions.map {
+      case alias @ Alias(child, name) => Alias(told(child), name)(alias.exprId, alias.qualifier, alias.explicitMetadata)
+      case column => Alias(told(column), column.name)(column.exprId, column.qualifier)
+    }
+    Access.frame(session, Access.rewrite(plan) { case each if each eq found => Project(results, known) })
+  }
+
+  private def weighted(totals: DataFrame, weight: Int): LogicalPlan = {
+    val plan = totals.queryExecution.analyzed
+    val columns = byName(plan.output)
+    Project((keys.map(_.name) ++ own.map(_.name)).map(columns) :+ Alias(Literal(weight), Weight)(), plan)
+  }
+}
+
+private[spark] object Totals {
+
+  /** How a part of totals is put together of several. */
+  private sealed trait Kind
+
+  /** It is added; a sum of values has `count`, the part that counts those that are not NULL. */
+  private final case class Adding(count: Option[String] = None) extends Kind
+  private final case class Extreme(least: Boolean) extends Kind
+
+  /** A column of totals: its value for a group of rows. */
+  private final case class Part(name: String, value: AggregateExpression, kind: Kind) {
+    private val alias = Alias(value, name)()
+
+    def column: NamedExpression = alias
+
+    /** What is taken of the totals of a group from all sides. */
+    def taken(columns: Map[String, Attribute]): Seq[NamedExpression] = {
+      val own = columns(name)
+      def where(condition: Expression): Expression = If(condition, own, Literal(null, own.dataType))
+      val came = GreaterThan(columns(Weight), Literal(0))
+      kind match {
+        case Adding(count) =>
+          val lost = count.map(each => Alias(Max(And(IsNull(own), GreaterThan(columns(each), Literal(0L))))
+            .toAggregateExpression(), s"$name lost")())
+          Alias(Sum(If(came, own, UnaryMinus(own))).toAggregateExpression(), name)() +: lost.toSeq
+        case Extreme(least) =>
+          def of(value: Expression) = (if (least) Min(value) else Max(value)).toAggregateExpression()
+          Seq(
+            Alias(of(where(came)), name)(),
+            Alias(of(where(EqualTo(columns(Weight), Literal(Came)))), s"$name came")(),
+            Alias((if (least) Min(where(Not(came))) else Max(where(Not(came)))).toAggregateExpression(), s"$name went")())
+      }
+    }
+
+    /** The new value; it fails where nobody knows. */
+    def checked(taken: Map[String, Attribute]): NamedExpression = {
+      val now = taken(name)
+      Alias(kind match {
+        case Adding(None) => If(LessThan(now, Literal(0L)), failed("more rows went than there were"), now)
+        case Adding(Some(count)) =>
+          val sum = Cast(now, value.dataType)
+          val unknown = Or(taken(s"$name lost"), And(IsNull(sum), GreaterThan(taken(count), Literal(0L))))
+          If(unknown, failed("a sum is too large"), sum)
+        case Extreme(_) =>
+          // Another row may have the value that went, but nobody knows.
+          val lost = And(EqualTo(taken(s"$name went"), now), Not(EqualNullSafe(taken(s"$name came"), now)))
+          val known = If(lost, failed("the least or greatest value of a group went"), now)
+          If(EqualTo(taken(Rows), Literal(0L)), Literal(null, value.dataType), known)
+      }, name)()
+    }
+
+    private def failed(why: String): Expression = Cast(new RaiseError(Literal(why)), value.dataType)
+  }
+
+  private val Rows = "rows"
+  private val Weight = "weight"
+  private val There = 1
+  private val Came = 2
+  private val Went = -1
+
+  /** The lowest aggregate above which each operator has one input; `derive/totals.py` finds the same one. */
+  private def lowest(plan: LogicalPlan): LogicalPlan = {
+    val above = Iterator.iterate(Option(plan))(_.flatMap {
+      case _: LateralJoin => None
+      case each => Option.when(each.children.size == 1)(each.children.head)
+    }).takeWhile(_.nonEmpty).flatten.toSeq
+    above.filter(each => each.isInstanceOf[Aggregate] || each.isInstanceOf[Distinct]).lastOption.getOrElse(
+      throw new IllegalArgumentException("the query has no totals"))
+  }
+
+  private def grouped(found: LogicalPlan): Aggregate = found match {
+    case aggregate: Aggregate => aggregate
+    case Distinct(child) => Aggregate(child.output, child.output, child)
+  }
+
+  private def byName(columns: Seq[Attribute]): Map[String, Attribute] = columns.map(each => each.name -> each).toMap
+
+  /** One of several functions that mean the same. */
+  private def distinct(functions: Seq[AggregateExpression]): Seq[AggregateExpression] =
+    functions.foldLeft(Seq.empty[AggregateExpression])((known, each) =>
+      if (known.exists(_.semanticEquals(each))) known else known :+ each)
+
+  /** The parts of the `n`th function. */
+  private def parts(function: AggregateExpression, n: Int): Seq[Part] = {
+    // Spark tells results of one aggregate apart by this number.
+    def same(of: AggregateFunction) = function.copy(aggregateFunction = of, resultId = NamedExpression.newExprId)
+    function.aggregateFunction match {
+      case Sum(x, _) => summed(same, x, n)
+      case Average(x, _) => summed(same, x, n)
+      case _: Count => Seq(Part(s"count$n", same(function.aggregateFunction), Adding()))
+      case _: Min => Seq(Part(s"extreme$n", function, Extreme(least = true)))
+      case _: Max => Seq(Part(s"extreme$n", function, Extreme(least = false)))
+      case other => throw new IllegalArgumentException(s"${other.prettyName} has no totals")
+    }
+  }
+
+  private def summed(same: AggregateFunction => AggregateExpression, x: Expression, n: Int): Seq[Part] =
+    Seq(Part(s"count$n", same(Count(x)), Adding()), Part(s"sum$n", same(Sum(x)), Adding(Some(s"count$n"))))
+
+  /** The value of the `n`th function by the totals. */
+  private def value(function: AggregateExpression, n: Int, totals: Map[String, Attribute]): Expression =
+    function.aggregateFunction match {
+      case _: Sum => nullIfNone(totals(s"sum$n"), totals(s"count$n"))
+      case average: Average =>
+        val Seq(sum, count) = average.aggBufferAttributes
+        val known = Map(sum.exprId -> Cast(totals(s"sum$n"), sum.dataType), count.exprId -> totals(s"count$n"))
+        nullIfNone(average.evaluateExpression.transform {
+          case each: AttributeReference if known.contains(each.exprId) => known(each.exprId)
+        }, totals(s"count$n"))
+      case _: Count => totals(s"count$n")
+      case _ => totals(s"extreme$n")
+    }
+
+  private def nullIfNone(value: Expression, count: Expression): Expression =
+    If(EqualTo(count, Literal(0L)), Literal(null, value.dataType), value)
+}

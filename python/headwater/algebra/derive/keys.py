@@ -1,0 +1,107 @@
+"""Derives the keys of a view that a changed row of a source reaches.
+
+Example: ``SELECT customer, sum(price) FROM sales GROUP BY customer``. A changed row of ``sales`` reaches the rows of
+the view with its customer, and no others. So ``customer`` is a key.
+
+A key is a partition that nobody declared. The theorem of ``delta`` holds for any way to divide the rows of a source
+into partitions. Here each column of the source divides them, so the rules say of every column of the view whether a
+changed row determines it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headwater.algebra.derive.delta import Delta
+from headwater.algebra.derive.image import Image, exact, plain
+from headwater.algebra.derive.plan import Attr, Node, Reader
+from headwater.algebra.derive.relation import short, source
+from headwater.algebra.derive.resolve import resolve
+from headwater.algebra.derive.rules import transfer
+from headwater.model.dependency import Keys
+
+_COMPARABLE = re.compile(
+    r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING|BINARY)", re.I
+)
+"""Types of which a value that was stored is read back as it was, and is compared in one way."""
+
+
+def derive_keys(
+    description: Mapping[str, Any], apart: Sequence[str], columns: Sequence[tuple[str, str]]
+) -> dict[str, Keys]:
+    """The keys for each table that a query reads.
+
+    Args:
+        description: the analysed query, as ``PlanJson.describe`` writes it, parsed.
+        apart: the view's partition columns. They are no keys, since their values are spelled by the catalog.
+        columns: name and type of the view's columns, by position. The type is the declared one, if there is one.
+    """
+    reader = Reader(_divided(description))
+    outputs = [
+        (name, type, reader.attr(queried["id"]))
+        for (name, type), queried in zip(columns, description["columns"], strict=True)
+    ]
+    places: dict[str, list[Node]] = {}
+    for node in reader.root.walk():
+        if node.op == "Relation":
+            places.setdefault(source(node), []).append(node)
+    apart = [each.casefold() for each in apart]
+    return {table: _of_table(reader, nodes, outputs, apart) for table, nodes in places.items()}
+
+
+def _of_table(
+    reader: Reader, nodes: Sequence[Node], outputs: Sequence[tuple[str, str, Attr]], apart: Sequence[str]
+) -> Keys:
+    """The columns of the view that every place determines where a table is read."""
+    table, found, reasons = short(source(nodes[0])), [], dict[str, None]()
+    for node in nodes:
+        if "aspect" in node.facts:
+            return Keys(reason=f"the query reads {table} otherwise than as it is")
+        delta = transfer(reader.root, node)
+        determined = {}
+        for name, type, queried in outputs:
+            image = resolve(queried, delta.facts)
+            if not isinstance(image, Image) or not _comparable(queried.type, type):
+                reasons[_reason(name, queried, delta, table)] = None
+            elif name.casefold() not in apart:
+                determined[name] = _cast(image, queried.type, type)
+        found.append(determined)
+    common = [name for name in found[0] if all(name in each for each in found)]
+    if not common:
+        return Keys(reason="; ".join(reasons) or f"a changed row of {table} reaches whole partitions")
+    return Keys(tuple(common), tuple(tuple(each[name] for name in common) for each in found))
+
+
+def _comparable(*types: str) -> bool:
+    return all(exact(each) and _COMPARABLE.fullmatch(plain(each)) for each in types)
+
+
+def _cast(image: Image, queried: str, declared: str) -> str:
+    """The image as the view has it: the query computes a type, and a publication casts it to another one."""
+    own = f"CAST({image.sql} AS {plain(queried)})"
+    return own if plain(queried).casefold() == plain(declared).casefold() else f"CAST({own} AS {plain(declared)})"
+
+
+def _reason(name: str, queried: Attr, delta: Delta, table: str) -> str:
+    lost = delta.lost.get(queried.id)
+    if lost is not None and queried not in delta.facts:
+        return f"`{name}` comes from `{lost.origin}`, {lost.said(table, 'column')}"
+    if not _comparable(queried.type):
+        return f"`{name}` is a {queried.type}, and no key"
+    return f"`{name}` is not known from a row of {table}"
+
+
+def _divided(json: Any) -> Any:
+    """A description in which each column of a table divides its rows, and not only those of its partitions."""
+    match json:
+        case {"op": "Relation", "columns": columns}:
+            rest = {key: value for key, value in json.items() if key not in ("zone", "transforms")}
+            own = [each["name"] for each in columns if not each.get("metadata")]
+            return {**rest, "partition_columns": own}
+        case dict():
+            return {key: _divided(value) for key, value in json.items()}
+        case list():
+            return [_divided(each) for each in json]
+    return json

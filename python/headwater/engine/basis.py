@@ -1,0 +1,148 @@
+"""What a run reads, and from which states of its sources a run by keys goes on.
+
+Example: the partitions of a view reflect version 5 of ``sales``, and ``sales`` has version 9 now. If both states can be
+read, the rows between them tell which rows of the view differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from attrs import frozen
+
+from headwater.engine.coverage import prepared_by
+from headwater.model.dependency import Dependency, common
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import PartitionRecord, State, Version, ViewState
+from headwater.model.view import Definition, Pairs, Query
+
+FORMATS = ("delta", "parquet")
+"""The formats of views that were tried by random changes."""
+
+MOST_STATES = 3
+"""So many states of one source the partitions of a run may reflect. The rows since each of them are read."""
+
+
+@frozen
+class Basis:
+    """What a run by keys goes on from.
+
+    Attributes:
+        since: the changed sources, each with a snapshot that partitions reflect; one source may have several.
+        columns: of the view, by which it finds the rows that changes reach.
+        churn: bytes of the files that came and went since then.
+    """
+
+    since: Pairs
+    columns: tuple[str, ...]
+    churn: int
+
+
+def inputs(state: State, definition: Definition) -> tuple[tuple[str, Version], ...]:
+    """The versions of its sources that a run of a view reads which starts now."""
+    return tuple((source, _highest(state, source, definition.reads_ahead)) for source in definition.sources)
+
+
+def pins(state: State, definition: Definition) -> Pairs:
+    """The snapshots on record of the tables that are pinned, among those that a run reads and writes."""
+    tables = dict.fromkeys((*definition.sources, definition.view))
+    records = {each: state.tables[each] for each in tables if each in state.tables}
+    return tuple((name, record.snapshot) for name, record in records.items() if record.pinned)
+
+
+def basis(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
+    """What a run by keys would go on from which renews these slices of a view; or why there can be none."""
+    view = state.views[name]
+    why = _unfit(view) or unpinned(state, view) or _asked_for(state, view, slices)
+    if why:
+        return why
+    known = _reflecting(state, view, slices)
+    if isinstance(known, str):
+        return known
+    now, since, churn = dict(inputs(state, view.definition)), dict[tuple[str, str], None](), 0
+    changed: dict[str, Dependency] = {}
+    for dependency in view.definition.dependencies:
+        source = dependency.source
+        before = {dict(each.inputs).get(source) for each in known}
+        if before == {now[source]}:
+            continue
+        if not dependency.keys.columns:
+            return dependency.keys.reason or f"nobody knows which rows a change of {source} reaches"
+        past = state.tables[source].past if source in state.tables else {}
+        if not (before | {now[source]}) <= past.keys():
+            return f"nobody can say which rows of {source} came and went"
+        changed[source] = dependency
+        since.update(dict.fromkeys((source, past[each].snapshot) for each in sorted(before)))
+        churn += past[now[source]].churn - min(past[each].churn for each in before)
+    columns = common(each.keys for each in changed.values())
+    if not columns:
+        return f"{' and '.join(changed)} reach its rows by different columns" if changed else "no source changed"
+    return Basis(tuple(since), columns, churn)
+
+
+def never(definition: Definition) -> str:
+    """Why runs of a view always compute whole partitions; empty if changed rows may be followed."""
+    if not isinstance(definition.made_by, Query):
+        return "a function makes its rows"
+    if definition.earlier:
+        return "it reads earlier partitions of itself"
+    return "" if definition.format in FORMATS else f"views in {definition.format} were not tried"
+
+
+def unpinned(state: State, view: ViewState) -> str:
+    """Of which source a run would read rows newer than its record; empty if all are read at a snapshot. A run that
+    computes a part of its rows would read a new write for that part only."""
+    sources = ((each, state.tables.get(each)) for each in view.definition.sources)
+    return next((f"{each} cannot be read at a snapshot" for each, known in sources if not (known and known.pinned)), "")
+
+
+# --- inside
+
+
+def _highest(state: State, source: str, ahead: bool) -> Version:
+    """The newest version of a source that a run reads which starts now; ``ahead``: before it is published."""
+    run = prepared_by(state, source) if ahead else None
+    if run is not None:
+        return run.version
+    return state.tables[source].highest if source in state.tables else 0
+
+
+def _unfit(view: ViewState) -> str:
+    definition = view.definition
+    if view.failures:
+        return "the last refresh failed"
+    if why := never(definition):
+        return why
+    if any(re.search(r"\b(CHAR|VARIANT)\b", each.type, re.IGNORECASE) for each in definition.columns):
+        return "it has a column of which the rows are not read back as they were written"
+    return "an engine was lost while it published" if view.unsure else ""
+
+
+def _asked_for(state: State, view: ViewState, slices: Iterable[Slice]) -> str:
+    """Changes of sources tell which rows differ. Other reasons for a refresh do not."""
+    origins = {origin for each in slices for origin in view.pending.get(each, ())}
+    for origin in sorted(origins):
+        found = state.origins.get(origin)
+        if found is None or found.definition:
+            return "it was redefined"
+        if found.marked:
+            return "somebody asked for all rows"
+        if found.table == view.definition.view:
+            return "it was written past Headwater"
+    return ""
+
+
+def _reflecting(state: State, view: ViewState, slices: Iterable[Slice]) -> list[PartitionRecord] | str:
+    """The records of the partitions in some slices; or why they do not say what the partitions hold."""
+    columns, found = frozenset(view.definition.partitioned_by), []
+    known = state.tables[view.definition.view].partitions
+    for each in slices:
+        if each.columns != columns:
+            return "every partition is behind" if each == WHOLE else f"{each} may have new partitions"
+        record = known.get(each)
+        if record is None or record.fingerprint is None:
+            return f"the partition {each} is new" if columns else "it was never filled"
+        found.append(record)
+    states = {each.inputs for each in found}
+    return found if len(states) <= MOST_STATES else f"its partitions reflect {len(states)} states of its sources"

@@ -1,0 +1,32 @@
+"""The states of a pinned table that can still be read, and how much came and went between them."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from headwater.model.state import Past, TableRecord
+
+MOST = 100
+"""So many states are kept of a table. A partition that reflects an older one is computed as a whole."""
+
+
+def went_on(record: TableRecord, churn: int | None) -> None:
+    """A table has a new state on record. ``churn``: bytes of files that came and went since the state before it;
+    ``None`` where nobody knows, or where that state can be read no more."""
+    if churn is None or not record.pinned:
+        record.past.clear()
+    if not record.pinned:
+        return
+    before = next(reversed(record.past.values())).churn if record.past else 0
+    record.past.pop(record.highest, None)
+    record.past[record.highest] = Past(record.snapshot, before + (churn or 0))
+    if len(record.past) > MOST:
+        del record.past[next(iter(record.past))]
+
+
+def advance(record: TableRecord, snapshot: str) -> None:
+    """The newest state has another snapshot, with the same rows."""
+    record.snapshot = snapshot
+    known = record.past.get(record.highest)
+    if known is not None:
+        record.past[record.highest] = evolve(known, snapshot=snapshot)

@@ -1,0 +1,74 @@
+"""The totals of a view's aggregate: whether a run leaves some, and from which states of its sources a run by changes
+goes on.
+
+Example: the totals of a view reflect version 5 of ``sales``, and ``sales`` has version 9 now. The totals of the rows
+between them are added. The view itself is not read, so whatever happened to it does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.engine.basis import Basis, inputs, never, unpinned
+from headwater.model.partition import Slice
+from headwater.model.policy import Refreshing
+from headwater.model.state import State, ViewState
+from headwater.model.view import Definition
+
+
+def leaves_totals(state: State, name: str) -> bool:
+    """Whether a run of a view that starts now leaves totals for later runs."""
+    view = state.views[name]
+    return view.definition.policy.method is Refreshing.CHANGES and not _without(state, view)
+
+
+def added(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
+    """What a run by changes would go on from which renews these slices of a view; or why there can be none."""
+    view = state.views[name]
+    why = _without(state, view) or _asked_for(state, view, slices)
+    if why:
+        return why
+    if view.totals is None:
+        return "it has no totals yet"
+    before, now = dict(view.totals.inputs), dict(inputs(state, view.definition))
+    since, churn = {}, 0
+    for dependency in view.definition.dependencies:
+        source = dependency.source
+        if before.get(source) == now[source] or (dependency.adding.possible and not dependency.adding.below):
+            continue
+        if not dependency.adding.possible:
+            return dependency.adding.reason
+        past = state.tables[source].past
+        if before.get(source) not in past or now[source] not in past:
+            return f"nobody can say which rows of {source} came and went"
+        since[source] = past[before[source]].snapshot
+        churn += past[now[source]].churn - past[before[source]].churn
+    return Basis(tuple(since.items()), (), churn)
+
+
+def unfollowed(definition: Definition) -> str:
+    """Why the totals of a view could follow the changes of no source; empty if they can follow those of one."""
+    adding = [each.adding for each in definition.dependencies]
+    if any(each.possible and each.below for each in adding):
+        return ""
+    return next((each.reason for each in adding if not each.possible), "it reads no table below an aggregate")
+
+
+# --- inside
+
+
+def _without(state: State, view: ViewState) -> str:
+    """Why a view has no totals; empty if it may have some."""
+    definition = view.definition
+    if why := never(definition):
+        return why
+    return unfollowed(definition) or unpinned(state, view)
+
+
+def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:
+    if view.failures:
+        return "the last refresh failed"
+    origins = [state.origins.get(each) for slice in slices for each in view.pending.get(slice, ())]
+    if any(each is None or each.definition for each in origins):
+        return "it was redefined"
+    return "somebody asked for all rows" if any(each.marked for each in origins if each is not None) else ""

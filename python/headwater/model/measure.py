@@ -1,0 +1,75 @@
+"""What a run measured: the bytes that it moved, the scans that it made, and what its tasks took."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import frozen
+
+from headwater.model.extract import Extract
+
+
+class Place(Enum):
+    """Where bytes lie: in the warehouse, or close at hand in a fast volume or in blocks of Spark's memory; there, too,
+    in a scan of a table that several runs share."""
+
+    WAREHOUSE = "warehouse"
+    VOLUME = "volume"
+    BLOCKS = "blocks"
+    SCAN = "scan"
+
+
+@frozen
+class Moved:
+    """Bytes that a run read of a table, or wrote of its own view, and how long it was busy with that.
+
+    Attributes:
+        place: where they lay, or were left.
+        size: bytes; of blocks, those that they have in files.
+        micros: µs, of its own time.
+        extract: what of the table it needed; ``None`` where nobody knows.
+        share: the part of the table's bytes that should be; an estimate.
+    """
+
+    table: str
+    place: Place
+    size: int
+    micros: int
+    extract: Extract | None = None
+    share: float = 1.0
+
+
+@frozen
+class Scanned:
+    """A scan that a run made for itself and for others: how many bytes it takes, and what it took (µs). One that did
+    not fit takes more than there is."""
+
+    table: str
+    extract: Extract
+    size: int
+    micros: int
+
+
+@frozen
+class Effort:
+    """What the tasks of a run took of the slots that there are for tasks.
+
+    Attributes:
+        alone: µs that they would have taken with all slots to themselves.
+        active: µs in which there were any of them, whether they ran or waited for others.
+        share: the part of all slots that they would have filled then; from 0 to 1.
+    """
+
+    alone: int
+    active: int
+    share: float
+
+    def own(self, micros: float) -> float:
+        """Of the µs that something took beside others, those that it would have taken alone."""
+        return max(0.0, micros - self.active) + self.alone
+
+    def since(self, before: Effort | None) -> Effort:
+        """What was added to what had been taken before."""
+        if before is None:
+            return self
+        return Effort(max(0, self.alone - before.alone), max(0, self.active - before.active), self.share)

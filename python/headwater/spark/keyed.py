@@ -1,0 +1,213 @@
+"""Refreshes by keys: the rows of a view that changes of its sources reach are computed anew, and all others stay.
+
+Example: a row of ``sales`` with customer 7 came. The new rows of the view are the old ones without customer 7, and the
+rows of the query for customer 7.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+from attrs import frozen
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.algebra.derive.image import exact
+from headwater.model.command import Launch
+from headwater.model.dependency import Keys, common
+from headwater.model.error import Untold
+from headwater.model.partition import WHOLE, Region
+from headwater.model.seen import Changed, Look
+from headwater.model.view import Definition
+from headwater.spark import sql
+from headwater.spark.formats import Formats
+
+MOST = 100_000
+"""With more keys, whole partitions are computed."""
+
+LISTED = 500
+"""So many values of a column are listed in a condition on the sources; of more, the least and the greatest."""
+
+_PLAIN = re.compile(
+    r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING)", re.I
+)
+"""Types of which equal rows are found by a hash."""
+
+_ORDERED = re.compile(r"(TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|STRING)", re.I)
+"""Types whose values are compared with a literal as they are compared with each other."""
+
+LENIENT = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
+"""Settings with which Spark leaves out rows of a file. A file that went away may have been cleaned up since."""
+
+
+@frozen
+class Reach:
+    """The keys that changes reach.
+
+    Attributes:
+        rows: the keys; each has ``names`` for its columns, which are none of the view's.
+        columns: of the view, in the order of ``names``.
+        bounds: a condition that rows with these keys fulfil, for the sources to skip files by.
+    """
+
+    rows: DataFrame
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    bounds: str
+
+    def over(self, old: DataFrame, new: DataFrame) -> DataFrame:
+        """The old rows, with those of the keys replaced by the new rows of the keys."""
+        keys = F.broadcast(self.rows)
+        kept = old.join(keys, self._agreeing(old), "left_anti")
+        changed = new.where(self.bounds).join(keys, self._agreeing(new), "left_semi")
+        return kept.unionByName(changed)
+
+    def _agreeing(self, frame: DataFrame) -> Column:
+        """Equal keys; two that are NULL are equal."""
+        pairs = zip(self.columns, self.names, strict=True)
+        return reduce(Column.__and__, [frame[sql.identifier(c)].eqNullSafe(self.rows[k]) for c, k in pairs])
+
+
+def refuse_lenient(session: SparkSession) -> None:
+    """Refuses to find keys in a session that may leave out rows.
+
+    Raises:
+        Untold: it is one.
+    """
+    for name in LENIENT:
+        if session.conf.get(name).lower() == "true":
+            raise Untold(f"with {name} Spark may leave out rows")
+
+
+@contextlib.contextmanager
+def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator[Reach]:
+    """The keys that the changes of a run reach, close at hand.
+
+    Raises:
+        Untold: nobody can say which, or there are too many.
+    """
+    run, definition = launch.run, launch.definition
+    refuse_lenient(session)
+    _refuse_drift(formats, launch)
+    sources = {source for source, _ in run.since}
+    keyed = {each.source: each.keys for each in definition.dependencies if each.source in sources}
+    columns, now = common(keyed.values()), dict(run.snapshots)
+    found = [
+        keys
+        for source, since in run.since
+        for keys in _keys(formats.changed(session, source, since, now[source]), keyed[source], columns)
+    ]
+    names = tuple(f"headwater key {n}" for n in range(len(columns)))
+    rows = reduce(DataFrame.union, found).toDF(*names).distinct() if found else None
+    if rows is None:
+        raise Untold("no row came or went")
+    rows = rows.limit(MOST + 1).persist()
+    try:
+        yield Reach(rows, columns, names, _bounds(rows, definition, columns, names))
+    finally:
+        rows.unpersist()
+
+
+def frame(session: SparkSession, reach: Reach, launch: Launch, computed: DataFrame) -> DataFrame:
+    """The rows of a run's slices.
+
+    Args:
+        computed: the rows of the query in these slices.
+    """
+    definition = launch.definition
+    old = session.table(sql.quoted(definition.view))
+    old = old.select(*(F.col(sql.identifier(column.name)).cast(column.type) for column in definition.columns))
+    if WHOLE not in launch.run.slices:
+        old = old.where(sql.predicate(launch.run.slices, {each.name: each.type for each in definition.columns}))
+    return reach.over(old, computed)
+
+
+# --- inside
+
+
+def _refuse_drift(formats: Formats, launch: Launch) -> None:
+    """Rows that stay must be those on record. The snapshot on record of a lake table may have rows of another program:
+    a publication of other partitions went on from them. A look tells them all the same."""
+    run, definition = launch.run, launch.definition
+    slices = None if WHOLE in run.slices else run.slices
+    since = dict(run.snapshots).get(definition.view, "")
+    [seen] = formats.of_view(definition).look([Look(definition.view, slices, since)])
+    if definition.is_lake:
+        computed = Region(run.slices)
+        drifted = bool(seen.lost) or not since or any(map(computed.covers, seen.partitions))
+    else:
+        there = {each: seen.partitions.get(each) for each in launch.existing}
+        drifted = there != {each: record.fingerprint for each, record in launch.existing.items()}
+    if drifted or not seen.exists or seen.unreadable:
+        raise Untold(f"{definition.view} was written past Headwater")
+
+
+def _keys(changed: Changed, keys: Keys, columns: Sequence[str]) -> Iterator[DataFrame]:
+    """The keys of changed rows, one frame for each place where the query reads the table."""
+    frames = [each for each in (changed.added, changed.removed) if each is not None]
+    if not frames:
+        return
+    hashes = _hashes(frames[0]) if len(frames) == 2 else None
+    for place in keys.places:
+        own = dict(zip(keys.columns, place, strict=True))
+        told = [f"{own[column]} AS `k{n}`" for n, column in enumerate(columns)]
+        if hashes is None:
+            yield reduce(DataFrame.union, [each.selectExpr(*told) for each in frames])
+        else:
+            yield _netted([each.selectExpr(*told, *hashes) for each in frames], len(told))
+
+
+def _hashes(rows: DataFrame) -> list[str] | None:
+    """Two hashes that equal rows share; ``None`` if equality of some column is not that of a hash.
+
+    Spark's hash leaves a NULL out, so which columns are NULL is hashed, too. It takes -0.0 for 0.0, so floating point
+    is hashed by its text.
+    """
+    values, nulls = [], []
+    for field in rows.schema.fields:
+        type, name = field.dataType.simpleString(), sql.identifier(field.name)
+        if not _PLAIN.fullmatch(type) or not (exact(type) or type in ("float", "double")):
+            return None
+        values.append(f"CAST({name} AS STRING)" if type in ("float", "double") else name)
+        nulls.append(f"{name} IS NULL")
+    listed = ", ".join((*values, *nulls))
+    return [f"xxhash64({listed}) AS `h0`", f"xxhash64('headwater', {listed}) AS `h1`"]
+
+
+def _netted(frames: Sequence[DataFrame], count: int) -> DataFrame:
+    """The keys of rows that did not come as often as they went: a rewritten file has most of its rows in both."""
+    added, removed = (each.withColumn("weight", F.lit(weight)) for each, weight in zip(frames, (1, -1), strict=True))
+    keys = [f"k{n}" for n in range(count)]
+    sums = added.union(removed).groupBy(*keys, "h0", "h1").agg(F.sum("weight").alias("weight"))
+    return sums.where("weight <> 0").select(*keys)
+
+
+def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], names: Sequence[str]) -> str:
+    """A condition that holds for rows with these keys: of each column the values, or the least and the greatest.
+
+    Raises:
+        Untold: there are too many.
+    """
+    types = {each.name: each.type for each in definition.columns}
+    ordered = [each for each in zip(columns, names, strict=True) if _ORDERED.fullmatch(types[each[0]])]
+    own = [F.col(sql.identifier(name)) for _, name in ordered]
+    ends = [each for key in own for each in (F.min(key).cast("string"), F.max(key).cast("string"))]
+    count, *told = rows.agg(F.count(F.lit(1)), *ends, *(F.count_if(key.isNull()) for key in own)).first()
+    if count > MOST:
+        raise Untold(f"changes reach more than {MOST:,} keys")
+    listed = rows.select(*(key.cast("string") for key in own)).collect() if count <= LISTED else None
+    terms = []
+    for n, (column, _) in enumerate(ordered):
+        name, texts = sql.identifier(column), told[2 * n : 2 * n + 2]
+        if listed is not None:
+            texts = list(dict.fromkeys(row[n] for row in listed if row[n] is not None))
+        literals = [f"CAST({sql.string(text)} AS {types[column]})" for text in texts if text is not None]
+        some = [f"{name} IS NULL"] if told[2 * len(ordered) + n] else []
+        if literals:
+            between = f"{name} BETWEEN {' AND '.join(literals)}"
+            some.append(between if listed is None else f"{name} IN ({', '.join(literals)})")
+        terms.append(f"({' OR '.join(some)})")
+    return " AND ".join(terms) if terms and count else "TRUE"

@@ -1,0 +1,146 @@
+"""Refreshes by changes: totals of changed rows are added to those of a view's aggregate."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from support import Journal, assert_equals_query, database
+from test_by_keys import MANY, runs
+
+from headwater.model.event import Mode
+
+ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental')"
+BY_CHANGES = (Mode.CHANGES, "")
+
+
+@pytest.mark.parametrize("format", [pytest.param("delta", marks=pytest.mark.long), "parquet"])
+def test_a_changed_row_is_added_to_the_totals(spark: SparkSession, journal: Journal, format: str) -> None:
+    table, view = f"{database(spark)}.sales", f"{database(spark)}.per_customer"
+    spark.sql(f"CREATE TABLE {table} USING delta AS {MANY}")
+    query = f"SELECT customer, count(*) AS n, sum(price) AS price, avg(price) AS mean FROM {table} GROUP BY customer"
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING {format} {ASKED} AS {query}")
+    for statement in (
+        f"INSERT INTO {table} VALUES (-1, 7, 5.00), (-2, NULL, 1.00)",
+        f"INSERT INTO {table} VALUES (-3, 5000, 5.00)",
+        f"UPDATE {table} SET customer = customer + 1 WHERE id = 4711",
+        f"DELETE FROM {table} WHERE customer IS NULL",
+        f"UPDATE {table} SET price = NULL WHERE customer = 8",
+        f"UPDATE {table} SET price = 1 WHERE id = 8",
+    ):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        assert_equals_query(spark, view, query)
+    assert runs(journal.events(), view)[1:] == [BY_CHANGES] * 6
+
+
+@pytest.mark.long
+def test_the_totals_of_several_changed_sources_and_what_is_above_them(spark: SparkSession, journal: Journal) -> None:
+    spark.sql("CREATE TABLE sales USING delta AS SELECT id, CAST(id % 9 AS INT) AS customer, id AS x FROM range(100)")
+    spark.sql(
+        "CREATE TABLE customers USING delta AS SELECT CAST(id AS INT) AS customer, id % 3 AS region FROM range(9)"
+    )
+    query = (
+        "WITH t AS (SELECT region, sum(x) AS s, count(*) AS n FROM sales JOIN customers "
+        "USING (customer) GROUP BY region HAVING sum(x) > (SELECT count(*) FROM customers)) "
+        "SELECT region, s, rank() OVER (ORDER BY n) AS place FROM t"
+    )
+    view = f"{database(spark)}.regions"
+    spark.sql(f"CREATE MATERIALIZED VIEW regions USING delta {ASKED} AS {query}")
+    spark.sql("ALTER MATERIALIZED VIEW regions SUSPEND")
+    spark.sql("INSERT INTO sales VALUES (1000, 3, 7), (1001, NULL, 1)")
+    spark.sql("UPDATE customers SET region = region + 1 WHERE customer = 3")
+    spark.sql("INSERT INTO customers VALUES (3, 8)")
+    spark.sql("ALTER MATERIALIZED VIEW regions RESUME")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert_equals_query(spark, view, query)
+    assert set(runs(journal.events(), view)[1:]) == {BY_CHANGES}
+
+
+@pytest.mark.long
+def test_the_least_value_of_a_group_that_went_is_looked_up_anew(spark: SparkSession, journal: Journal) -> None:
+    spark.sql("CREATE TABLE t USING delta AS SELECT id % 2 AS k, id FROM range(100)")
+    query, view = "SELECT k, min(id) AS least, max(id) AS greatest FROM t GROUP BY k", f"{database(spark)}.ends"
+    spark.sql(f"CREATE MATERIALIZED VIEW ends USING delta {ASKED} AS {query}")
+    for statement in ("INSERT INTO t VALUES (0, -5)", "DELETE FROM t WHERE id = 50", "DELETE FROM t WHERE id = -5"):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        assert_equals_query(spark, view, query)
+    first, second, third = runs(journal.events(), view)[1:]
+    assert first == second == BY_CHANGES and third[0] is Mode.CHANGES and "least or greatest" in third[1]
+
+
+@pytest.mark.long
+def test_a_changed_row_of_an_iceberg_table_is_followed(spark: SparkSession, journal: Journal) -> None:
+    spark.sql(f"CREATE NAMESPACE lake.{database(spark)}")
+    table = f"lake.{database(spark)}.t"
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id % 3 AS k, id AS x FROM range(100)")
+    query, views = f"SELECT k, sum(x) AS s, count(*) AS n FROM {table} GROUP BY k", ("incremental", "keys")
+    for method in views:
+        asked = f"TBLPROPERTIES ('headwater.method' = '{method}')"
+        spark.sql(f"CREATE MATERIALIZED VIEW by_{method} USING delta {asked} AS {query}")
+    for statement in ("INSERT INTO {t} VALUES (1, 5), (9, 1)", "DELETE FROM {t} WHERE x = 7", "DELETE FROM {t}"):
+        spark.sql(statement.format(t=table))
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        for method in views:
+            assert_equals_query(spark, f"{database(spark)}.by_{method}", query)
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    spark.sql(f"INSERT INTO {table} VALUES (1, 5), (1, 6), (2, 7)")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    spark.sql(f"DELETE FROM {table} WHERE x = 6")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    events = [*journal.events()]
+    for method, mode in zip(views, (Mode.CHANGES, Mode.KEYS), strict=True):
+        assert_equals_query(spark, f"{database(spark)}.by_{method}", query)
+        *told, (last, instead) = runs(events, f"{database(spark)}.by_{method}")[1:]
+        assert set(told) == {(mode, "")} and last is mode and "delete files" in instead
+
+
+@pytest.mark.long
+def test_totals_that_were_lost_are_made_anew(spark: SparkSession, journal: Journal) -> None:
+    spark.sql("CREATE TABLE t USING delta AS SELECT id % 2 AS k, id FROM range(100)")
+    query, view = "SELECT k, sum(id) AS s FROM t GROUP BY k", f"{database(spark)}.sums"
+    spark.sql(f"CREATE MATERIALIZED VIEW sums USING delta {ASKED} AS {query}")
+    place = Path(spark.sql("DESCRIBE DETAIL sums").first().location.removeprefix("file:")) / ".totals"
+    for n in range(2):
+        if n:
+            shutil.rmtree(place)
+        else:
+            next(place.glob("*/*.parquet")).unlink()
+        spark.sql("INSERT INTO t VALUES (5, 5)")
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        assert_equals_query(spark, view, query)
+    spark.sql("INSERT INTO t VALUES (5, 5)")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert_equals_query(spark, view, query)
+    *lost, last = runs(journal.events(), view)[1:]
+    assert all(mode is Mode.CHANGES and instead for mode, instead in lost) and last == BY_CHANGES
+    spark.sql("VACUUM sums")
+    spark.sql("DROP MATERIALIZED VIEW sums")
+    assert not place.exists()
+
+
+def test_a_view_of_one_row_has_it_also_of_no_rows(spark: SparkSession, journal: Journal) -> None:
+    spark.sql("CREATE TABLE t (x DECIMAL(5, 1), y INT) USING delta")
+    query, view = "SELECT count(*) AS n, sum(x) AS s, avg(y) AS a, max(y) AS m FROM t", f"{database(spark)}.whole"
+    spark.sql(f"CREATE MATERIALIZED VIEW whole USING parquet {ASKED} AS {query}")
+    for statement in ("INSERT INTO t VALUES (1, 1), (2, NULL)", "INSERT INTO t VALUES (3, 3)", "DELETE FROM t"):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        assert_equals_query(spark, view, query)
+    assert [mode for mode, _ in runs(journal.events(), view)[1:]] == [Mode.CHANGES] * 3
+
+
+@pytest.mark.long
+def test_a_person_asks_for_all_rows(spark: SparkSession, journal: Journal) -> None:
+    """That makes the totals anew, too."""
+    spark.sql("CREATE TABLE t USING delta AS SELECT 1 AS k, 1 AS x")
+    query, view = "SELECT k, sum(x) AS s FROM t GROUP BY k", f"{database(spark)}.sums"
+    spark.sql(f"CREATE MATERIALIZED VIEW sums USING delta {ASKED} AS {query}")
+    spark.sql("REFRESH MATERIALIZED VIEW sums FULL")
+    spark.sql("INSERT INTO t VALUES (1, 1)")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert_equals_query(spark, view, query)
+    assert [mode for mode, _ in runs(journal.events(), view)] == [Mode.FULL, Mode.FULL, Mode.CHANGES]

@@ -1,0 +1,99 @@
+"""Refreshes by keys: only the rows that changes of the sources reach are computed anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from processes import until
+from pyspark.sql import SparkSession
+from support import Journal, assert_equals_query, database
+
+from headwater.model.error import Untold
+from headwater.model.event import Event, Mode, Published, Started
+from headwater.spark.keyed import LENIENT, refuse_lenient
+
+MANY = (
+    "SELECT /*+ REPARTITION(20) */ id, CAST(id % 1000 AS INT) AS customer, CAST(id AS DECIMAL(12, 2)) AS price "
+    "FROM range(100000)"
+)
+
+ASKED = "TBLPROPERTIES ('headwater.method' = 'keys')"
+
+
+def runs(events: Iterable[Event], view: str) -> list[tuple[Mode, str]]:
+    """The method of each run of a view, and why it computed whole partitions instead."""
+    events = [each for each in events if getattr(each, "view", "") == view]
+    begun = {each.version: each for each in events if isinstance(each, Started)}
+    return [(begun[each.version].mode, each.instead) for each in events if isinstance(each, Published)]
+
+
+@pytest.mark.long
+def test_a_changed_row_is_followed_by_its_key(spark: SparkSession, journal: Journal) -> None:
+    table, view = f"{database(spark)}.sales", f"{database(spark)}.per_customer"
+    spark.sql(f"CREATE TABLE {table} USING delta AS {MANY}")
+    query = f"SELECT customer, count(*) AS n, sum(price) AS price FROM {table} GROUP BY customer"
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING delta {ASKED} AS {query}")
+    for statement in (
+        f"INSERT INTO {table} VALUES (-1, 7, 5.00), (-2, NULL, 1.00)",
+        f"INSERT INTO {table} VALUES (-3, 5000, 5.00)",
+        f"UPDATE {table} SET customer = customer + 1 WHERE id = 4711",
+        f"DELETE FROM {table} WHERE customer IS NULL",
+    ):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        assert_equals_query(spark, view, query)
+    assert runs(journal.events(), view)[1:] == [(Mode.KEYS, "")] * 4
+
+
+@pytest.mark.parametrize("name", LENIENT)
+def test_a_session_that_leaves_out_rows_of_missing_files_is_refused(spark: SparkSession, name: str) -> None:
+    """An application may be configured so. The rows of a file that was cleaned up would be left out, and their keys."""
+    refuse_lenient(spark)
+    spark.conf.set(name, "true")
+    with pytest.raises(Untold, match=name):
+        refuse_lenient(spark)
+
+
+def test_rows_that_were_cleaned_up_are_computed_as_whole_partitions(spark: SparkSession, journal: Journal) -> None:
+    view = f"{database(spark)}.sums"
+    whole = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
+    spark.sql(f"CREATE TABLE t USING delta {whole} AS SELECT 1 AS k, 1 AS x")
+    query = "SELECT k, sum(x) AS s FROM t GROUP BY k"
+    spark.sql(f"CREATE MATERIALIZED VIEW sums USING delta {ASKED} AS {query}")
+    [file] = spark.table("t").inputFiles()
+    spark.sql("ALTER MATERIALIZED VIEW sums SUSPEND")
+    spark.sql("UPDATE t SET k = 2")
+    Path(urlparse(file).path).unlink()
+    spark.sql("ALTER MATERIALIZED VIEW sums RESUME")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert_equals_query(spark, view, query)
+    [(mode, instead)] = runs(journal.events(), view)[1:]
+    assert mode is Mode.KEYS and instead
+
+
+@pytest.mark.long
+def test_rows_that_another_program_wrote_into_a_view_do_not_stay(spark: SparkSession, journal: Journal) -> None:
+    """The publication of another partition has them in its snapshot, before anybody looked at them."""
+    columns, view = "USING delta PARTITIONED BY (p)", f"{database(spark)}.sums"
+    spark.sql(f"CREATE TABLE t {columns} AS SELECT k, p, 1 AS x FROM VALUES (1, 'a'), (1, 'b') AS v(k, p)")
+    query = "SELECT k, sum(x) AS s, p FROM t GROUP BY k, p"
+    spark.sql(f"CREATE MATERIALIZED VIEW sums {columns} {ASKED} AS {query}")
+    other = spark.newSession()
+    other.conf.set("spark.headwater.internal", "true")
+    other.sql(f"INSERT INTO {view} VALUES (77, 77, 'b')")
+    events: list[Event] = []
+
+    def seen() -> list[tuple[Mode, str]]:
+        events.extend(journal.events())
+        return runs(events, view)
+
+    for count, partition in enumerate("ab", 2):
+        spark.sql(f"INSERT INTO t VALUES (2, '{partition}', 5)")
+        until(lambda count=count: len(seen()) == count, "refresh")  # a statement would look at the view
+    [first, second] = seen()[1:]
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert_equals_query(spark, view, query)
+    assert first == (Mode.KEYS, "") and second[0] is Mode.KEYS and "past Headwater" in second[1]

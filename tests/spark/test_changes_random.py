@@ -1,0 +1,230 @@
+"""Refreshes by keys and by changes of many shapes of queries, under random changes of their sources: each view equals
+its query."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from pyspark.sql import SparkSession
+from support import Journal, assert_equals_query, database
+
+from headwater.model.event import Mode, Published, Started
+
+SALES = "id BIGINT, customer INT, day DATE, price DECIMAL(10, 2), weight DOUBLE, note STRING"
+CUSTOMERS = "customer INT, region STRING, since TIMESTAMP"
+
+SHAPES = {
+    "grouped": "SELECT customer, count(*) AS n, sum(price) AS price, max(note) AS note FROM sales GROUP BY customer",
+    "computed": "SELECT customer % 5 AS c, month(day) AS m, sum(price) AS s FROM sales "
+    "GROUP BY customer % 5, month(day)",
+    "filtered": "SELECT id, note, price * 2 AS price FROM sales WHERE price > 10",
+    "joined": "SELECT region, count(*) AS n FROM sales JOIN customers USING (customer) GROUP BY region",
+    "outer_joined": "SELECT s.id, s.customer, c.region FROM sales s LEFT JOIN customers c ON s.customer = c.customer",
+    "full_joined": "SELECT coalesce(s.customer, c.customer) AS customer, count(s.id) AS n, max(region) AS region "
+    "FROM sales s FULL JOIN customers c ON s.customer = c.customer GROUP BY coalesce(s.customer, c.customer)",
+    "windowed": "SELECT id, customer, row_number() OVER (PARTITION BY customer ORDER BY day, id, note, price, weight) "
+    "AS n FROM sales",
+    "united": "SELECT customer, note FROM sales UNION ALL SELECT customer, region FROM customers",
+    "distinct_rows": "SELECT DISTINCT customer, day FROM sales",
+    "existing": "SELECT * FROM customers c WHERE EXISTS (SELECT 1 FROM sales s WHERE s.customer = c.customer)",
+    "missing": "SELECT * FROM customers c WHERE NOT EXISTS (SELECT 1 FROM sales s WHERE s.customer = c.customer)",
+    "having": "SELECT customer, count(*) AS n FROM sales GROUP BY customer HAVING count(*) > 3",
+    "paired": "SELECT a.customer, a.id AS one, b.id AS other FROM sales a JOIN sales b "
+    "ON a.customer = b.customer AND a.id < b.id",
+    "common": "SELECT customer FROM sales INTERSECT SELECT customer FROM customers",
+    "excepted": "SELECT customer FROM customers EXCEPT ALL SELECT customer FROM sales",
+    "rolled": "SELECT customer, day, count(*) AS n FROM sales GROUP BY GROUPING SETS ((customer, day), (customer))",
+    "exploded": "SELECT id, word FROM sales LATERAL VIEW explode(split(note, ' ')) AS word",
+    "nested": "SELECT c.customer, (SELECT max(s.price) FROM sales s WHERE s.customer = c.customer) AS p "
+    "FROM customers c",
+    "since": "SELECT since, count(*) AS n FROM customers GROUP BY since",
+    "all_rows": "SELECT count(*) AS n, sum(price) AS price FROM sales",
+    "not_in": "SELECT id FROM sales WHERE customer NOT IN (SELECT customer FROM customers)",
+}
+PARTITIONED = {
+    "daily": "SELECT day, customer, sum(price) AS price FROM sales GROUP BY day, customer",
+    "by_region": "SELECT s.id, s.note, nullif(c.region, '') AS region FROM sales s JOIN customers c USING (customer)",
+}
+FREE = ("all_rows", "not_in")
+"""No key is known of these if every table changed."""
+
+TOTALLED = {
+    **{name: SHAPES[name] for name in ("grouped", "computed", "joined", "distinct_rows")},
+    **{name: SHAPES[name] for name in ("having", "rolled", "since", "all_rows")},
+    "daily": PARTITIONED["daily"],
+    "averaged": "SELECT customer, avg(price) AS p, avg(length(note)) AS l, count(note) AS n FROM sales "
+    "GROUP BY customer",
+    "filtered_sums": "SELECT day, sum(price) FILTER (WHERE note = 'a b') AS s, sum(id) AS ids FROM sales "
+    "WHERE id % 2 = 1 GROUP BY day",
+    "kept_side": "SELECT s.day, count(*) AS n, count(c.region) AS known, sum(s.price) AS price "
+    "FROM sales s LEFT JOIN (SELECT DISTINCT customer, 'x' AS region FROM VALUES (1), (2) AS v(customer)) c "
+    "ON s.customer = c.customer GROUP BY s.day",
+    "by_word": "SELECT word, count(*) AS n FROM sales LATERAL VIEW explode(split(note, ' ')) AS word GROUP BY word",
+    "ranked": "SELECT customer, n, rank() OVER (ORDER BY n DESC) AS place "
+    "FROM (SELECT customer, count(*) AS n FROM sales GROUP BY customer)",
+    "united_sums": "SELECT k, count(*) AS n "
+    "FROM (SELECT customer AS k FROM sales UNION ALL SELECT customer FROM customers) GROUP BY k",
+    "ends": "SELECT customer, min(day) AS first, max(price) AS most, min(note) AS note FROM sales GROUP BY customer",
+    "above_average": "SELECT customer, sum(price) AS p FROM sales GROUP BY customer "
+    "HAVING sum(price) > (SELECT avg(price) FROM sales)",
+    "joined_sums": "SELECT c.region, c.since, sum(s.price) AS p, avg(s.price) AS a, count(*) AS n "
+    "FROM sales s JOIN customers c ON s.customer = c.customer GROUP BY c.region, c.since",
+}
+EXTREME = ("grouped", "ends")
+"""Of these, the least or greatest value of a group may go. Then the totals are made anew."""
+
+
+class Writer:
+    """Random statements about the two tables.
+
+    Args:
+        place: the namespace of the tables.
+        compact: the statement that writes the rows of ``sales`` into other files.
+    """
+
+    def __init__(self, seed: int, place: str, compact: str) -> None:
+        self._random, self._next, self._place, self._compact = random.Random(seed), 0, place, compact
+
+    def sale(self) -> str:
+        self._next += 1
+        r = self._random
+        customer = r.choice(["NULL", *map(str, range(12))])
+        day = r.choice(["NULL", "DATE'2024-01-31'", "DATE'2024-02-01'", "DATE'2024-02-29'"])
+        price = r.choice(["NULL", "0.00", "12.50", "99999999.99", f"{r.randrange(100)}.25"])
+        weight = r.choice(["NULL", "0.0D", "-0.0D", "CAST('NaN' AS DOUBLE)", "1.5D"])
+        note = r.choice(["NULL", "''", "'it''s'", "'a b'", "'ünï c'"])
+        return f"({r.choice([self._next, 1])}, {customer}, {day}, {price}, {weight}, {note})"
+
+    def customer(self) -> str:
+        r = self._random
+        since = r.choice(["NULL", "TIMESTAMP'2024-10-27 00:30:00Z'", "TIMESTAMP'2024-10-27 01:30:00Z'"])
+        region = r.choice(["NULL", "''", "'n'", "'s'"])
+        return f"({r.choice(['NULL', *map(str, range(14))])}, {region}, {since})"
+
+    def sales(self, count: int) -> str:
+        return ", ".join(self.sale() for _ in range(count))
+
+    def customers(self, count: int) -> str:
+        return ", ".join(self.customer() for _ in range(count))
+
+    def statements(self) -> list[str]:
+        """One to three statements."""
+        r = self._random
+
+        def one() -> str:
+            k = r.randrange(14)
+            return r.choice(
+                [
+                    f"INSERT INTO sales VALUES {self.sales(r.randrange(1, 4))}",
+                    f"UPDATE sales SET customer = {r.choice([k, 'NULL'])} WHERE id % 7 = {k % 7}",
+                    f"UPDATE sales SET weight = -weight WHERE id % 5 = {k % 5}",
+                    f"UPDATE sales SET customer = price, price = customer WHERE customer = {k}",
+                    f"DELETE FROM sales WHERE id % 11 = {k % 11}",
+                    f"INSERT INTO customers VALUES {self.customers(1)}",
+                    f"UPDATE customers SET region = {r.choice(['NULL', repr('n')])} WHERE customer = {k}",
+                    f"DELETE FROM customers WHERE customer = {k}",
+                    f"MERGE INTO sales t USING (SELECT {k} AS c) s ON t.customer = s.c "
+                    "WHEN MATCHED AND t.id % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET note = 'merged'",
+                    self._compact,
+                    f"INSERT INTO sales SELECT * FROM sales WHERE customer = {k}",
+                ]
+            )
+
+        return [self.placed(one()) for _ in range(r.choice([1, 1, 2, 3]))]
+
+    def placed(self, statement: str) -> str:
+        """The statement with the tables' whole names."""
+        return re.sub(r"(?<![.'])\b(sales|customers)\b", rf"{self._place}.\1", statement)
+
+
+USING = {
+    "delta": "USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')",
+    "vectors": "USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+    "iceberg": "USING iceberg",
+}
+
+
+@pytest.fixture
+def tables(spark: SparkSession, source: str, seed: int) -> Writer:
+    """Two tables with rows, and a writer of them. Queries find those in Iceberg through ordinary views."""
+    own = database(spark)
+    writer = Writer(seed, own, "OPTIMIZE sales")
+    if source == "iceberg":
+        spark.sql(f"CREATE NAMESPACE lake.{own}")
+        writer = Writer(seed, f"lake.{own}", f"CALL lake.system.rewrite_data_files(table => '{own}.sales')")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    for table, columns in (("sales", SALES), ("customers", CUSTOMERS)):
+        spark.sql(writer.placed(f"CREATE TABLE {table} ({columns}) {USING[source]}"))
+        if source == "iceberg":
+            spark.sql(f"CREATE VIEW {table} AS SELECT * FROM lake.{own}.{table}")
+    for _ in range(2):
+        spark.sql(writer.placed(f"INSERT INTO sales VALUES {writer.sales(40)}"))
+        spark.sql(writer.placed(f"INSERT INTO customers VALUES {writer.customers(6)}"))
+    return writer
+
+
+def followed(
+    spark: SparkSession, writer: Writer, method: str, format: str, views: dict[str, str], partitioned: dict[str, str]
+) -> None:
+    """Makes views, and compares each with its query after random changes.
+
+    Args:
+        partitioned: the partition columns of some of them.
+    """
+    asked = f"TBLPROPERTIES ('headwater.method' = '{method}')"
+    for name, query in views.items():
+        by = f"PARTITIONED BY ({partitioned[name]})" if name in partitioned else ""
+        spark.sql(f"CREATE MATERIALIZED VIEW {name} USING {format} {by} {asked} AS {query}")
+    for _ in range(ROUNDS):
+        done = writer.statements()
+        for each in done:
+            spark.sql(each)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        for name, query in views.items():
+            try:
+                assert_equals_query(spark, name, query)
+            except AssertionError as error:
+                raise AssertionError(f"{name} after {done}") from error
+
+
+def went(journal: Journal, mode: Mode) -> tuple[set[str], set[str]]:
+    """The views that had refreshes of a mode, and those of which one computed whole partitions after all."""
+    events = [*journal.events()]
+    begun = {each.version: each for each in events if isinstance(each, Started)}
+    ended = [each for each in events if isinstance(each, Published) and begun[each.version].mode is mode]
+    return {_name(each) for each in ended}, {_name(each) for each in ended if each.instead}
+
+
+def _name(event: Published) -> str:
+    return event.view.rpartition(".")[2]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "format, source, seed", [("delta", "vectors", 1), ("parquet", "delta", 2), ("parquet", "iceberg", 5)]
+)
+def test_every_view_by_keys_equals_its_query(
+    spark: SparkSession, journal: Journal, tables: Writer, format: str
+) -> None:
+    followed(spark, tables, "keys", format, SHAPES | PARTITIONED, {"daily": "day", "by_region": "region"})
+    by_keys, instead = went(journal, Mode.KEYS)
+    assert by_keys >= SHAPES.keys() - set(FREE) and not instead
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "format, source, seed", [("delta", "delta", 3), ("parquet", "vectors", 4), ("delta", "iceberg", 6)]
+)
+def test_every_view_by_changes_equals_its_query(
+    spark: SparkSession, journal: Journal, tables: Writer, format: str
+) -> None:
+    followed(spark, tables, "incremental", format, TOTALLED, {"daily": "day"})
+    by_changes, instead = went(journal, Mode.CHANGES)
+    assert by_changes == TOTALLED.keys() and instead <= set(EXTREME)
+
+
+ROUNDS = 5

@@ -1,0 +1,67 @@
+"""The queries that can be refreshed by changes, and the reason against each other one."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+from support import database
+
+from headwater.algebra.derive.totals import derive_totals
+from headwater.model.dependency import Adding
+from headwater.spark.shim import Shim
+
+FOLLOWED = (
+    "SELECT k, sum(x), avg(x), count(d), min(s), max(x) FROM t GROUP BY k",
+    "SELECT count(*) FROM t",
+    "SELECT k, count(*) FILTER (WHERE x > 1) FROM t WHERE s <> 'a' GROUP BY k HAVING sum(x) > 1",
+    "SELECT u.s, sum(t.x) FROM t JOIN u ON t.k = u.k GROUP BY u.s",
+    "SELECT t.k, count(u.k) FROM t LEFT JOIN u ON t.k = u.k AND u.k < 5 GROUP BY t.k",
+    "SELECT k, count(*) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k) GROUP BY k",
+    "SELECT DISTINCT k, s FROM t",
+    "SELECT k, s, count(*) FROM t GROUP BY ROLLUP (k, s)",
+    "SELECT word, count(*) FROM t LATERAL VIEW explode(split(s, ' ')) AS word GROUP BY word",
+    "SELECT k, rank() OVER (ORDER BY n) FROM (SELECT k, count(*) AS n FROM t GROUP BY k)",
+    "SELECT k, sum(x) AS n FROM t GROUP BY k ORDER BY n DESC, k LIMIT 10",
+    "SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM t GROUP BY k) GROUP BY n",
+    "WITH c AS (SELECT k, sum(x) AS s FROM t GROUP BY k) SELECT * FROM c WHERE s > 1",
+    "SELECT k, sum(x) FROM t GROUP BY k HAVING sum(x) > (SELECT avg(x) FROM t)",
+)
+
+REFUSED = {
+    "SELECT k, x FROM t": "it does not aggregate",
+    "SELECT k, sum(d) FROM t GROUP BY k": "the sum of a DOUBLE depends on the order of the rows",
+    "SELECT k, avg(id) FROM t GROUP BY k": "the average of a BIGINT depends on the order of the rows",
+    "SELECT k, max(d) FROM t GROUP BY k": "values of a DOUBLE may be equal and spelled differently",
+    "SELECT d, count(*) FROM t GROUP BY d": "it groups by a DOUBLE",
+    "SELECT k, try_sum(x) FROM t GROUP BY k": "is computed from all rows of a group",
+    "SELECT k, try_avg(x) FROM t GROUP BY k": "is computed from all rows of a group",
+    "SELECT k, count(DISTINCT x) FROM t GROUP BY k": "count(DISTINCT …) is computed from all rows of a group",
+    "SELECT k, stddev(x) FROM t GROUP BY k": "is computed from all rows of a group",
+    "SELECT k, collect_list(x) FROM t GROUP BY k": "collect_list is computed from all rows of a group",
+    "SELECT a.k, count(*) FROM t a JOIN t b ON a.k = b.k GROUP BY a.k": "it reads t in 2 places",
+    "SELECT k, count(*) FROM (SELECT k FROM t UNION ALL SELECT k FROM t) GROUP BY k": "it reads t in 2 places",
+    "SELECT u.k, count(t.k) FROM u LEFT JOIN t ON u.k = t.k GROUP BY u.k": "LEFT OUTER JOIN",
+    "SELECT t.k, count(u.k) FROM t FULL JOIN u ON t.k = u.k GROUP BY t.k": "FULL OUTER JOIN",
+    "SELECT u.k, count(*) FROM u WHERE u.k IN (SELECT k FROM t) GROUP BY u.k": "a subquery reads t",
+    "SELECT s, count(*) FROM (SELECT s, rank() OVER (ORDER BY x) FROM t) GROUP BY s": "Window",
+    "SELECT s, count(*) FROM (SELECT s FROM t LIMIT 3) GROUP BY s": "is above t and below the aggregate",
+    "SELECT s, count(*) FROM (SELECT s FROM t INTERSECT SELECT s FROM u) GROUP BY s": "Intersect",
+    "SELECT k, sum((SELECT max(x) FROM u)) FROM t GROUP BY k": "its aggregate has a subquery",
+    "SELECT k, count(_metadata.file_path) FROM t GROUP BY k": "the query reads",
+}
+
+
+def test_each_query_has_totals_or_says_why_not(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE t (id BIGINT, k INT, s STRING, x DECIMAL(9, 2), d DOUBLE) USING delta")
+    spark.sql("CREATE TABLE u (k INT, s STRING, x INT) USING delta")
+    spark.sql("CREATE TABLE f (k INT) USING parquet")
+
+    def adding(query: str, table: str) -> Adding:
+        return derive_totals(Shim(spark).describe(spark, query).plan)[f"{database(spark)}.{table}"]
+
+    assert not {query: found.reason for query in FOLLOWED if not (found := adding(query, "t")).possible}
+    found = {query: adding(query, "t") for query in REFUSED}
+    assert not {
+        query: each.reason for query, each in found.items() if each.possible or REFUSED[query] not in each.reason
+    }
+    of_files = "SELECT k, count(*) FROM f JOIN t USING (k) GROUP BY k"
+    assert adding(of_files, "t").possible and "which rows came" in adding(of_files, "f").reason

@@ -1,0 +1,166 @@
+"""Totals: the queries and changes that they can follow, and the states that a run by changes goes on from."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from cases import A1, change, machine, view
+from test_derive import description, relation
+
+from headwater.algebra.derive.totals import derive_totals
+from headwater.engine.basis import Basis
+from headwater.engine.method import ByChanges, choose_method
+from headwater.engine.policy import SETTLE
+from headwater.engine.totals import added, leaves_totals
+from headwater.model.dependency import Adding
+from headwater.model.event import Declared, Mode, Published, Requested, Started
+from headwater.model.partition import Slice
+from headwater.model.state import Narrow
+
+FOLLOWED = Adding(True, True)
+
+
+def totalled(asked: str = "incremental"):
+    """``v`` over the lake table ``t``, by the partition column ``a``; the partitions 1 and 2 are filled."""
+    definition = view("v", "a", "t", format="delta", method=asked)
+    dependencies = tuple(evolve(each, adding=FOLLOWED) for each in definition.dependencies)
+    return machine({"t": "a"}, evolve(definition, dependencies=dependencies), lakes=["t"])
+
+
+def later(made, *partitions: Slice):
+    for n, each in enumerate(partitions):
+        change(made, "t", each, 50 + n + made.now % 7)
+    made.now += 2 * SETTLE
+    return made
+
+
+def started(made) -> Started:
+    return next(each for each in reversed(made.journal) if isinstance(each, Started))
+
+
+def why(made) -> str:
+    return dict(choose_method(made.state, "v", (A1,)).rejected)[ByChanges()]
+
+
+def test_a_run_goes_on_from_the_snapshot_that_the_totals_reflect():
+    made = totalled()
+    before = made.state.tables["t"].snapshot
+    assert started(made).totals and made.state.views["v"].totals.version == started(made).version
+    later(made, A1)
+    assert added(made.state, "v", (A1,)) == Basis((("t", before),), (), 1)
+    made.drain()
+    run = started(made)
+    assert (run.mode, run.since, run.churn, run.totals) == (Mode.CHANGES, (("t", before),), 1, True)
+
+
+def test_a_new_partition_and_one_that_was_written_past_headwater_follow_from_the_totals():
+    made, new = totalled(), Slice.of(a="3")
+    later(made, A1, new)
+    change(made, "v", A1, 99)
+    made.drain()
+    assert started(made).mode is Mode.CHANGES
+
+
+def test_a_run_that_fails_is_followed_by_one_that_makes_the_totals_anew():
+    made = totalled()
+    later(made, A1)
+    made.state.views["v"].failures = 1
+    assert why(made) == "is out: the last refresh failed" and leaves_totals(made.state, "v")
+
+
+def test_rows_that_somebody_asked_for_make_the_totals_anew():
+    made = totalled()
+    later(made, A1)
+    made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
+    assert why(made) == "is out: somebody asked for all rows" and leaves_totals(made.state, "v")
+
+
+def test_a_table_that_cannot_be_compared_is_read_as_a_whole():
+    made = totalled()
+    later(made, A1)
+    made.state.tables["t"].past.clear()
+    assert why(made) == "is out: nobody can say which rows of t came and went"
+
+
+def test_a_change_of_a_table_that_cannot_be_followed_makes_the_totals_anew():
+    definition = view("v", "a", "t", "u", format="delta", method="incremental")
+    adding = {"t": FOLLOWED, "u": Adding(reason="it reads u in 2 places")}
+    dependencies = tuple(evolve(each, adding=adding[each.source]) for each in definition.dependencies)
+    made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t", "u"])
+    later(made, A1).drain()
+    assert started(made).mode is Mode.CHANGES
+    change(made, "u", A1, 3)
+    made.now += 2 * SETTLE
+    assert why(made) == "is out: it reads u in 2 places"
+    made.drain()
+    assert started(made).totals and started(made).mode is not Mode.CHANGES
+
+
+def test_a_new_definition_has_no_totals_yet():
+    made = totalled()
+    later(made, A1)
+    definition = evolve(made.state.views["v"].definition, fingerprint="another")
+    made.record(lambda version: Declared(made.now, version, definition, "was replaced", fill=False))
+    assert why(made) == "is out: it has no totals yet"
+
+
+def test_a_view_has_totals_only_if_it_asks():
+    made = totalled("auto")
+    later(made, A1)
+    assert not leaves_totals(made.state, "v")
+    assert ByChanges() not in dict(choose_method(made.state, "v", (A1,)).rejected)
+
+
+def test_the_time_of_a_run_by_changes_says_nothing_of_others():
+    made = totalled()
+    took = made.state.views["v"].took
+    later(made, A1).drain()
+    ended = next(each for each in reversed(made.journal) if isinstance(each, Published))
+    assert made.state.views["v"].added == Narrow(ended.seconds, 1) and made.state.views["v"].took == took
+
+
+# --- what a query says
+
+
+def aggregated(**facts):
+    """``SELECT p, count(*) FROM t GROUP BY p``."""
+    count = {
+        "call": "Count",
+        "name": "count",
+        "kind": "aggregate",
+        "sql": "count(`$0`)",
+        "args": [{"lit": "1", "type": "INT"}],
+        "type": "BIGINT",
+        "deterministic": True,
+    }
+    below = facts.pop("below", relation(kind="delta"))
+    return {
+        "op": "Aggregate",
+        "output": [1],
+        "children": [below],
+        "groupings": [{"attr": 1}],
+        "projections": [{"attr": 1}, {"alias": "n", "id": 0, "child": {**count, **facts}}],
+    }
+
+
+def adding(plan) -> Adding:
+    return derive_totals(description(plan))["db.t"]
+
+
+def test_an_aggregate_follows_the_rows_below_it():
+    assert adding(aggregated()) == FOLLOWED
+    assert adding({"op": "Distinct", "output": [0, 1], "children": [relation(kind="delta")]}) == FOLLOWED
+
+
+def test_what_it_cannot_follow_has_a_reason():
+    assert adding(relation(kind="delta")).reason == "it does not aggregate"
+    assert adding(aggregated(distinct=True)).reason == "count(DISTINCT …) is computed from all rows of a group"
+    assert adding(aggregated(name="count_if")).reason == "count_if is computed from all rows of a group"
+    assert adding(aggregated(below=relation(kind="file"))).reason == "t does not tell which rows came and went"
+    assert "otherwise than as it is" in adding(aggregated(below=relation(kind="delta", aspect="snapshot"))).reason
+    limited = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]}
+    assert adding(aggregated(below=limited)).reason == "GlobalLimit is above t and below the aggregate"
+
+
+def test_a_column_of_a_fixed_length_is_not_read_as_it_is_stored():
+    columns = [{"id": 0, "name": "v", "type": "CHAR(3)"}, {"id": 1, "name": "p", "type": "DATE"}]
+    assert adding(aggregated(below=relation(kind="delta", columns=columns))).reason == "the query reads v of t"
