@@ -36,14 +36,13 @@ ROWS = 5
 
 def tables(scale: float) -> Path:
     """The directory with one directory for each table; a scale of 1 is 434 MB."""
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "headwater-benchmarks"
-    place = home / f"tpcds-{scale:g}"
+    place = _home() / f"tpcds-{scale:g}"
     if not place.is_dir():
         console.print(f"making the tables of TPC-DS at scale {scale:g}, once, in {place}")
         unfinished = place.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         if scale:
-            subprocess.run([_generator(home), "-c", MADE, f"{scale:g}", str(unfinished)], check=True)
+            subprocess.run([generator(), "-c", MADE, f"{scale:g}", str(unfinished)], check=True)
         else:
             made_up(unfinished)
         unfinished.rename(place)
@@ -78,10 +77,14 @@ def size(place: Path) -> int:
     return sum(file.stat().st_size for file in place.rglob("*.parquet"))
 
 
-def _generator(home: Path) -> str:
+def generator() -> str:
     """A Python with the generator. It is not this one, for other things here may need a newer DuckDB."""
-    python = home / "generator" / "bin" / "python"
+    python = _home() / "generator" / "bin" / "python"
     if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(home / "generator")], check=True)
+        subprocess.run([sys.executable, "-m", "venv", str(python.parents[1])], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", GENERATOR], check=True)
     return str(python)
+
+
+def _home() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "headwater-benchmarks"

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pyspark.errors import PySparkException
+
 from headwater.spark.shim import Shim
 from headwater.spark.wire import Asked
 
@@ -41,7 +43,16 @@ def rows(spark, statement: str) -> list[list[Any]]:
 
 def calls() -> dict[str, Callable[..., Any]]:
     """The functions that a benchmark calls by name."""
-    return {"observe": observe}
+    return {"observe": observe, "succeeds": succeeds}
+
+
+def succeeds(spark, statement: str) -> bool:
+    """Runs a statement, and says whether it was accepted."""
+    try:
+        spark.sql(statement).collect()
+    except PySparkException:
+        return False
+    return True
 
 
 def observe(spark, table: str, partitions: list[dict[str, str]] | None) -> dict[str, Any]:

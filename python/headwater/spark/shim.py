@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.estimate import Estimate
 from headwater.model.extract import Extract
 from headwater.model.measure import Effort
+from headwater.model.seen import Changed
 from headwater.spark import wire
 from headwater.spark.counted import Counted
 from headwater.spark.wire import Failure, FailureKind
@@ -168,30 +169,22 @@ class Shim:
         self._call("Blocks.releaseAll")
 
     def totals(self, query: DataFrame) -> DataFrame:
-        """The totals of the rows that a query reads."""
+        """The totals of the rows that a query reads; if some stand in for a table, those of each weight."""
         return DataFrame(self._call("Totals", query._jdf).rows(), query.sparkSession)
 
-    def with_totals(
-        self,
-        query: DataFrame,
-        before: DataFrame,
-        added: Sequence[DataFrame],
-        removed: Sequence[DataFrame],
-        lasting: bool,
-    ) -> DataFrame:
-        """Totals of a query with those of rows that came and went; ``lasting``: all rows that came are there now."""
-        plus, minus = ([each._jdf for each in some] for some in (added, removed))
-        return DataFrame(
-            self._call("Totals", query._jdf).changed(before._jdf, plus, minus, lasting), query.sparkSession
-        )
+    def with_totals(self, query: DataFrame, before: DataFrame, changed: Sequence[DataFrame]) -> DataFrame:
+        """Totals of a query with those of rows that stood in for tables."""
+        sides = [each._jdf for each in changed]
+        return DataFrame(self._call("Totals", query._jdf).changed(before._jdf, sides), query.sparkSession)
 
     def finished(self, query: DataFrame, totals: DataFrame) -> DataFrame:
         """The rows of a query by its totals."""
         return DataFrame(self._call("Totals", query._jdf).finished(totals._jdf), query.sparkSession)
 
-    def stand_in(self, name: str, rows: DataFrame) -> None:
-        """Names rows that queries read in place of a table (``wire.Pin``)."""
-        self._call("StandIns.put", name, rows._jdf)
+    def stand_in(self, name: str, changed: Changed, lasting: bool) -> None:
+        """Names rows that queries read in place of a table (``wire.Pin``); ``lasting``: all that came are there now."""
+        added, removed = (None if rows is None else rows._jdf for rows in (changed.added, changed.removed))
+        self._call("StandIns.put", name, added, removed, lasting)
 
     def stand_out(self, name: str) -> None:
         """Forgets them."""

@@ -46,14 +46,33 @@ class Left:
     """Totals that a run left.
 
     Attributes:
+        query: of the run, analysed.
         rows: the totals.
         digest: of their files.
         instead: why a run by changes computed them anew; empty if it did not.
     """
 
+    query: DataFrame
     rows: DataFrame
     digest: str
     instead: str = ""
+
+
+@frozen
+class _Making:
+    """Totals that a run makes.
+
+    Attributes:
+        place: the directory of the view's totals.
+        analysed: analyses the query of the view with the pins that its session has at that moment.
+        query: that of the run.
+    """
+
+    session: SparkSession
+    launch: Launch
+    place: str
+    analysed: Query
+    query: DataFrame
 
 
 class Totals:
@@ -62,23 +81,27 @@ class Totals:
     def __init__(self, shim: Shim, formats: Formats) -> None:
         self._shim, self._formats = shim, formats
 
-    def leave(self, session: SparkSession, launch: Launch, query: Query) -> Left | None:
-        """The totals of a run's query, written to where later runs find them; ``None`` if the view has no place yet."""
+    def leave(self, session: SparkSession, launch: Launch, analysed: Query) -> Left | None:
+        """The totals of a run's query, written to where later runs find them; ``None`` if the view has no place yet.
+
+        Args:
+            analysed: analyses the query of the view with the pins that its session has at that moment.
+        """
         location, instead = self._formats.of_view(launch.definition).location(launch.definition), ""
         if not location:
             return None
-        place = posixpath.join(location, HIDDEN)
+        making = _Making(session, launch, posixpath.join(location, HIDDEN), analysed, analysed())
         if launch.run.mode is Mode.CHANGES:
             try:
                 with telling(self._shim):
-                    return self._kept(session, launch, place, self._changed(session, launch, place, query))
+                    return self._kept(making, self._changed(making))
             except Untold as untold:
                 instead = str(untold)
-        return evolve(self._kept(session, launch, place, self._shim.totals(query())), instead=instead)
+        return evolve(self._kept(making, self._shim.totals(making.query)), instead=instead)
 
     # --- inside
 
-    def _changed(self, session: SparkSession, launch: Launch, place: str, query: Query) -> DataFrame:
+    def _changed(self, making: _Making) -> DataFrame:
         """The totals on record with those of the rows that came and went since then.
 
         Of several changed sources, each is followed while those before it in the query's order are new and those
@@ -87,63 +110,63 @@ class Totals:
         Raises:
             Untold: nobody can say.
         """
+        session, launch = making.session, making.launch
         refuse_lenient(session)
-        run, before = launch.run, _on_record(session, launch, place)
-        since, now = dict(run.since), dict(run.snapshots)
+        before = _on_record(making)
+        since, now = dict(launch.run.since), dict(launch.run.snapshots)
         order = [each for each in launch.definition.sources if each in since]
-        added: list[DataFrame] = []
-        removed: list[DataFrame] = []
-        lasting = len(order) == 1
+        sides: list[DataFrame] = []
         for n, source in enumerate(order):
             changed = self._formats.changed(session, source, since[source], now[source])
-            lasting = lasting and changed.lasting
-            snapshots = now | {each: since[each] for each in order[n + 1 :]}
-            for rows, side in ((changed.added, added), (changed.removed, removed)):
-                if rows is not None:
-                    with self._reading(session, launch, snapshots, source, rows):
-                        side.append(self._shim.totals(query()))
-        return self._shim.with_totals(query(), before, added, removed, lasting)
+            if changed.added is None and changed.removed is None:
+                continue
+            name, lasting = uuid4().hex, changed.lasting and len(order) == 1
+            self._shim.stand_in(name, changed, lasting)
+            try:
+                with self._reading(making, now | {each: since[each] for each in order[n + 1 :]}, source, name):
+                    sides.append(self._shim.totals(making.analysed()))
+            finally:
+                self._shim.stand_out(name)
+        return self._shim.with_totals(making.query, before, sides)
 
     @contextlib.contextmanager
-    def _reading(
-        self, session: SparkSession, launch: Launch, snapshots: dict[str, str], source: str, rows: DataFrame
-    ) -> Iterator[None]:
-        """Lets queries read tables at these snapshots, and some rows in place of one of them."""
-        pins = self._formats.pins(snapshots)
-        if lost := snapshots.keys() - pins.keys() - {launch.run.view}:
+    def _reading(self, making: _Making, snapshots: dict[str, str], source: str, name: str) -> Iterator[None]:
+        """Lets queries read tables at these snapshots, and the stand-in of a name in place of one of them."""
+        session, pins = making.session, self._formats.pins(snapshots)
+        if lost := snapshots.keys() - pins.keys() - {making.launch.run.view}:
             raise Untold(f"{', '.join(sorted(lost))} cannot be read at a snapshot any more")
-        kept, name = session.conf.get(PINS), uuid4().hex
-        self._shim.stand_in(name, rows)
+        kept = session.conf.get(PINS)
         session.conf.set(PINS, wire.encode(pins | {source: Pin("", rows=name)}))
         try:
             yield
         finally:
             session.conf.set(PINS, kept)
-            self._shim.stand_out(name)
 
-    def _kept(self, session: SparkSession, launch: Launch, place: str, rows: DataFrame) -> Left:
+    def _kept(self, making: _Making, rows: DataFrame) -> Left:
         """Writes totals, and removes those that no later run needs."""
-        own = _name(launch.run.version)
-        path = posixpath.join(place, own)
+        run, before = making.launch.run, making.launch.totals
+        own = _name(run.version)
+        path = posixpath.join(making.place, own)
         rows.write.mode("overwrite").parquet(path)
-        needed = {own} if launch.totals is None else {own, _name(launch.totals.version)}
-        for name in self._shim.names(place):
+        needed = {own} if before is None else {own, _name(before.version)}
+        for name in self._shim.names(making.place):
             if name not in needed:
-                self._shim.delete(posixpath.join(place, name))
-        found = session.read.schema(rows.schema).parquet(path)
-        return Left(found, _digest(found))
+                self._shim.delete(posixpath.join(making.place, name))
+        found = making.session.read.schema(rows.schema).parquet(path)
+        return Left(making.query, found, _digest(found))
 
 
-def _on_record(session: SparkSession, launch: Launch, place: str) -> DataFrame:
+def _on_record(making: _Making) -> DataFrame:
     """The totals on record.
 
     Raises:
         Untold: their files are not all there.
     """
-    if launch.totals is None:
+    before = making.launch.totals
+    if before is None:
         raise Untold("it has no totals yet")
-    found = session.read.parquet(posixpath.join(place, _name(launch.totals.version)))
-    if _digest(found) != launch.totals.digest:
+    found = making.session.read.parquet(posixpath.join(making.place, _name(before.version)))
+    if _digest(found) != before.digest:
         raise Untold("the files of its totals are not all there")
     return found
 

@@ -140,11 +140,11 @@ class SparkWarehouse:
         self._renew(session, launch)
         with contextlib.ExitStack() as held:
             reach, instead = self._reach(held, session, launch)
-            left = self._totals.leave(session, launch, lambda: self._rows(session, launch)) if run.totals else None
+            left = self._totals.leave(session, launch, lambda: _analysed(session, launch)) if run.totals else None
 
             def frame() -> DataFrame:
-                rows = self._rows(session, launch)
-                computed = _in_slices(rows if left is None else self._shim.finished(rows, left.rows), launch)
+                rows = self._rows(session, launch) if left is None else self._shim.finished(left.query, left.rows)
+                computed = _in_slices(rows, launch)
                 return computed if reach is None else keyed.frame(session, reach, launch, computed)
 
             with memory.overlaid(context, run):
@@ -168,14 +168,9 @@ class SparkWarehouse:
             return None, str(untold)
 
     def _rows(self, session: SparkSession, launch: Launch) -> DataFrame:
-        """The rows that the query or the job of a run makes."""
-        run, definition = launch.run, launch.definition
+        """The rows that the query or the job of a run makes, of tables as they are now."""
         self._renew(session, launch)
-        match definition.made_by:
-            case Job() as job:
-                return jobs.frame(session, definition, job, run)
-            case Query(text):
-                return session.sql(text)
+        return _analysed(session, launch)
 
     def _renew(self, session: SparkSession, launch: Launch) -> None:
         """Lets the next queries see tables as they are now."""
@@ -187,6 +182,15 @@ class SparkWarehouse:
         """Lets jobs of this thread be known as a run's."""
         context.setJobGroup(group(run.view, run.version), f"{verb} {run.view}: {run.reason}", interruptOnCancel=True)
         context.setLocalProperty("spark.scheduler.pool", self._track.pool)
+
+
+def _analysed(session: SparkSession, launch: Launch) -> DataFrame:
+    """The rows that the query or the job of a run makes, of tables as they were when they were last renewed."""
+    match launch.definition.made_by:
+        case Job() as job:
+            return jobs.frame(session, launch.definition, job, launch.run)
+        case Query(text):
+            return session.sql(text)
 
 
 def _in_slices(rows: DataFrame, launch: Launch) -> DataFrame:

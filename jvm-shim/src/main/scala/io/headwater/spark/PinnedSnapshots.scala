@@ -1,12 +1,9 @@
 package io.headwater.spark
 
-import java.util.concurrent.ConcurrentHashMap
-
 import scala.util.Try
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.{DataFrame, SparkSession}
-import org.apache.spark.sql.catalyst.AliasIdentifier
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, RelationTimeTravel, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project, SubqueryAlias}
@@ -22,25 +19,6 @@ import org.apache.spark.sql.headwater.Access
  * @param rows the name of rows that stand in for the table; then there is no snapshot
  */
 final case class Pin(version: String, columns: Seq[Seq[String]], rows: Option[String] = None)
-
-/** Rows that stand in for tables, by the names that pins have for them. */
-object StandIns {
-  private val known = new ConcurrentHashMap[String, LogicalPlan]
-
-  def put(name: String, rows: DataFrame): Unit = known.put(name, rows.queryExecution.analyzed)
-
-  def remove(name: String): Unit = known.remove(name)
-
-  private[spark] def plan(name: String): LogicalPlan = SubqueryAlias(Name, known.get(name))
-
-  /** Whether a plan reads rows that stand in for a table. */
-  private[spark] def in(plan: LogicalPlan): Boolean = plan.exists {
-    case SubqueryAlias(AliasIdentifier(Name, _), _) => true
-    case _ => false
-  }
-
-  private val Name = "headwater stand-in"
-}
 
 /**
  * Lets a refresh read each Delta and Iceberg table at one snapshot, however often its query names it and through whatever

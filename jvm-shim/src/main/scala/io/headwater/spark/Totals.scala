@@ -30,27 +30,25 @@ final class Totals(query: DataFrame) {
   private val own = Part(Rows, Count(Literal(1)).toAggregateExpression(), Adding()) +:
     functions.zipWithIndex.flatMap { case (each, n) => parts(each, n) }
 
-  /** The totals of the rows that the query reads; if some stand in for a table, of what it makes of these. */
-  def rows: DataFrame = Access.frame(
-    session, Aggregate(aggregate.groupingExpressions, keys ++ own.map(_.column), without(aggregate.child)))
-
-  /** The plan without the rows of a union that come from other inputs than the one with the stand-in. */
-  private def without(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) {
-    case union: Union if union.children.exists(StandIns.in) =>
-      val input = union.children.find(StandIns.in).get
-      Project(union.output.zip(input.output).map { case (to, from) => Alias(from, to.name)(to.exprId) }, input)
+  /** The totals of the rows that the query reads. If some stand in for a table: of each weight, what it makes of these. */
+  def rows: DataFrame = {
+    val columns = keys ++ own.map(_.column)
+    Access.frame(session, if (!StandIns.in(aggregate.child)) Aggregate(aggregate.groupingExpressions, columns, aggregate.child)
+    else {
+      val (child, weight) = StandIns.weighing(aggregate.child)
+      Aggregate(aggregate.groupingExpressions :+ weight, columns :+ Alias(weight, Weight)(), child)
+    })
   }
 
   /**
    * Totals with those of changed rows.
    * @param before the totals on record
-   * @param added of rows that came
-   * @param removed of rows that went
-   * @param lasting whether all rows that came are there now; with several changed sources, some may have gone again
+   * @param changed those of rows that stood in for a table, one for each table
    */
-  def changed(before: DataFrame, added: JList[DataFrame], removed: JList[DataFrame], lasting: Boolean): DataFrame = {
-    val came = if (lasting) Came else There
-    val sides = weighted(before, There) +: (added.asScala.map(weighted(_, came)) ++ removed.asScala.map(weighted(_, Went))).toSeq
+  def changed(before: DataFrame, changed: JList[DataFrame]): DataFrame = {
+    val known = before.queryExecution.analyzed
+    val there = Project(known.output :+ Alias(Literal(StandIns.There), Weight)(), known)
+    val sides = (there +: changed.asScala.map(_.queryExecution.analyzed).toSeq).map(inOrder)
     val all = if (sides.size == 1) sides.head else Union(sides)
     val columns = byName(all.output)
     val groups = keys.map(key => columns(key.name))
@@ -78,10 +76,9 @@ final class Totals(query: DataFrame) {
     Access.frame(session, Access.rewrite(plan) { case each if each eq found => Project(results, known) })
   }
 
-  private def weighted(totals: DataFrame, weight: Int): LogicalPlan = {
-    val plan = totals.queryExecution.analyzed
-    val columns = byName(plan.output)
-    Project((keys.map(_.name) ++ own.map(_.name)).map(columns) :+ Alias(Literal(weight), Weight)(), plan)
+  private def inOrder(totals: LogicalPlan): LogicalPlan = {
+    val columns = byName(totals.output)
+    Project((keys.map(_.name) ++ own.map(_.name) :+ Weight).map(columns), totals)
   }
 }
 
@@ -114,7 +111,7 @@ private[spark] object Totals {
           def of(value: Expression) = (if (least) Min(value) else Max(value)).toAggregateExpression()
           Seq(
             Alias(of(where(came)), name)(),
-            Alias(of(where(EqualTo(columns(Weight), Literal(Came)))), s"$name came")(),
+            Alias(of(where(EqualTo(columns(Weight), Literal(StandIns.Came)))), s"$name came")(),
             Alias((if (least) Min(where(Not(came))) else Max(where(Not(came)))).toAggregateExpression(), s"$name went")())
       }
     }
@@ -140,10 +137,7 @@ private[spark] object Totals {
   }
 
   private val Rows = "rows"
-  private val Weight = "weight"
-  private val There = 1
-  private val Came = 2
-  private val Went = -1
+  private val Weight = StandIns.Weight
 
   /** The lowest aggregate above which each operator has one input; `derive/totals.py` finds the same one. */
   private def lowest(plan: LogicalPlan): LogicalPlan = {

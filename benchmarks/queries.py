@@ -1,0 +1,185 @@
+"""Every query of TPC-H and TPC-DS as a view: rows change, the views follow, and each equals its query.
+
+A view goes by changes where that is possible for its query, else by keys. ``--table FILE`` writes a table of how each
+query was refreshed, and why not by a cheaper method.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from benchmarks import lakes, published, tpcds, tpch
+from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, scratch
+
+PARSER = parser(__doc__)
+PARSER.add_argument("--suite", choices=("tpch", "tpcds"), help="one of the two (both)")
+PARSER.add_argument("--queries", nargs="*", help="some of its queries (all)")
+PARSER.add_argument("--scale", type=float, default=0.01, help="the scale factor (0.01)")
+PARSER.add_argument("--table", type=Path, help="a file for the table, in Markdown")
+
+METHODS = ("incremental", "keys")
+SAID = {"incremental": "by changes", "keys": "by keys", "partition": "by partition", "full": "in full"}
+
+FACTS = {
+    "store_sales": ("ss_ticket_number", "ss_store_sk", 12),
+    "store_returns": ("sr_ticket_number", "sr_customer_sk", 1000),
+    "catalog_sales": ("cs_order_number", "cs_sold_date_sk", 2_452_600),
+    "catalog_returns": ("cr_order_number", "cr_call_center_sk", 6),
+    "web_sales": ("ws_order_number", "ws_item_sk", 180),
+    "web_returns": ("wr_order_number", "wr_reason_sk", 3),
+    "inventory": ("inv_item_sk", "inv_quantity_on_hand", 1000),
+}
+"""The fact tables of TPC-DS, each with its key, a column by which queries group, and the highest value for it."""
+DIMENSIONS = (
+    "UPDATE item SET i_category = 'Music', i_brand_id = i_brand_id + 1 WHERE i_item_sk % 40 = {n}",
+    "UPDATE customer SET c_current_addr_sk = c_current_addr_sk % 100 + 1 WHERE c_customer_sk % 50 = {n}",
+    "UPDATE customer_address SET ca_state = 'TN' WHERE ca_address_sk % 30 = {n}",
+)
+OTHERS = (
+    "UPDATE lineitem SET l_returnflag = 'R', l_shipmode = 'AIR' WHERE l_orderkey % 97 = {n}",
+    "UPDATE orders SET o_custkey = o_custkey + 3, o_orderpriority = '1-URGENT' WHERE o_orderkey % 89 = {n}",
+    "UPDATE customer SET c_mktsegment = 'BUILDING', c_acctbal = c_acctbal + 1000 WHERE c_custkey % 50 = {n}",
+    "UPDATE partsupp SET ps_supplycost = ps_supplycost / 2 WHERE ps_partkey % 60 = {n}",
+    "UPDATE part SET p_size = 15, p_type = 'PROMO BRASS' WHERE p_partkey % 60 = {n}",
+)
+"""Updates that move rows of TPC-H between groups."""
+
+
+@frozen
+class Followed:
+    """How a view followed its sources.
+
+    Attributes:
+        modes: of its refreshes, with how often.
+        reasons: against the methods that it did not go by.
+        differs: the rounds after which it was not equal to its query.
+    """
+
+    query: str
+    modes: Counter[str]
+    reasons: str
+    differs: list[int]
+
+
+def run(size: Size) -> dict[str, Any]:
+    told = PARSER.parse_args()
+    rounds = {"tpch": size.of(20, 2, 1), "tpcds": size.of(4, 1, 1)}
+    suites = (told.suite,) if told.suite else size.of(("tpch", "tpcds"), ("tpch", "tpcds"), ("tpch",))
+    some = told.queries or size.of(None, None, ("q01", "q13", "q18"))
+    found = {suite: _followed(suite, told.scale, some, rounds[suite]) for suite in suites}
+    if told.table:
+        told.table.write_text("\n".join(_table(found)) + "\n")
+    return {
+        "scale": told.scale,
+        "rounds": rounds,
+        "found": {
+            suite: {each.query: {"modes": each.modes, "reasons": each.reasons} for each in views}
+            for suite, views in found.items()
+        },
+        "goals": [goal for suite, views in found.items() for goal in _goals(suite, views)],
+    }
+
+
+def _followed(suite: str, scale: float, some: Sequence[str] | None, rounds: int) -> list[Followed]:
+    texts = {name: text for name, text in published.queries(suite).items() if not some or name in some}
+    with scratch() as place:
+        worker = Worker(place / "spark", lakes.settings(place / "lake"))
+        worker.run("SET spark.sql.shuffle.partitions = 2", *_loading(suite, scale, place))
+        types = {name: worker.rows(f"DESCRIBE QUERY {text}") for name, text in texts.items()}
+        with bar(console, f"{suite}: CREATE MATERIALIZED VIEW", len(texts)) as step:
+            for name, text in texts.items():
+                _create(worker, name, text)
+                step()
+        differs: dict[str, list[int]] = {name: [] for name in texts}
+        with bar(console, f"{suite}: rounds", rounds * len(texts)) as step:
+            for turn in range(rounds):
+                worker.run(*_changes(suite, worker, turn))
+                worker.run("REFRESH MATERIALIZED VIEWS")
+                for name, text in texts.items():
+                    if not _equal(worker, name, text, types[name]):
+                        console.log(f"{suite} {name} differs after round {turn}")
+                        differs[name].append(turn)
+                    step()
+        worker.run(*_changes(suite, worker, rounds))
+        found = [_told(worker, name, differs[name]) for name in texts]
+        worker.close()
+    return found
+
+
+def _loading(suite: str, scale: float, place: Path) -> list[str]:
+    if suite == "tpch":
+        tpch.generate(scale, place / "tpch")
+        return tpch.loading(place / "tpch", "delta", 4)
+    files = sorted(each for each in tpcds.tables(scale).iterdir() if each.is_dir())
+    return [f"CREATE TABLE {each.name} USING delta AS SELECT * FROM parquet.`{each}`" for each in files]
+
+
+def _create(worker: Worker, name: str, text: str) -> None:
+    """Creates a view that goes by the cheapest method that its query allows."""
+    for method in METHODS:
+        statement = f"CREATE MATERIALIZED VIEW {name} USING delta TBLPROPERTIES ('headwater.method' = '{method}') AS "
+        if worker.call("succeeds", statement + text):
+            return
+    worker.run(f"CREATE MATERIALIZED VIEW {name} USING delta AS {text}")
+
+
+def _changes(suite: str, worker: Worker, turn: int) -> list[str]:
+    if suite == "tpch":
+        [[orders]] = worker.rows("SELECT count(*) FROM orders")
+        return [*tpch.refreshing(orders, 0.01, turn), OTHERS[turn % len(OTHERS)].format(n=turn)]
+    statements = []
+    for table, (key, column, most) in FACTS.items():
+        moved = 100_000_000 * (turn + 1)
+        copied = key if table == "inventory" else f"{key} + {moved} AS {key}"
+        statements += [
+            f"INSERT INTO {table} BY NAME SELECT {copied}, * EXCEPT ({key}) FROM {table} "
+            f"WHERE pmod(hash({key}), 60) = {3 * turn}",
+            f"DELETE FROM {table} WHERE pmod(hash({key}), 60) = {3 * turn + 1}",
+            f"UPDATE {table} SET {column} = {column} % {most} + 1 WHERE pmod(hash({key}), 60) = {3 * turn + 2}",
+        ]
+    return [*statements, DIMENSIONS[turn % len(DIMENSIONS)].format(n=turn)]
+
+
+def _equal(worker: Worker, name: str, text: str, columns: Sequence[Sequence[str]]) -> bool:
+    """Whether a view has the rows of its query. Floating point is compared to six digits."""
+    listed = ", ".join(f"round({column}, 6)" if type in ("double", "float") else column for column, type, *_ in columns)
+    view, query = f"SELECT {listed} FROM {name}", f"SELECT {listed} FROM ({text})"
+    both = (f"({view}) EXCEPT ALL ({query})", f"({query}) EXCEPT ALL ({view})")
+    return not any(worker.rows(f"SELECT * FROM ({each}) LIMIT 1") for each in both)
+
+
+def _told(worker: Worker, name: str, differs: list[int]) -> Followed:
+    lines = [row[0] for row in worker.rows(f"EXPLAIN REFRESH {name}")]
+    method = next((line.strip() for line in lines if line.strip().startswith("method:")), "")
+    refreshes = worker.rows(f"SHOW REFRESHES FOR {name} LIMIT 100")
+    modes = Counter(SAID[row[3]] for row in refreshes if row[9] == "published")
+    return Followed(name, modes, method, differs)
+
+
+def _table(found: dict[str, list[Followed]]) -> Iterator[str]:
+    for suite, views in found.items():
+        yield from (f"## {suite}", "", "| query | refreshed | at the last change |", "|---|---|---|")
+        for each in views:
+            told = ", ".join(f"{mode} {count}x" for mode, count in each.modes.most_common())
+            yield f"| {each.query} | {told} | {each.reasons} |"
+        yield ""
+
+
+def _goals(suite: str, views: Sequence[Followed]) -> list[Goal]:
+    wrong = [each.query for each in views if each.differs]
+    least = {"tpch": 22, "tpcds": 60}[suite]
+    narrow = sum(bool({"by changes", "by keys"} & each.modes.keys()) for each in views)
+    return [
+        Goal(f"{suite}: every view equals its query after each round", "all", ", ".join(wrong) or "all", not wrong),
+        Goal(f"{suite}: queries that are views", f">= {least}", str(len(views)), len(views) >= min(least, len(views))),
+        Goal(f"{suite}: queries that were refreshed by changes or by keys", "reported", str(narrow), True),
+    ]
+
+
+if __name__ == "__main__":
+    main(run, PARSER)

@@ -1,0 +1,78 @@
+package io.headwater.spark
+
+import java.util.concurrent.ConcurrentHashMap
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.AliasIdentifier
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.{Expand, LogicalPlan, Project, SubqueryAlias, Union}
+
+/**
+ * Rows that stand in for a table, by the names that pins have for them ([[Pin]]). Each has a weight, which the query does
+ * not see: rows that came and rows that went are read together.
+ */
+object StandIns {
+  /** The weights of rows that are there, that came and are there now, and that went. */
+  private[spark] val There = 1
+  private[spark] val Came = 2
+  private[spark] val Went = -1
+  private[spark] val Weight = "headwater weight"
+
+  private val Name = "headwater stand-in"
+  private val known = new ConcurrentHashMap[String, LogicalPlan]
+
+  /**
+   * @param added rows that came, or null
+   * @param removed rows that went, or null
+   * @param lasting whether all rows that came are there now; with several changed sources, some may have gone again
+   */
+  def put(name: String, added: DataFrame, removed: DataFrame, lasting: Boolean): Unit = {
+    val sides = Seq(Option(added).map(weighted(_, if (lasting) Came else There)), Option(removed).map(weighted(_, Went)))
+    known.put(name, sides.flatten match {
+      case Seq(one) => one
+      case both => Union(both)
+    })
+  }
+
+  def remove(name: String): Unit = known.remove(name)
+
+  private def weighted(rows: DataFrame, weight: Int): LogicalPlan = {
+    val plan = rows.queryExecution.analyzed
+    Project(plan.output :+ Alias(Literal(weight), Weight)(), plan)
+  }
+
+  private[spark] def plan(name: String): LogicalPlan = {
+    val rows = known.get(name)
+    SubqueryAlias(Name, Project(rows.output.init, rows))
+  }
+
+  /** Whether a plan reads rows that stand in for a table. */
+  private[spark] def in(plan: LogicalPlan): Boolean = plan.exists {
+    case SubqueryAlias(AliasIdentifier(Name, _), _) => true
+    case _ => false
+  }
+
+  /**
+   * A plan that passes the weight of each row on, with the column that has it. All operators between the stand-in and the
+   * top must be linear (`derive/totals.py`), so each row comes from one row of the stand-in.
+   */
+  private[spark] def weighing(plan: LogicalPlan): (LogicalPlan, Attribute) = plan match {
+    case alias @ SubqueryAlias(AliasIdentifier(Name, _), Project(columns, rows)) =>
+      val weight = rows.output.last
+      (alias.copy(child = Project(columns :+ weight, rows)), weight)
+    case union: Union => // The rows of its other inputs did not change.
+      val (input, weight) = weighing(union.children.find(in).get)
+      val columns = union.output.zip(input.output).map { case (to, from) => Alias(from, to.name)(to.exprId) }
+      (Project(columns :+ weight, input), weight)
+    case project: Project =>
+      val (child, weight) = weighing(project.child)
+      (project.copy(project.projectList :+ weight, child), weight)
+    case expand: Expand =>
+      val (child, weight) = weighing(expand.child)
+      (expand.copy(expand.projections.map(_ :+ weight), expand.output :+ weight, child), weight)
+    case other =>
+      val at = other.children.indexWhere(in)
+      val (child, weight) = weighing(other.children(at))
+      (other.withNewChildren(other.children.updated(at, child)), weight)
+  }
+}
