@@ -1,7 +1,7 @@
 """Every query of TPC-H and TPC-DS as a view: rows change, the views follow, and each equals its query.
 
-A view goes by changes where that is possible for its query, else by keys. ``--table FILE`` writes a table of how each
-query was refreshed, and why not by a cheaper method.
+Each query has a view that goes by changes, where its query allows that, and one that goes by keys. ``--table FILE``
+writes a table of how each was refreshed, and why not by its method.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ PARSER.add_argument("--queries", nargs="*", help="some of its queries (all)")
 PARSER.add_argument("--scale", type=float, default=0.01, help="the scale factor (0.01)")
 PARSER.add_argument("--table", type=Path, help="a file for the table, in Markdown")
 
-METHODS = ("incremental", "keys")
+METHODS = {"changes": "incremental", "keys": "keys"}
+"""The methods by the ends of the views' names."""
 SAID = {"incremental": "by changes", "keys": "by keys", "partition": "by partition", "full": "in full"}
 
 FACTS = {
@@ -60,7 +61,7 @@ class Followed:
         differs: the rounds after which it was not equal to its query.
     """
 
-    query: str
+    view: str
     modes: Counter[str]
     reasons: str
     differs: list[int]
@@ -78,7 +79,7 @@ def run(size: Size) -> dict[str, Any]:
         "scale": told.scale,
         "rounds": rounds,
         "found": {
-            suite: {each.query: {"modes": each.modes, "reasons": each.reasons} for each in views}
+            suite: {each.view: {"modes": each.modes, "reasons": each.reasons} for each in views}
             for suite, views in found.items()
         },
         "goals": [goal for suite, views in found.items() for goal in _goals(suite, views)],
@@ -86,27 +87,29 @@ def run(size: Size) -> dict[str, Any]:
 
 
 def _followed(suite: str, scale: float, some: Sequence[str] | None, rounds: int) -> list[Followed]:
-    texts = {name: text for name, text in published.queries(suite).items() if not some or name in some}
+    queries = {name: text for name, text in published.queries(suite).items() if not some or name in some}
     with scratch() as place:
         worker = Worker(place / "spark", lakes.settings(place / "lake"))
         worker.run("SET spark.sql.shuffle.partitions = 2", *_loading(suite, scale, place))
-        types = {name: worker.rows(f"DESCRIBE QUERY {text}") for name, text in texts.items()}
-        with bar(console, f"{suite}: CREATE MATERIALIZED VIEW", len(texts)) as step:
-            for name, text in texts.items():
-                _create(worker, name, text)
+        types = {name: worker.rows(f"DESCRIBE QUERY {text}") for name, text in queries.items()}
+        with bar(console, f"{suite}: CREATE MATERIALIZED VIEW", len(queries)) as step:
+            views: list[tuple[str, str]] = []
+            for name, text in queries.items():
+                views += _created(worker, name, text)
                 step()
-        differs: dict[str, list[int]] = {name: [] for name in texts}
-        with bar(console, f"{suite}: rounds", rounds * len(texts)) as step:
+        differs: dict[str, list[int]] = {view: [] for view, _ in views}
+        with bar(console, f"{suite}: rounds", rounds * len(views)) as step:
             for turn in range(rounds):
+                console.log(f"{suite}: round {turn + 1} of {rounds}, {len(views)} views")
                 worker.run(*_changes(suite, worker, turn))
                 worker.run("REFRESH MATERIALIZED VIEWS")
-                for name, text in texts.items():
-                    if not _equal(worker, name, text, types[name]):
-                        console.log(f"{suite} {name} differs after round {turn}")
-                        differs[name].append(turn)
+                for view, name in views:
+                    if not _equal(worker, view, queries[name], types[name]):
+                        console.log(f"{view} of {suite} differs after round {turn}")
+                        differs[view].append(turn)
                     step()
         worker.run(*_changes(suite, worker, rounds))
-        found = [_told(worker, name, differs[name]) for name in texts]
+        found = [_told(worker, view, differs[view]) for view, _ in views]
         worker.close()
     return found
 
@@ -119,13 +122,15 @@ def _loading(suite: str, scale: float, place: Path) -> list[str]:
     return [f"CREATE TABLE {each.name} USING delta AS SELECT * FROM parquet.`{each}`" for each in files]
 
 
-def _create(worker: Worker, name: str, text: str) -> None:
-    """Creates a view that goes by the cheapest method that its query allows."""
-    for method in METHODS:
-        statement = f"CREATE MATERIALIZED VIEW {name} USING delta TBLPROPERTIES ('headwater.method' = '{method}') AS "
-        if worker.call("succeeds", statement + text):
-            return
-    worker.run(f"CREATE MATERIALIZED VIEW {name} USING delta AS {text}")
+def _created(worker: Worker, name: str, text: str) -> list[tuple[str, str]]:
+    """Creates the views of a query, and returns each with the query's name. A query may allow no view by changes."""
+    created = []
+    for end, method in METHODS.items():
+        properties = f"TBLPROPERTIES ('headwater.method' = '{method}', 'headwater.settle' = '1 day')"
+        view = f"{name}_{end}"
+        if worker.call("succeeds", f"CREATE MATERIALIZED VIEW {view} USING delta {properties} AS {text}"):
+            created.append((view, name))
+    return created
 
 
 def _changes(suite: str, worker: Worker, turn: int) -> list[str]:
@@ -163,21 +168,22 @@ def _told(worker: Worker, name: str, differs: list[int]) -> Followed:
 
 def _table(found: dict[str, list[Followed]]) -> Iterator[str]:
     for suite, views in found.items():
-        yield from (f"## {suite}", "", "| query | refreshed | at the last change |", "|---|---|---|")
+        yield from (f"## {suite}", "", "| view | refreshed | at the last change |", "|---|---|---|")
         for each in views:
             told = ", ".join(f"{mode} {count}x" for mode, count in each.modes.most_common())
-            yield f"| {each.query} | {told} | {each.reasons} |"
+            yield f"| {each.view} | {told} | {each.reasons} |"
         yield ""
 
 
 def _goals(suite: str, views: Sequence[Followed]) -> list[Goal]:
-    wrong = [each.query for each in views if each.differs]
+    wrong = [each.view for each in views if each.differs]
     least = {"tpch": 22, "tpcds": 60}[suite]
-    narrow = sum(bool({"by changes", "by keys"} & each.modes.keys()) for each in views)
+    queries = {each.view.partition("_")[0] for each in views}
+    narrow = {each.view.partition("_")[0] for each in views if {"by changes", "by keys"} & each.modes.keys()}
     return [
         Goal(f"{suite}: every view equals its query after each round", "all", ", ".join(wrong) or "all", not wrong),
-        Goal(f"{suite}: queries that are views", f">= {least}", str(len(views)), len(views) >= min(least, len(views))),
-        Goal(f"{suite}: queries that were refreshed by changes or by keys", "reported", str(narrow), True),
+        Goal(f"{suite}: queries that are views", f">= {least}", str(len(queries)), len(queries) >= least),
+        Goal(f"{suite}: queries that were refreshed by changes or by keys", "reported", str(len(narrow)), True),
     ]
 
 

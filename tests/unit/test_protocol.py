@@ -642,13 +642,14 @@ def test_every_golden_message_is_in_the_specification():
 def test_statements_knows_every_type_of_question():
     """`create` and `wait` have methods of their own; anything else is a statement."""
     statements = Statements.__new__(Statements)
-    for name in ("_wait_for_hints", "_refresh"):
-        setattr(statements, name, lambda *_, name=name: name)
-    statements._declarations = Recorder(create=lambda _: "create")
+    statements._wait_for_hints = lambda _: "waits"
+    statements._declarations = Recorder(create=lambda _: "creates")
+    statements._names = Recorder(known=lambda *_: "shop.v")
+    statements._recomputing = Recorder(refresh=lambda *_: "refreshes")
     assert [statements.answer(golden(each)) for each in ("create", "wait", "statement")] == [
-        "create",
-        "_wait_for_hints",
-        "_refresh",
+        "creates",
+        "waits",
+        "refreshes",
     ]
 
 

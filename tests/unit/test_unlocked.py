@@ -112,6 +112,7 @@ class Engine:
             self.driver,
             self.driver,
             self.driver,
+            self.driver,
             lambda _state, view: lambda: [self.driver.planned(view) or "planned as 1 of 1 refreshes"],
         )
         self.record(lambda version: Changed(1, version, "t", (), "", 0, "appeared", True))

@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": "explain",
     "history": "inspect",
     "cancel": "inspect",
+    "verify": "serve",
     "backfill": "backfill",
     "whatif": "whatif",
 }

@@ -88,6 +88,37 @@ def run(once: bool, settings: dict[str, str], as_json: bool) -> None:
         session.stop()
 
 
+@click.command()
+@click.argument("view")
+@click.option("--repair", is_flag=True, help="Recompute the view if it differs.")
+@click.option(
+    "--conf",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=_settings,
+    help="A Spark setting, as for spark-sql.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def verify(view: str, repair: bool, settings: dict[str, str], as_json: bool) -> None:
+    """Compares a view with its query, and exits with 1 if they differ."""
+    session = _session(settings)
+    try:
+        [row] = _ask(session, f"VERIFY MATERIALIZED VIEW {view}{' REPAIR' if repair else ''}")
+    finally:
+        session.stop()
+    if as_json:
+        click.echo(json.dumps(row.asDict(), indent=2))
+    elif row["result"] == "equal":
+        click.echo(f"{row['view']} has the rows of its query")
+    else:
+        lacks = f"it lacked {row['missing']} rows and had {row['surplus']} others; {row['example']}"
+        click.echo(f"{row['view']} {row['result']}: {lacks}")
+        if not repair:
+            click.echo(f"recompute it: headwater verify {view} --repair")
+    sys.exit(1 if row["result"] == "differs" else 0)
+
+
 def _serve(session) -> None:
     """Keeps the engine running until this process is told to end."""
     stopped = threading.Event()

@@ -44,6 +44,7 @@ from headwater.spark.settings import Settings
 from headwater.spark.shim import Shim, is_broken
 from headwater.spark.statements import Statements
 from headwater.spark.sweep import Sweeper
+from headwater.spark.verify import Comparison
 from headwater.spark.warehouse import SparkWarehouse
 from headwater.spark.writer import Writer
 
@@ -102,7 +103,15 @@ class Engine:
         if self.loop.acts:
             self.store.note("means", encode_means(means))
         self.statements = Statements(
-            self.recorder, self.loop, self.store, self.observer, self.analyst, self.sessions, self.shim, explanation
+            self.recorder,
+            self.loop,
+            self.store,
+            self.observer,
+            self.analyst,
+            self.sessions,
+            self.shim,
+            Comparison(self.shim, self.sessions, self.formats),
+            explanation,
         )
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
         self._end_the_lost(application)

@@ -24,6 +24,7 @@ from headwater.model.seen import Changed, Look
 from headwater.model.view import Definition
 from headwater.spark import sql
 from headwater.spark.formats import Formats
+from headwater.spark.rows import held, within
 
 MOST = 100_000
 """With more keys, whole partitions are computed."""
@@ -117,11 +118,7 @@ def frame(session: SparkSession, reach: Reach, launch: Launch, computed: DataFra
     Args:
         computed: the rows of the query in these slices.
     """
-    definition = launch.definition
-    old = session.table(sql.quoted(definition.view))
-    old = old.select(*(F.col(sql.identifier(column.name)).cast(column.type) for column in definition.columns))
-    if WHOLE not in launch.run.slices:
-        old = old.where(sql.predicate(launch.run.slices, {each.name: each.type for each in definition.columns}))
+    old = within(held(session, launch.definition), launch.definition, launch.run.slices)
     return reach.over(old, computed)
 
 

@@ -49,7 +49,7 @@ def partition_value(text: Value) -> Value:
 
 def is_null_partition(value: Value, type_: str) -> bool:
     """Whether a value of this type goes to the null partition."""
-    return value is None or (_is_text(type_) and value in NAMELESS)
+    return value is None or (is_text(type_) and value in NAMELESS)
 
 
 def spec(each: Slice) -> dict[str, str]:
@@ -89,14 +89,15 @@ def _holds(column: str, values: Sequence[Value], type_: str) -> list[str]:
         own, texts = name, [f"CAST({text} AS {type_})" for text in texts]
     found = [f"{own} = {texts[0]}" if len(texts) == 1 else f"{own} IN ({', '.join(texts)})"] if texts else []
     if None in values:
-        found.append(f"({name} IS NULL OR {name} IN ({_NAMELESS}))" if _is_text(type_) else f"{name} IS NULL")
+        found.append(f"({name} IS NULL OR {name} IN ({_NAMELESS}))" if is_text(type_) else f"{name} IS NULL")
     return found
 
 
 _NAMELESS = ", ".join(map(string, NAMELESS))
 
 
-def _is_text(type_: str) -> bool:
+def is_text(type_: str) -> bool:
+    """Whether a type has strings."""
     return re.match(r"(STRING|VARCHAR|CHAR)\b", type_, re.IGNORECASE) is not None
 
 

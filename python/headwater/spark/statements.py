@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from attrs import evolve
@@ -17,10 +17,10 @@ from headwater.engine.policy import follows
 from headwater.engine.refreshes import refreshes
 from headwater.model.duration import duration
 from headwater.model.error import StatementError
-from headwater.model.event import Altered, Declared, Dropped, Renamed, Requested, Resumed, Suspended
+from headwater.model.event import Altered, Declared, Dropped, Renamed, Resumed, Suspended
 from headwater.model.name import spelled, split
-from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import State, Status
+from headwater.model.partition import WHOLE
+from headwater.model.state import State
 from headwater.model.view import Definition, pairs
 from headwater.runtime.execute import guarded
 from headwater.runtime.loop import Loop
@@ -32,8 +32,10 @@ from headwater.spark.define import Analyst, first_line
 from headwater.spark.names import Names
 from headwater.spark.observer import Observer, Target
 from headwater.spark.options import check_properties, check_settings
+from headwater.spark.recomputing import Recomputing
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.verify import Comparison
 from headwater.spark.view_tables import forget_replaced
 from headwater.spark.wire import Create, Question, Session, Statement, Wait
 from headwater.store.sql import SqlStore
@@ -54,12 +56,14 @@ class Statements:
         analyst: Analyst,
         sessions: Sessions,
         shim: Shim,
+        comparison: Comparison,
         explanation: Explanation = lambda state, view: list,
     ) -> None:
         self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting, self._explanation = Waiting(recorder, loop, store), explanation
         self._names = Names(recorder)
+        self._recomputing = Recomputing(recorder, observer, self.waiting, comparison)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 
     def answer(self, message: Question) -> Answer:
@@ -98,7 +102,11 @@ class Statements:
             case syntax.Drain():
                 return self._drain(message)
             case syntax.Refresh():
-                return self._refresh(statement, message)
+                view = self._names.known(statement.name, message.session)
+                return self._recomputing.refresh(view, statement, message.id)
+            case syntax.Verify():
+                view = self._names.known(statement.name, message.session)
+                return self._recomputing.verify(view, statement, message.id)
             case syntax.ShowViews(database, pattern):
                 return self._show_views(database, pattern, message.session)
             case syntax.ShowRefreshes(name, limit):
@@ -128,53 +136,6 @@ class Statements:
         everything = self.waiting.hurry()
         ran = self.waiting.until_fresh(lambda state: set(state.views), everything, since=since, token=message.id)
         return [each.row for each in ran]
-
-    def _refresh(self, statement: syntax.Refresh, message: Statement) -> Answer:
-        view, since = self._names.known(statement.name, message.session), self._recorder.seq
-        self._observer.check(view)
-        with self._recorder.lock:
-            known = self._recorder.state.views[view]
-            if known.status is Status.SUSPENDED:
-                raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
-            if known.status is Status.BROKEN:
-                raise StatementError(f"{view} is broken: {known.reason}")
-            if known.status is Status.UNREADABLE:
-                raise StatementError(f"{view} cannot be refreshed now: {known.reason}")
-        asked = self._asked(known.definition, statement.partition)
-        full = statement.full or known.status is Status.FAILED or known.failures > 0
-        if full:
-            slices = [asked] if statement.full else list(known.pending) or [asked]
-            self._recorder.change(
-                view,
-                slices,
-                lambda _, version: Requested(
-                    self._now(), version, view, tuple(slices), "was to be refreshed, by REFRESH MATERIALIZED VIEW"
-                ),
-            )
-        version = self.waiting.hurry()
-        ran = self.waiting.until_view_fresh(view, version, since=since, token=message.id)
-        return [each.row for each in ran]
-
-    def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
-        by_name = {name.lower(): name for name in definition.partitioned_by}
-        for name, _ in partition:
-            if name.lower() not in by_name:
-                columns = ", ".join(definition.partitioned_by) or "nothing"
-                raise StatementError(
-                    f"{definition.view} has no partition column {name}; it is partitioned by {columns}"
-                )
-        types = {column.name: column.type for column in definition.columns}
-        bound = {}
-        for name, value in partition:
-            own = by_name[name.lower()]
-            expression = f"CAST(TRY_CAST({sql.identifier(own)} AS {types[own]}) AS STRING)"
-            [canonical] = self._recorder.evaluator.evaluate(definition, expression, [(value,)], [own])
-            if canonical is None and not sql.is_null_partition(value, types[own]):
-                raise StatementError(
-                    f"'{value}' is not a value of {definition.view}'s partition column {own} ({types[own]})"
-                )
-            bound[own] = canonical
-        return Slice.of(bound)
 
     def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Answer:
         now, within = self._now(), spelled(self._names.namespace(database, session)).lower() if database else None

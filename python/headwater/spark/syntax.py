@@ -31,6 +31,15 @@ class Refresh:
 
 
 @frozen
+class Verify:
+    """``VERIFY MATERIALIZED VIEW name [PARTITION (k = v, ...)] [REPAIR]``"""
+
+    name: Name
+    partition: tuple[tuple[str, Value], ...] = ()
+    repair: bool = False
+
+
+@frozen
 class ShowViews:
     """``SHOW MATERIALIZED VIEWS [IN db] [LIKE 'pattern']``"""
 
@@ -92,12 +101,24 @@ class Rename:
 
 
 Statement = (
-    Drain | Refresh | ShowViews | ShowRefreshes | Describe | Explain | Drop | Suspend | Resume | SetProperties | Rename
+    Drain
+    | Refresh
+    | Verify
+    | ShowViews
+    | ShowRefreshes
+    | Describe
+    | Explain
+    | Drop
+    | Suspend
+    | Resume
+    | SetProperties
+    | Rename
 )
 
 SYNTAX = {
     StatementKind.DRAIN: Drain.__doc__,
     StatementKind.REFRESH: Refresh.__doc__,
+    StatementKind.VERIFY: Verify.__doc__,
     StatementKind.SHOW_VIEWS: ShowViews.__doc__,
     StatementKind.SHOW_REFRESHES: ShowRefreshes.__doc__,
     StatementKind.DESCRIBE: Describe.__doc__,
@@ -236,10 +257,16 @@ class _Words:
 
 
 def _refresh(words: _Words) -> Refresh:
+    return Refresh(*_of_partitions(words), words.take("FULL"))
+
+
+def _verify(words: _Words) -> Verify:
+    return Verify(*_of_partitions(words), words.take("REPAIR"))
+
+
+def _of_partitions(words: _Words) -> tuple[Name, tuple[tuple[str, Value], ...]]:
     words.need("MATERIALIZED", "VIEW")
-    name = words.name()
-    partition = words.assignments(words._identifier, words.value) if words.take("PARTITION") else ()
-    return Refresh(name, partition, words.take("FULL"))
+    return words.name(), words.assignments(words._identifier, words.value) if words.take("PARTITION") else ()
 
 
 def _drain(words: _Words) -> Drain:
@@ -295,6 +322,7 @@ def _alter(words: _Words) -> Statement:
 _PARSERS = {
     StatementKind.DRAIN: _drain,
     StatementKind.REFRESH: _refresh,
+    StatementKind.VERIFY: _verify,
     StatementKind.SHOW_VIEWS: _show_views,
     StatementKind.SHOW_REFRESHES: _show_refreshes,
     StatementKind.DESCRIBE: _describe,

@@ -12,19 +12,18 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshFailed, Untold
 from headwater.model.event import Mode
-from headwater.model.partition import WHOLE
 from headwater.model.state import Run, Version
-from headwater.model.view import Definition, Job, Query
-from headwater.spark import jobs, keyed, sql, wire
+from headwater.model.view import Job, Query
+from headwater.spark import jobs, keyed, wire
 from headwater.spark.failures import telling, translating
 from headwater.spark.formats import Formats
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer, Target
+from headwater.spark.rows import shaped, within
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.totals import PINS, Totals
@@ -132,7 +131,8 @@ class SparkWarehouse:
     def _computed(self, launch: Launch, session: SparkSession, sees: Mapping[str, Version]) -> Written:
         """A run's rows, close at hand if they are to be kept and fit there, else in the warehouse. Scans that it shares
         are taken first, so that the rows are computed from them."""
-        run, memory, context = launch.run, self._memory, session.sparkContext
+        run, definition = launch.run, launch.definition
+        memory, context = self._memory, session.sparkContext
 
         def stop() -> None:
             self.cancel(run.view, run.version)
@@ -144,7 +144,7 @@ class SparkWarehouse:
 
             def frame() -> DataFrame:
                 rows = self._rows(session, launch) if left is None else self._shim.finished(left.query, left.rows)
-                computed = _in_slices(rows, launch)
+                computed = within(shaped(rows, definition), definition, run.slices)
                 return computed if reach is None else keyed.frame(session, reach, launch, computed)
 
             with memory.overlaid(context, run):
@@ -191,22 +191,3 @@ def _analysed(session: SparkSession, launch: Launch) -> DataFrame:
             return jobs.frame(session, launch.definition, job, launch.run)
         case Query(text):
             return session.sql(text)
-
-
-def _in_slices(rows: DataFrame, launch: Launch) -> DataFrame:
-    """A view's rows with its columns, in the slices of a run."""
-    definition, slices = launch.definition, launch.run.slices
-    shaped = _shaped(rows, definition)
-    if WHOLE in slices:
-        return shaped
-    return shaped.where(sql.predicate(slices, {column.name: column.type for column in definition.columns}))
-
-
-def _shaped(frame: DataFrame, definition: Definition) -> DataFrame:
-    """A view's rows with its columns. They are mostly those of the query, and each step of Spark's is analysed."""
-    wanted = [(column.name, column.type.lower()) for column in definition.columns]
-    if [(field.name, field.dataType.simpleString().lower()) for field in frame.schema.fields] == wanted:
-        return frame
-    if isinstance(definition.made_by, Query):
-        frame = frame.toDF(*(name for name, _ in wanted))
-    return frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))

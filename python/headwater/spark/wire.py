@@ -35,6 +35,7 @@ class StatementKind(Enum):
 
     DRAIN = "drain"
     REFRESH = "refresh"
+    VERIFY = "verify"
     SHOW_VIEWS = "show_views"
     SHOW_REFRESHES = "show_refreshes"
     DESCRIBE = "describe"

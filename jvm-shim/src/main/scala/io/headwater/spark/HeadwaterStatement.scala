@@ -41,6 +41,8 @@ object Answer {
   def of(kind: StatementKind): Answer = kind match {
     case StatementKind.Alter | StatementKind.Drop => Result
     case StatementKind.Drain | StatementKind.Refresh | StatementKind.ShowRefreshes => refreshes
+    case StatementKind.Verify => Answer(
+      "view" -> StringType, "result" -> StringType, "missing" -> LongType, "surplus" -> LongType, "example" -> StringType)
     case StatementKind.ShowViews => Answer(
       "database" -> StringType, "view" -> StringType, "state" -> StringType, "partitions" -> LongType,
       "behind" -> LongType, "refreshed_at" -> TimestampType, "reason" -> StringType)

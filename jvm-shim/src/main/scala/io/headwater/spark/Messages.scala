@@ -25,6 +25,7 @@ sealed abstract class StatementKind(val word: String, val definesViews: Boolean 
 object StatementKind {
   case object Drain extends StatementKind("drain")
   case object Refresh extends StatementKind("refresh")
+  case object Verify extends StatementKind("verify")
   case object ShowViews extends StatementKind("show_views")
   case object ShowRefreshes extends StatementKind("show_refreshes")
   case object Describe extends StatementKind("describe")
@@ -32,7 +33,7 @@ object StatementKind {
   case object Alter extends StatementKind("alter", definesViews = true)
   case object Drop extends StatementKind("drop", definesViews = true)
 
-  val all: Seq[StatementKind] = Seq(Drain, Refresh, ShowViews, ShowRefreshes, Describe, Explain, Alter, Drop)
+  val all: Seq[StatementKind] = Seq(Drain, Refresh, Verify, ShowViews, ShowRefreshes, Describe, Explain, Alter, Drop)
 
   def of(word: String): StatementKind =
     all.find(_.word == word).getOrElse(throw new IllegalArgumentException(s"no kind: $word"))

@@ -29,6 +29,7 @@ object Statement {
   private val kinds: Seq[(Pattern, StatementKind)] = Seq(
     words("REFRESH", "MATERIALIZED", "VIEWS") -> StatementKind.Drain,
     words("REFRESH", "MATERIALIZED", "VIEW") -> StatementKind.Refresh,
+    words("VERIFY", "MATERIALIZED", "VIEW") -> StatementKind.Verify,
     words("SHOW", "MATERIALIZED", "VIEWS") -> StatementKind.ShowViews,
     words("SHOW", "REFRESHES") -> StatementKind.ShowRefreshes,
     words("DESC(?:RIBE)?", "MATERIALIZED", "VIEW") -> StatementKind.Describe,

@@ -10,6 +10,7 @@ class StatementSuite extends AnyFunSuite {
     "REFRESH MATERIALIZED VIEW v" -> StatementKind.Refresh,
     "REFRESH MATERIALIZED VIEW shop.v PARTITION (month = DATE '1996-03-01') FULL" -> StatementKind.Refresh,
     "REFRESH MATERIALIZED VIEW `a b`" -> StatementKind.Refresh,
+    "VERIFY MATERIALIZED VIEW shop.v PARTITION (month = DATE '1996-03-01') REPAIR" -> StatementKind.Verify,
     "SHOW MATERIALIZED VIEWS" -> StatementKind.ShowViews,
     "SHOW MATERIALIZED VIEWS IN shop LIKE 'm*'" -> StatementKind.ShowViews,
     "SHOW REFRESHES" -> StatementKind.ShowRefreshes,

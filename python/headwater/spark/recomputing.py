@@ -1,0 +1,120 @@
+"""Statements that recompute one view: ``REFRESH`` and ``VERIFY``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.engine.basis import inputs, pins
+from headwater.engine.refreshes import Refresh
+from headwater.model.error import StatementError
+from headwater.model.event import Requested
+from headwater.model.partition import Slice
+from headwater.model.state import State, Status, Version, ViewState
+from headwater.model.view import Definition
+from headwater.runtime.record import Recorder
+from headwater.runtime.wait import Waiting
+from headwater.spark import sql, syntax
+from headwater.spark.declare import Answer
+from headwater.spark.observer import Observer
+from headwater.spark.verify import Comparison, Difference
+
+COMPARISONS = 5
+"""How often ``VERIFY`` compares a view while programs write its sources."""
+
+
+class Recomputing:
+    """Recomputes views of one engine, and waits for the result."""
+
+    def __init__(self, recorder: Recorder, observer: Observer, waiting: Waiting, comparison: Comparison) -> None:
+        self._recorder, self._observer, self._waiting, self._comparison = recorder, observer, waiting, comparison
+
+    def refresh(self, view: str, statement: syntax.Refresh, token: int) -> Answer:
+        """``REFRESH MATERIALIZED VIEW``; ``token`` is the number of the statement."""
+        since = self._recorder.seq
+        known = self._checked(view)
+        asked = self._asked(known.definition, statement.partition)
+        if statement.full or known.status is Status.FAILED or known.failures > 0:
+            slices = [asked] if statement.full else list(known.pending) or [asked]
+            self._request(view, slices, "was to be refreshed, by REFRESH MATERIALIZED VIEW")
+        return [each.row for each in self._until_fresh(view, since, token)]
+
+    def verify(self, view: str, statement: syntax.Verify, token: int) -> Answer:
+        """``VERIFY MATERIALIZED VIEW``. A difference counts if nothing was written while it was found."""
+        for _ in range(COMPARISONS):
+            since = self._recorder.seq
+            asked = self._asked(self._checked(view).definition, statement.partition)
+            self._until_fresh(view, since, token)
+            with self._recorder.lock:
+                state = self._recorder.state
+                definition, before = state.views[view].definition, _versions(state, view)
+                snapshots, busy = pins(state, definition), state.views[view].pending or view in state.running
+            if busy:
+                continue
+            found = self._comparison.difference(definition, [asked], snapshots)
+            if found == Difference():
+                return [[view, "equal", 0, 0, None]]
+            self._observer.check(view)
+            with self._recorder.lock:
+                if before == _versions(self._recorder.state, view):
+                    break
+        else:
+            raise StatementError(f"{view} changed {COMPARISONS} times while it was compared; verify it when that ends")
+        if statement.repair:
+            since = self._recorder.seq
+            self._request(view, [asked], "differed from its query, by VERIFY MATERIALIZED VIEW")
+            self._until_fresh(view, since, token)
+        result = "repaired" if statement.repair else "differs"
+        return [[view, result, found.missing, found.surplus, found.example]]
+
+    # --- inside
+
+    def _checked(self, view: str) -> ViewState:
+        """A view whose sources were looked at, and that can be refreshed."""
+        self._observer.check(view)
+        with self._recorder.lock:
+            known = self._recorder.state.views[view]
+        if known.status is Status.SUSPENDED:
+            raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
+        if known.status is Status.BROKEN:
+            raise StatementError(f"{view} is broken: {known.reason}")
+        if known.status is Status.UNREADABLE:
+            raise StatementError(f"{view} cannot be refreshed now: {known.reason}")
+        return known
+
+    def _request(self, view: str, slices: Sequence[Slice], why: str) -> None:
+        self._recorder.change(
+            view, slices, lambda _, version: Requested(self._recorder.clock.now(), version, view, tuple(slices), why)
+        )
+
+    def _until_fresh(self, view: str, since: int, token: int) -> list[Refresh]:
+        version = self._waiting.hurry()
+        return self._waiting.until_view_fresh(view, version, since=since, token=token)
+
+    def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
+        by_name = {name.lower(): name for name in definition.partitioned_by}
+        for name, _ in partition:
+            if name.lower() not in by_name:
+                columns = ", ".join(definition.partitioned_by) or "nothing"
+                raise StatementError(
+                    f"{definition.view} has no partition column {name}; it is partitioned by {columns}"
+                )
+        types = {column.name: column.type for column in definition.columns}
+        bound = {}
+        for name, value in partition:
+            own = by_name[name.lower()]
+            expression = f"CAST(TRY_CAST({sql.identifier(own)} AS {types[own]}) AS STRING)"
+            [canonical] = self._recorder.evaluator.evaluate(definition, expression, [(value,)], [own])
+            if canonical is None and not sql.is_null_partition(value, types[own]):
+                raise StatementError(
+                    f"'{value}' is not a value of {definition.view}'s partition column {own} ({types[own]})"
+                )
+            bound[own] = canonical
+        return Slice.of(bound)
+
+
+def _versions(state: State, view: str) -> tuple[Definition, tuple[tuple[str, Version], ...], Version] | None:
+    """All that a comparison of a view depends on; ``None`` if it is gone."""
+    if view not in state.views:
+        return None
+    definition = state.views[view].definition
+    return definition, inputs(state, definition), state.tables[view].highest

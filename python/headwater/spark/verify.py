@@ -1,0 +1,116 @@
+"""Compares a view with its query.
+
+Example: a function of the query says that it is deterministic and is not. No change of a source tells that its rows are
+other ones by now, so only a comparison does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from attrs import frozen
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from headwater.model.error import StatementError
+from headwater.model.partition import Slice
+from headwater.model.view import Column as Declared
+from headwater.model.view import Definition, Pairs, Query
+from headwater.spark import sql, wire
+from headwater.spark.formats import Formats
+from headwater.spark.rows import held, shaped, within
+from headwater.spark.sessions import Sessions
+from headwater.spark.shim import Shim
+from headwater.spark.totals import PINS
+
+DIGITS = 9
+"""Numbers in floating point are equal if so many digits are. Their sum depends on the order of the rows."""
+
+
+@frozen
+class Difference:
+    """The rows in which a view and its query differ.
+
+    Attributes:
+        missing: rows of the query that the view lacks.
+        surplus: rows of the view that the query does not make.
+        example: one of them, as JSON; empty if there is none.
+    """
+
+    missing: int = 0
+    surplus: int = 0
+    example: str = ""
+
+
+class Comparison:
+    """Compares views with their queries, as Spark computes them now."""
+
+    def __init__(self, shim: Shim, sessions: Sessions, formats: Formats) -> None:
+        self._shim, self._sessions, self._formats = shim, sessions, formats
+
+    def difference(self, definition: Definition, slices: Sequence[Slice], snapshots: Pairs) -> Difference:
+        """The difference of a view from its query in some slices.
+
+        Args:
+            snapshots: of the tables that are read at one.
+
+        Raises:
+            StatementError: the view cannot be compared.
+        """
+        if not isinstance(definition.made_by, Query):
+            raise StatementError(f"{definition.view} cannot be verified: a function makes its rows")
+        if definition.earlier:
+            raise StatementError(f"{definition.view} cannot be verified: its query reads its own earlier partitions")
+        session = self._sessions.fresh(definition)
+        pins = self._formats.pins(dict(snapshots))
+        if lost := dict(snapshots).keys() - pins.keys() - {definition.view}:
+            raise StatementError(f"{', '.join(sorted(lost))} cannot be read as it was; verify {definition.view} again")
+        if pins:
+            session.conf.set(PINS, wire.encode(pins))
+        self._shim.renew(session, (*definition.sources, *definition.through, definition.view))
+        query = shaped(session.sql(definition.made_by.text), definition)
+        sides = (within(each, definition, slices) for each in (query, held(session, definition)))
+        # Directories and Delta's log have NULL for the empty string; Iceberg's metadata has both.
+        nameless = () if definition.format == "iceberg" else definition.partitioned_by
+        return _difference(*sides, definition.columns, nameless)
+
+
+def _difference(
+    query: DataFrame, view: DataFrame, columns: Sequence[Declared], nameless: Sequence[str]
+) -> Difference:
+    """Equal rows cancel out; those that are left differ.
+
+    Args:
+        nameless: columns of which some strings are stored as NULL.
+    """
+    known = [_comparable(column, column.name in nameless).alias(f"c{n}") for n, column in enumerate(columns)]
+    weighted = query.select(*known, F.lit(1).alias("weight")).unionAll(view.select(*known, F.lit(-1).alias("weight")))
+    names = [f"c{n}" for n in range(len(columns))]
+    left = weighted.groupBy(*names).agg(F.sum("weight").alias("weight")).where("weight <> 0")
+    shown = F.to_json(F.struct(*(F.col(f"c{n}").alias(column.name) for n, column in enumerate(columns))))
+    found = left.agg(
+        F.coalesce(F.sum(F.greatest("weight", F.lit(0))), F.lit(0)),
+        F.coalesce(F.sum(F.greatest(-F.col("weight"), F.lit(0))), F.lit(0)),
+        F.min(F.concat(F.when(F.col("weight") > 0, "missing: ").otherwise("surplus: "), shown)),
+    ).first()
+    missing, surplus, example = found
+    return Difference(missing, surplus, example or "")
+
+
+def _comparable(column: Declared, nameless: bool) -> Column:
+    """A column such that values are equal if Spark groups them together.
+
+    Raises:
+        StatementError: there is none.
+    """
+    own, type_ = F.col(sql.identifier(column.name)), column.type.upper()
+    if re.fullmatch(r"FLOAT|DOUBLE", type_):
+        return F.format_string(f"%.{DIGITS - 1}e", own.cast("double") + F.lit(0.0))
+    if re.match(r"CHAR\b", type_):
+        return F.rtrim(own)
+    if type_.startswith("MAP<") and "MAP<" not in type_[4:]:
+        return F.array_sort(F.map_entries(own))
+    if re.search(r"MAP<|\b(VARIANT|INTERVAL|GEOMETRY|GEOGRAPHY)\b", type_):
+        raise StatementError(f"the column {column.name} is a {column.type}, of which Spark does not compare values")
+    return F.when(~own.isin(*sql.NAMELESS), own) if nameless and sql.is_text(column.type) else own

@@ -1,0 +1,67 @@
+"""``VERIFY MATERIALIZED VIEW`` finds rows of a view that are not those of its query, whatever made them so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from support import assert_equals_query, database
+
+QUERY = "SELECT /*+ COALESCE(1) */ id, x, day FROM numbers"
+
+
+def forge(warehouse: Path, spark: SparkSession, view: str, rows: str) -> None:
+    """Puts other rows into the one file of a view, as a broken disk would: nothing of it looks changed."""
+    spark.sql(f"CREATE TABLE forged USING parquet AS SELECT /*+ COALESCE(1) */ {rows}")
+    place = warehouse / f"{database(spark)}.db"
+    [forged] = (place / "forged").glob("part-*")
+    [own] = [each for each in (place / view).rglob("part-*") if each.stat().st_size]
+    before = own.stat()
+    assert forged.stat().st_size == before.st_size
+    for name in (forged.name, f".{forged.name}.crc"):
+        shutil.copyfile(forged.with_name(name), own.with_name(name.replace(forged.name, own.name)))
+    os.utime(own, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.fixture
+def numbers(spark: SparkSession) -> SparkSession:
+    spark.sql("CREATE TABLE numbers (id INT, x DOUBLE, day STRING)")
+    spark.sql("INSERT INTO numbers VALUES (1, 0.5D, 'a'), (2, -0.0D, 'a')")
+    return spark
+
+
+@pytest.mark.parametrize("format", ["parquet", "delta"])
+def test_forged_rows_are_found_and_repaired(warehouse: Path, numbers: SparkSession, format: str) -> None:
+    spark = numbers
+    spark.sql(f"CREATE MATERIALIZED VIEW v USING {format} AS {QUERY}")
+    view = f"{database(spark)}.v"
+    assert [tuple(row) for row in spark.sql("VERIFY MATERIALIZED VIEW v").collect()] == [(view, "equal", 0, 0, None)]
+    forge(warehouse, spark, "v", "id, x, if(id = 1, 'b', day) AS day FROM numbers")
+    spark.sql("REFRESH MATERIALIZED VIEWS")  # nothing tells
+    [row] = spark.newSession().sql(f"VERIFY MATERIALIZED VIEW {view}").collect()
+    assert tuple(row)[:4] == (view, "differs", 1, 1)
+    assert row.example == 'missing: {"id":1,"x":"5.00000000e-01","day":"a"}'
+    [row] = spark.sql("VERIFY MATERIALIZED VIEW v REPAIR").collect()
+    assert tuple(row)[1:4] == ("repaired", 1, 1)
+    assert spark.sql("VERIFY MATERIALIZED VIEW v").first().result == "equal"
+    assert_equals_query(spark, "v", QUERY)
+
+
+def test_a_view_that_is_behind_is_refreshed_first(numbers: SparkSession) -> None:
+    numbers.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (day) AS {QUERY}")
+    numbers.sql("INSERT INTO numbers VALUES (3, CAST('NaN' AS DOUBLE), ''), (4, NULL, NULL)")
+    assert numbers.sql("VERIFY MATERIALIZED VIEW v").first().result == "equal"
+    assert numbers.sql("VERIFY MATERIALIZED VIEW v PARTITION (day = 'a')").first().result == "equal"
+    assert numbers.sql("SELECT count(*) FROM v").first()[0] == 4
+
+
+def test_columns_that_cannot_be_grouped_are_compared_by_their_entries_or_refused(numbers: SparkSession) -> None:
+    numbers.sql("CREATE MATERIALIZED VIEW v AS SELECT map('a', id, 'b', x) AS m FROM numbers")
+    assert numbers.sql("VERIFY MATERIALIZED VIEW v").first().result == "equal"
+    numbers.sql("CREATE MATERIALIZED VIEW w AS SELECT array(map('a', id)) AS m FROM numbers")
+    with pytest.raises(PySparkException, match="the column m is a ARRAY<MAP<STRING, INT>>"):
+        numbers.sql("VERIFY MATERIALIZED VIEW w")
