@@ -22,7 +22,7 @@ PARSER.add_argument("--queries", nargs="*", help="some of its queries (all)")
 PARSER.add_argument("--scale", type=float, default=0.01, help="the scale factor (0.01)")
 PARSER.add_argument("--table", type=Path, help="a file for the table, in Markdown")
 
-METHODS = {"changes": "incremental", "keys": "keys"}
+METHODS = {"changes": "incremental, full", "keys": "keys, full"}
 """The methods by the ends of the views' names."""
 SAID = {"incremental": "by changes", "keys": "by keys", "partition": "by partition", "full": "in full"}
 

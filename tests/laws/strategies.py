@@ -122,7 +122,7 @@ policies = st.fixed_dictionaries(
         "headwater.upstream": st.sampled_from(("hold", "release")),
         "headwater.overrun": st.sampled_from(("queue", "preempt", "skip")),
         "headwater.propagate": st.sampled_from(("all", "all", "marked")),
-        "headwater.method": st.sampled_from(("keys", "incremental")),
+        "headwater.method": st.sampled_from(("keys, full", "incremental, full")),
     },
 )
 """Properties of a view that say how changes reach it."""

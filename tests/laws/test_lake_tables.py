@@ -139,7 +139,7 @@ def test_a_run_by_keys_goes_on_from_the_states_that_its_partitions_reflect():
         script=st.one_of(scripts(50), redefining(40), racing(40)),
     )
     def exact(graph, script):
-        made = machine(asked := _asking(graph, "keys"))
+        made = machine(asked := _asking(graph, "keys, full"))
         play(made, asked, script)
         made.drain()
         target(float(made.world.by_keys))
@@ -159,7 +159,7 @@ def test_a_run_by_changes_goes_on_from_the_states_that_its_totals_reflect():
         script=st.one_of(scripts(50), redefining(40), racing(40)),
     )
     def exact(graph, script):
-        made = machine(asked := _asking(graph, "incremental"))
+        made = machine(asked := _asking(graph, "incremental, full"))
         play(made, asked, script)
         made.drain()
         target(float(made.world.by_changes))

@@ -6,13 +6,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 from test_by_keys import MANY, runs
 
 from headwater.model.event import Mode
 
-ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental')"
+ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
 BY_CHANGES = (Mode.CHANGES, "")
 
 
@@ -79,7 +80,7 @@ def test_a_changed_row_of_an_iceberg_table_is_followed(spark: SparkSession, jour
     spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT id % 3 AS k, id AS x FROM range(100)")
     query, views = f"SELECT k, sum(x) AS s, count(*) AS n FROM {table} GROUP BY k", ("incremental", "keys")
     for method in views:
-        asked = f"TBLPROPERTIES ('headwater.method' = '{method}')"
+        asked = f"TBLPROPERTIES ('headwater.method' = '{method}, full')"
         spark.sql(f"CREATE MATERIALIZED VIEW by_{method} USING delta {asked} AS {query}")
     for statement in ("INSERT INTO {t} VALUES (1, 5), (9, 1)", "DELETE FROM {t} WHERE x = 7", "DELETE FROM {t}"):
         spark.sql(statement.format(t=table))
@@ -144,3 +145,26 @@ def test_a_person_asks_for_all_rows(spark: SparkSession, journal: Journal) -> No
     spark.sql("REFRESH MATERIALIZED VIEWS")
     assert_equals_query(spark, view, query)
     assert [mode for mode, _ in runs(journal.events(), view)] == [Mode.FULL, Mode.FULL, Mode.CHANGES]
+
+
+@pytest.mark.long
+def test_a_view_that_allows_nothing_else_fails_until_somebody_asks_for_all_rows(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE t USING delta AS SELECT id % 2 AS k, id FROM range(100)")
+    query, view = "SELECT k, max(id) AS most FROM t GROUP BY k", f"{database(spark)}.ends"
+    asked = "TBLPROPERTIES ('headwater.method' = 'incremental')"
+    spark.sql(f"CREATE MATERIALIZED VIEW ends USING delta {asked} AS {query}")
+    spark.sql("INSERT INTO t VALUES (0, 500)")
+    spark.sql("REFRESH MATERIALIZED VIEW ends")
+    assert_equals_query(spark, view, query)
+    spark.sql("DELETE FROM t WHERE id = 500")
+    with pytest.raises(
+        PySparkException, match="cannot be refreshed by changes: the least or greatest value"
+    ):
+        spark.sql("REFRESH MATERIALIZED VIEW ends")
+    spark.sql("REFRESH MATERIALIZED VIEW ends FULL")
+    assert_equals_query(spark, view, query)
+    spark.sql("INSERT INTO t VALUES (0, 700)")
+    spark.sql("REFRESH MATERIALIZED VIEW ends")
+    assert_equals_query(spark, view, query)
+    with pytest.raises(PySparkException, match="it does not aggregate; set 'headwater.method' to 'incremental, full'"):
+        spark.sql(f"CREATE MATERIALIZED VIEW other USING delta {asked} AS SELECT * FROM t")

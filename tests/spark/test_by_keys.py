@@ -20,7 +20,7 @@ MANY = (
     "FROM range(100000)"
 )
 
-ASKED = "TBLPROPERTIES ('headwater.method' = 'keys')"
+ASKED = "TBLPROPERTIES ('headwater.method' = 'keys, full')"
 
 
 def runs(events: Iterable[Event], view: str) -> list[tuple[Mode, str]]:

@@ -173,7 +173,7 @@ def followed(
     Args:
         partitioned: the partition columns of some of them.
     """
-    asked = f"TBLPROPERTIES ('headwater.method' = '{method}')"
+    asked = f"TBLPROPERTIES ('headwater.method' = '{method}, full')"
     for name, query in views.items():
         by = f"PARTITIONED BY ({partitioned[name]})" if name in partitioned else ""
         spark.sql(f"CREATE MATERIALIZED VIEW {name} USING {format} {by} {asked} AS {query}")

@@ -11,12 +11,13 @@ from cases import A1, A2, change, machine, view
 from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 
 from headwater.algebra.derive.keys import derive_keys
-from headwater.engine.basis import Basis, basis
+from headwater.engine.basis import WORTH, Basis, basis
 from headwater.engine.method import ByKeys, choose_method
 from headwater.engine.policy import SETTLE
 from headwater.model.dependency import Keys, common
 from headwater.model.event import Mode, Requested, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Narrow, Took
 
 PLANS = Path(__file__).parents[1] / "golden/plans"
 K = Keys(("k",), (("k",),))
@@ -73,7 +74,7 @@ def test_common_columns_keep_their_order():
 
 def keyed(**properties):
     """``v`` over the lake table ``t``, by the partition column ``a``; the partitions 1 and 2 are filled."""
-    definition = view("v", "a", "t", format="delta", **{"method": "keys", **properties})
+    definition = view("v", "a", "t", format="delta", **{"method": "keys, full", **properties})
     dependencies = tuple(evolve(each, keys=K) for each in definition.dependencies)
     return machine({"t": "a"}, evolve(definition, dependencies=dependencies), lakes=["t"])
 
@@ -122,11 +123,11 @@ def test_what_is_not_known_exactly_is_computed_as_a_whole():
 
 def test_a_source_that_is_read_as_it_is_at_that_moment_is_computed_as_a_whole():
     """A run would read a write of that moment for its keys only, and count it as followed."""
-    definition = view("v", "a", "t", "u", format="delta", method="keys")
+    definition = view("v", "a", "t", "u", format="delta", method="keys, full")
     dependencies = tuple(evolve(each, keys=K) for each in definition.dependencies)
     made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t"])
     later(made, A1)
-    assert why(made, A1) == "is out: u cannot be read at a snapshot"
+    assert why(made, A1) == "is out: u has no snapshots, as Delta and Iceberg tables have"
 
 
 def test_rows_that_somebody_asked_for_are_computed_as_a_whole():
@@ -147,14 +148,22 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
     made = keyed(method="auto")
     later(made, A1)
     known = made.state.views["v"]
+    assert why(made, A1) == "is out: a refresh takes less than 10 s"
+    known.took = Took(WORTH, 0.0)
     assert why(made, A1) == "is out: nobody knows yet how much a refresh reads"
     known.reads = {"t": 2.0}
     assert why(made, A1) == "is out: too much changed"
     known.reads = {"t": 100.0}
     assert choose_method(made.state, "v", (A1,)).method == ByKeys()
+    known.keyed = Narrow(None, 1)
+    assert why(made, A1) == "is out: the last one had to compute whole partitions"
+    known.keyed = Narrow(3 * WORTH, 1)
+    assert why(made, A1) == "would take about 30.0 s"
+    known.keyed = Narrow(WORTH / 3, 1)
+    assert choose_method(made.state, "v", (A1,)).method == ByKeys()
 
 
-def test_a_view_computes_whole_partitions_unless_it_asks():
-    made = keyed(method="whole")
+def test_a_view_computes_whole_partitions_if_it_allows_nothing_else():
+    made = keyed(method="full")
     later(made, A1)
     assert ByKeys() not in dict(choose_method(made.state, "v", (A1,)).rejected)

@@ -10,7 +10,7 @@ from strategies import chains, examples, graphs, play, scripts
 from strategies import machine as machine_of
 
 from headwater.engine.choose import Choice, ready, started
-from headwater.engine.method import METHODS, ByPartition, Cost, InFull, allowed, choose_method
+from headwater.engine.method import METHODS, ByPartition, Chosen, Cost, InFull, allowed, choose_method
 from headwater.engine.policy import SETTLE
 from headwater.engine.report import explain
 from headwater.model.estimate import Estimate
@@ -39,15 +39,19 @@ def test_every_method_keeps_its_contract_and_one_of_them_is_chosen(graph):
         made = machine_of(graph)
         play(made, graph, script)
         for name, slices in wanted(made.state, made.now + LONG):
-            refused = {method: method.refuses(made.state, name, slices) for method in METHODS}
-            for method in METHODS:
-                cost = method.cost(made.state, name, slices)
-                assert covered(method.frame(slices), slices)
-                assert cost.partitions > 0
+            offers = {method: method.offer(made.state, name, slices) for method in METHODS}
+            for offer in offers.values():
+                if isinstance(offer, str):
+                    assert offer
+                    continue
+                assert covered(offer.frame, slices) and offer.cost.partitions > 0
+                cost = offer.cost
                 assert all(each is None or each >= 0 for each in (cost.seconds, cost.read, cost.written))
             chosen = choose_method(made.state, name, slices)
-            assert not refused[chosen.method] and chosen.frame == chosen.method.frame(slices)
-            assert {method for method, _ in chosen.rejected} | {chosen.method} == set(allowed(made.state, name))
+            assert chosen.offer == offers[chosen.method] and not chosen.refused
+            assert {method for method, _ in chosen.rejected} | {chosen.method} == {
+                method for method in METHODS if method.mode in allowed(made.state, name, slices)
+            }
             assert all(why for _, why in chosen.rejected)
 
     kept()
@@ -77,27 +81,32 @@ def filled(partitions: int = 10, **properties):
     return made
 
 
+def against(chosen: Chosen) -> str:
+    """Why the other one of the two methods that compute whole partitions is not the one."""
+    return next(why for method, why in chosen.rejected if method in (ByPartition(), InFull()))
+
+
 def test_the_cheaper_method_is_chosen_and_the_other_one_is_told():
     made = filled()
     existing = len(made.state.tables["v"].partitions)
     chosen = choose_method(made.state, "v", (A1, A2))
     assert (chosen.method, chosen.cost) == (ByPartition(), Cost(2, seconds=4.0, written=200))
-    assert chosen.rejected == ((InFull(), f"would take about {2 * existing}.0 s"),)
+    assert against(chosen) == f"would take about {2 * existing}.0 s"
 
 
 def test_everything_is_renewed_in_full():
     chosen = choose_method(filled().state, "v", (WHOLE,))
-    assert chosen.method == InFull() and chosen.rejected == ((ByPartition(), "is out: every partition is behind"),)
+    assert chosen.method == InFull() and against(chosen) == "is out: every partition is behind"
     made = machine({"t": "a"}, view("v", "", "t"))
-    assert choose_method(made.state, "v", (WHOLE,)).rejected == ((ByPartition(), "is out: the view has one partition"),)
+    assert against(choose_method(made.state, "v", (WHOLE,))) == "is out: the view has one partition"
 
 
 def test_a_view_over_its_own_past_is_never_renewed_in_full():
     made = filled()
     known = made.state.views["v"]
     known.definition = evolve(known.definition, earlier=(known.definition.dependencies[0].occurrences[0],))
-    [(method, why)] = choose_method(made.state, "v", (A1,)).rejected
-    assert method == InFull() and "reads earlier partitions of itself" in why
+    chosen = choose_method(made.state, "v", (A1,))
+    assert chosen.method == ByPartition() and "reads earlier partitions of itself" in against(chosen)
 
 
 def test_new_partitions_count_for_both_methods():
@@ -105,13 +114,14 @@ def test_new_partitions_count_for_both_methods():
     made = filled(1)
     new = tuple(Slice.of(a=f"new {n}") for n in range(20))
     assert choose_method(made.state, "v", new).method == ByPartition()
-    assert InFull().cost(made.state, "v", new).partitions > ByPartition().cost(made.state, "v", new).partitions == 20
+    full, narrow = (method.offer(made.state, "v", new).cost for method in (InFull(), ByPartition()))
+    assert full.partitions > narrow.partitions == 20
 
 
 def test_a_first_refresh_costs_what_spark_foresees():
     made = filled()
     made.state.views["v"].estimate = Estimate(size=5_000, read=12_000_000)
-    cost = InFull().cost(made.state, "v", (WHOLE,))
+    cost = InFull().offer(made.state, "v", (WHOLE,)).cost
     assert (cost.seconds, cost.read, cost.written, cost.said) == (None, 12_000_000, 5_000, "about 12.0 MB to read")
 
 
@@ -138,10 +148,12 @@ def test_explain_refresh_tells_the_method():
     change(made, "t", A1, 99)
     change(made, "t", A2, 98)
     existing = len(made.state.tables["v"].partitions)
-    said = (
-        f"  method: by partition, 2 of {existing} partitions, about 4.0 s; in full would take about {2 * existing}.0 s"
-    )
-    assert said in explain(made.state, "v", made.now)
+    assert explain(made.state, "v", made.now)[-4:] == [
+        f"  method: by partition, 2 of {existing} partitions, about 4.0 s",
+        f"    in full would take about {2 * existing}.0 s",
+        "    by keys is out: t has no snapshots, as Delta and Iceberg tables have",
+        "    by changes is out: nobody knows its aggregate",
+    ]
 
 
 def test_each_method_has_a_mode_of_its_own():

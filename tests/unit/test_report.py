@@ -136,7 +136,10 @@ def test_explain_refresh():
         "  waits for mart.v, so that one refresh takes all changes",
         "  depends on mart.v by a = a",
         "  depends on base.t by a = a",
-        "  method: by partition, 1 of 2 partitions, about 0.1 s; in full would take about 0.1 s",
+        "  method: by partition, 1 of 2 partitions, about 0.1 s",
+        "    in full would take about 0.1 s",
+        "    by keys is out: mart.v has no snapshots, as Delta and Iceberg tables have",
+        "    by changes is out: nobody knows its aggregate",
     ]
 
 

@@ -7,19 +7,20 @@ from cases import A1, change, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.basis import Basis
-from headwater.engine.method import ByChanges, choose_method
+from headwater.engine.basis import WORTH, Basis
+from headwater.engine.method import ByChanges, ByPartition, choose_method
 from headwater.engine.policy import SETTLE
+from headwater.engine.report import explain
 from headwater.engine.totals import added, leaves_totals
 from headwater.model.dependency import Adding
 from headwater.model.event import Declared, Mode, Published, Requested, Started
 from headwater.model.partition import Slice
-from headwater.model.state import Narrow
+from headwater.model.state import Narrow, Took
 
 FOLLOWED = Adding(True, True)
 
 
-def totalled(asked: str = "incremental"):
+def totalled(asked: str = "incremental, full"):
     """``v`` over the lake table ``t``, by the partition column ``a``; the partitions 1 and 2 are filled."""
     definition = view("v", "a", "t", format="delta", method=asked)
     dependencies = tuple(evolve(each, adding=FOLLOWED) for each in definition.dependencies)
@@ -82,7 +83,7 @@ def test_a_table_that_cannot_be_compared_is_read_as_a_whole():
 
 
 def test_a_change_of_a_table_that_cannot_be_followed_makes_the_totals_anew():
-    definition = view("v", "a", "t", "u", format="delta", method="incremental")
+    definition = view("v", "a", "t", "u", format="delta", method="incremental, full")
     adding = {"t": FOLLOWED, "u": Adding(reason="it reads u in 2 places")}
     dependencies = tuple(evolve(each, adding=adding[each.source]) for each in definition.dependencies)
     made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t", "u"])
@@ -103,11 +104,45 @@ def test_a_new_definition_has_no_totals_yet():
     assert why(made) == "is out: it has no totals yet"
 
 
-def test_a_view_has_totals_only_if_it_asks():
-    made = totalled("auto")
+def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
+    made = totalled("full")
     later(made, A1)
     assert not leaves_totals(made.state, "v")
     assert ByChanges() not in dict(choose_method(made.state, "v", (A1,)).rejected)
+    made = totalled("auto")
+    later(made, A1)
+    assert not leaves_totals(made.state, "v")
+    assert why(made) == "is out: it has no totals yet"
+    known = made.state.views["v"]
+    known.took = Took(WORTH, 0.0)
+    assert leaves_totals(made.state, "v")
+    known.added = Narrow(2 * WORTH, 1)
+    assert not leaves_totals(made.state, "v")
+
+
+def test_a_view_that_allows_nothing_else_fails_and_says_why():
+    made = totalled("incremental")
+    assert started(made).totals and not started(made).refused  # its first rows
+    later(made, A1).drain()
+    assert started(made).mode is Mode.CHANGES
+    later(made, A1)
+    made.state.tables["t"].past.clear()
+    chosen = choose_method(made.state, "v", (A1,))
+    assert chosen.refused == "nobody can say which rows of t came and went"
+    assert chosen.method == ByChanges() and chosen.rejected == ()
+    made.state.views["v"].failures = 1
+    assert choose_method(made.state, "v", (A1,)).refused == chosen.refused  # and not that it failed before
+    told = f"  method: 'headwater.method' allows none; by changes is out: {chosen.refused}"
+    assert explain(made.state, "v", made.now)[-1] == told
+
+
+def test_a_view_that_allows_nothing_else_computes_all_rows_if_somebody_asks():
+    made = totalled("incremental")
+    later(made, A1)
+    made.state.tables["t"].past.clear()
+    made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
+    chosen = choose_method(made.state, "v", (A1,))
+    assert chosen.method == ByPartition() and not chosen.refused
 
 
 def test_the_time_of_a_run_by_changes_says_nothing_of_others():

@@ -14,11 +14,15 @@ from attrs import frozen
 from headwater.engine.coverage import prepared_by
 from headwater.model.dependency import Dependency, common
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.policy import Following
 from headwater.model.state import PartitionRecord, State, Version, ViewState
 from headwater.model.view import Definition, Pairs, Query
 
 FORMATS = ("delta", "parquet")
 """The formats of views that were tried by random changes."""
+
+WORTH = 10.0
+"""Of a view whose runs take fewer seconds, ``auto`` follows no changes: reading them takes one to two in any case."""
 
 MOST_STATES = 3
 """So many states of one source the partitions of a run may reflect. The rows since each of them are read."""
@@ -90,11 +94,27 @@ def never(definition: Definition) -> str:
     return "" if definition.format in FORMATS else f"views in {definition.format} were not tried"
 
 
+def strict(definition: Definition) -> bool:
+    """Whether a refresh fails rather than compute whole partitions because a source changed."""
+    asked = definition.policy.method
+    return asked is not None and Following.FULL not in asked
+
+
+def only_changed(state: State, name: str, slices: Sequence[Slice]) -> bool:
+    """Whether changes of sources are the only reason to renew these slices of a view, and it has rows of all of them.
+    Nobody asked for all rows, it was not redefined, and no other program wrote into it."""
+    view = state.views[name]
+    if _asked_for(state, view, slices):
+        return False
+    known = state.tables[name].partitions if name in state.tables else {}
+    return bool(known) and all(each in known for each in slices if each != WHOLE)
+
+
 def unpinned(state: State, view: ViewState) -> str:
     """Of which source a run would read rows newer than its record; empty if all are read at a snapshot. A run that
     computes a part of its rows would read a new write for that part only."""
     sources = ((each, state.tables.get(each)) for each in view.definition.sources)
-    return next((f"{each} cannot be read at a snapshot" for each, known in sources if not (known and known.pinned)), "")
+    return next((f"{each} has no snapshots, as Delta and Iceberg tables have" for each, known in sources if not (known and known.pinned)), "")
 
 
 # --- inside
@@ -110,7 +130,7 @@ def _highest(state: State, source: str, ahead: bool) -> Version:
 
 def _unfit(view: ViewState) -> str:
     definition = view.definition
-    if view.failures:
+    if view.failures and not strict(definition):
         return "the last refresh failed"
     if why := never(definition):
         return why

@@ -77,7 +77,8 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
     chosen = choice.ready
     definition = state.views[chosen.view].definition
     method, why = choose_method(state, chosen.view, chosen.slices), reason(state, chosen.origins)
-    since = method.basis.since if method.basis is not None else ()
+    basis = method.offer.basis
+    since = basis.since if basis is not None else ()
     totals = leaves_totals(state, chosen.view)
     return Started(
         now,
@@ -91,8 +92,9 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
         shared=() if since or totals else choice.shared,
         snapshots=pins(state, definition),
         since=since,
-        churn=method.basis.churn if method.basis is not None else 0,
+        churn=basis.churn if basis is not None else 0,
         totals=totals,
+        refused=method.refused,
     )
 
 

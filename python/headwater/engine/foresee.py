@@ -26,14 +26,14 @@ def foresee(definition: Definition, formats: Mapping[str, str]) -> list[str]:
 
 
 def _followed(definition: Definition, dependency: Dependency, formats: Mapping[str, str]) -> Iterator[str]:
-    """How changes of one source are followed, with the property that allows it or the reason against it."""
+    """How changes of one source are followed, or the reason against it."""
     why = _never(definition, formats)
     adding, keys = dependency.adding, dependency.keys
     added = why or unfollowed(definition) or ("" if adding.possible else adding.reason)
     keyed = why or ("" if keys.columns else keys.reason)
-    yield f"by changes is out: {added}" if added else "by changes, with 'headwater.method' = 'incremental'"
+    yield f"by changes is out: {added}" if added else "can be followed by changes"
     named = ", ".join(keys.columns)
-    yield f"by keys is out: {keyed}" if keyed else f"by keys ({named}), with 'headwater.method' = 'keys'"
+    yield f"by keys is out: {keyed}" if keyed else f"can be followed by keys ({named})"
 
 
 def _never(definition: Definition, formats: Mapping[str, str]) -> str:
@@ -41,4 +41,4 @@ def _never(definition: Definition, formats: Mapping[str, str]) -> str:
     if why := never(definition):
         return why
     loose = [each for each in definition.sources if formats.get(each) not in LAKE_FORMATS]
-    return f"{loose[0]} cannot be read at a snapshot" if loose else ""
+    return f"{loose[0]} has no snapshots, as Delta and Iceberg tables have" if loose else ""

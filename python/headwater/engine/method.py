@@ -1,7 +1,7 @@
 """The methods of a refresh: what each one writes, what it costs, and whether it can renew what is behind.
 
 Example: 2 of 30 partitions of a view are behind. *By partition* writes these 2, and *in full* writes all 30. Both give
-the right rows, so the cheaper one runs. A new method is a class with these four answers and a place in ``METHODS``.
+the right rows, so the cheaper one runs. A new method is a class with an offer and a place in ``METHODS``.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from typing import ClassVar, Protocol
 
 from attrs import frozen
 
-from headwater.engine.basis import Basis, basis
+from headwater.engine.basis import WORTH, Basis, basis, only_changed
 from headwater.engine.totals import added
 from headwater.model.event import Mode
 from headwater.model.partition import WHOLE, Region, Slice, simplified
-from headwater.model.policy import Refreshing
-from headwater.model.state import State
+from headwater.model.policy import Following
+from headwater.model.state import Narrow, State
 
 Slices = Sequence[Slice]
 
 MOST_CHURN = 0.2
-"""The first run by keys of a view is made if no more than this part of its sources' bytes came and went."""
+"""Nobody knows yet how long a run takes that follows changes of this view. It is tried if no more than this part of its
+sources' bytes came and went, and if other runs of the view take long (``WORTH``)."""
 
 
 @frozen
@@ -46,20 +47,28 @@ class Cost:
         return "of unknown duration" if self.read is None else f"about {self.read / 1e6:.1f} MB to read"
 
 
+@frozen
+class Offer:
+    """How a method would renew slices of a view.
+
+    Attributes:
+        frame: the slices that it writes. They cover those that it renews.
+        basis: of one that follows changes, what it goes on from.
+    """
+
+    frame: tuple[Slice, ...]
+    cost: Cost
+    basis: Basis | None = None
+
+
 class Method(Protocol):
     """One way to renew slices of a view."""
 
     mode: ClassVar[Mode]
     said: ClassVar[str]
 
-    def refuses(self, state: State, view: str, slices: Slices) -> str:
-        """Why it cannot renew these slices; empty where it can."""
-
-    def frame(self, slices: Slices) -> tuple[Slice, ...]:
-        """The slices that it writes. They cover those that it renews."""
-
-    def cost(self, state: State, view: str, slices: Slices) -> Cost:
-        """The cost of renewing these slices."""
+    def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
+        """How it renews these slices; or why it cannot."""
 
 
 @frozen
@@ -69,17 +78,12 @@ class ByPartition:
     mode: ClassVar = Mode.PARTITION
     said: ClassVar = "by partition"
 
-    def refuses(self, state: State, view: str, slices: Slices) -> str:
+    def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
         definition = state.views[view].definition
-        if WHOLE not in slices or definition.earlier:
-            return ""
-        return "every partition is behind" if definition.partitioned_by else "the view has one partition"
-
-    def frame(self, slices: Slices) -> tuple[Slice, ...]:
-        return simplified(slices)
-
-    def cost(self, state: State, view: str, slices: Slices) -> Cost:
-        return _cost(state, view, self.frame(slices), slices)
+        if WHOLE in slices and not definition.earlier:
+            return "every partition is behind" if definition.partitioned_by else "the view has one partition"
+        frame = simplified(slices)
+        return Offer(frame, _cost(state, view, frame, slices))
 
 
 @frozen
@@ -89,15 +93,10 @@ class InFull:
     mode: ClassVar = Mode.FULL
     said: ClassVar = "in full"
 
-    def refuses(self, state: State, view: str, slices: Slices) -> str:
-        earlier = state.views[view].definition.earlier
-        return "the view reads earlier partitions of itself, so a run renews one period at a time" if earlier else ""
-
-    def frame(self, slices: Slices) -> tuple[Slice, ...]:
-        return (WHOLE,)
-
-    def cost(self, state: State, view: str, slices: Slices) -> Cost:
-        return _cost(state, view, self.frame(slices), slices)
+    def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
+        if state.views[view].definition.earlier:
+            return "the view reads earlier partitions of itself, so a run renews one period at a time"
+        return Offer((WHOLE,), _cost(state, view, (WHOLE,), slices))
 
 
 @frozen
@@ -112,31 +111,9 @@ class ByKeys:
     mode: ClassVar = Mode.KEYS
     said: ClassVar = "by keys"
 
-    def refuses(self, state: State, view: str, slices: Slices) -> str:
-        asked = state.views[view].definition.policy.method
-        found, known = basis(state, view, slices), state.views[view].keyed
-        if isinstance(found, str):
-            return found
-        if asked is Refreshing.KEYS:
-            return ""
-        if known is None:
-            read = _read(state, view, slices, found)
-            if not read:
-                return "nobody knows yet how much a refresh reads"
-            return "too much changed" if found.churn > MOST_CHURN * read else ""
-        failed = known.seconds is None and found.churn >= known.churn
-        return "the last one had to compute whole partitions" if failed else ""
-
-    def frame(self, slices: Slices) -> tuple[Slice, ...]:
-        return simplified(slices)
-
-    def cost(self, state: State, view: str, slices: Slices) -> Cost:
-        """The last run by keys took so long. More changes cost in proportion; fewer never look cheaper."""
-        found, known = basis(state, view, slices), state.views[view].keyed
-        count = _count(state, view, self.frame(slices), slices)
-        if known is None or known.seconds is None or isinstance(found, str):
-            return Cost(count)
-        return Cost(count, known.seconds * max(1.0, found.churn / max(1, known.churn)))
+    def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
+        found = basis(state, view, slices)
+        return found if isinstance(found, str) else _following(state, view, slices, found, state.views[view].keyed)
 
 
 @frozen
@@ -151,30 +128,16 @@ class ByChanges:
     mode: ClassVar = Mode.CHANGES
     said: ClassVar = "by changes"
 
-    def refuses(self, state: State, view: str, slices: Slices) -> str:
+    def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
         found = added(state, view, slices)
-        return found if isinstance(found, str) else ""
-
-    def frame(self, slices: Slices) -> tuple[Slice, ...]:
-        return simplified(slices)
-
-    def cost(self, state: State, view: str, slices: Slices) -> Cost:
-        known = state.views[view].added
-        return Cost(_count(state, view, self.frame(slices), slices), None if known is None else known.seconds)
+        return found if isinstance(found, str) else _following(state, view, slices, found, state.views[view].added)
 
 
 METHODS: tuple[Method, ...] = (ByPartition(), InFull(), ByKeys(), ByChanges())
 """All methods. Of two that cost the same, the earlier one runs."""
 
-
-_ASKED = {Refreshing.KEYS: Mode.KEYS, Refreshing.CHANGES: Mode.CHANGES}
-_LEFT_OUT = {
-    Refreshing.WHOLE: {Mode.KEYS, Mode.CHANGES},
-    Refreshing.AUTO: {Mode.CHANGES},
-    Refreshing.KEYS: {Mode.CHANGES},
-    Refreshing.CHANGES: {Mode.KEYS},
-}
-"""The methods that a view's property leaves out."""
+_WORDS = {Following.CHANGES: (Mode.CHANGES,), Following.KEYS: (Mode.KEYS,), Following.FULL: (Mode.PARTITION, Mode.FULL)}
+"""The methods that each word of a view's property allows."""
 
 
 @frozen
@@ -182,49 +145,92 @@ class Chosen:
     """The method of a run.
 
     Attributes:
-        frame: the slices that it writes.
-        basis: of a run by keys, what it goes on from.
         rejected: the other methods, each with the reason; the method's name is the subject of it.
+        refused: why the run must fail: the view's property allows no method that can renew the slices.
     """
 
     method: Method
-    frame: tuple[Slice, ...]
-    cost: Cost
+    offer: Offer
     rejected: tuple[tuple[Method, str], ...] = ()
-    basis: Basis | None = None
+    refused: str = ""
 
+    @property
+    def frame(self) -> tuple[Slice, ...]:
+        return self.offer.frame
 
-def allowed(state: State, view: str) -> tuple[Method, ...]:
-    """The methods that a view's property ``headwater.method`` allows."""
-    asked = state.views[view].definition.policy.method
-    return tuple(each for each in METHODS if each.mode not in _LEFT_OUT[asked])
+    @property
+    def cost(self) -> Cost:
+        return self.offer.cost
 
 
 def choose_method(state: State, view: str, slices: Slices) -> Chosen:
-    """The cheapest method that can renew these slices of a view. Where a duration is not known, none of this view is,
-    so the order of ``METHODS`` decides."""
-    methods = allowed(state, view)
-    refused = {method: why for method in methods if (why := method.refuses(state, view, slices))}
-    costs = {method: method.cost(state, view, slices) for method in methods if method not in refused}
-    best = min(costs, key=lambda method: _rank(state, view, method, costs[method]))
-    others = {method: f"is out: {why}" for method, why in refused.items()}
-    others |= {method: _dearer(cost) for method, cost in costs.items() if method is not best}
-    return Chosen(best, best.frame(slices), costs[best], tuple(others.items()), _basis(state, view, slices, best))
+    """The method that renews these slices of a view: of those that its property names, the first that can. Among equals
+    the cheapest one. Where a duration is not known, none of this view is, so the order of ``METHODS`` decides."""
+    asked = state.views[view].definition.policy.method
+    ranks = allowed(state, view, slices)
+    offers = {method: method.offer(state, view, slices) for method in METHODS if method.mode in ranks}
+    if asked is None:
+        offers |= {method: why for method, found in offers.items() if (why := _untried(state, view, method, found))}
+    possible = {method: found for method, found in offers.items() if isinstance(found, Offer)}
+    if not possible:
+        return _refused(state, view, slices, offers)
+    best = min(possible, key=lambda method: (ranks[method.mode], possible[method].cost.seconds or 0.0))
+    others = [(method, _against(found)) for method, found in offers.items() if method is not best]
+    return Chosen(best, possible[best], tuple(others))
 
 
-def _basis(state: State, view: str, slices: Slices, method: Method) -> Basis | None:
-    found = {Mode.KEYS: basis, Mode.CHANGES: added}.get(method.mode, lambda *_: "")(state, view, slices)
-    return found if isinstance(found, Basis) else None
+def allowed(state: State, view: str, slices: Slices) -> dict[Mode, int]:
+    """The modes that the property of a view allows, with the order in which it names them. All rows are computed as
+    whole partitions for other reasons than a changed source, whatever it allows."""
+    asked = state.views[view].definition.policy.method
+    if asked is None:
+        return {method.mode: 0 for method in METHODS}
+    if Following.FULL not in asked and not only_changed(state, view, slices):
+        asked = (*asked, Following.FULL)
+    return {mode: rank for rank, word in enumerate(asked) for mode in _WORDS[word]}
 
 
-def _rank(state: State, view: str, method: Method, cost: Cost) -> float:
-    if method.mode is _ASKED.get(state.views[view].definition.policy.method):
-        return -1.0
-    return cost.seconds or 0.0
+def _refused(state: State, view: str, slices: Slices, offers: dict[Method, Offer | str]) -> Chosen:
+    told = [(method, str(why)) for method, why in offers.items()]
+    method, why = next(iter(told))
+    frame = simplified(slices)
+    others = tuple((other, _against(reason)) for other, reason in told[1:])
+    return Chosen(method, Offer(frame, Cost(_count(state, view, frame, slices))), others, why)
 
 
-def _dearer(cost: Cost) -> str:
+def _against(found: Offer | str) -> str:
+    """Why a method is not the one."""
+    if isinstance(found, str):
+        return f"is out: {found}"
+    cost = found.cost
     return f"would write {cost.partitions} partitions" if cost.seconds is None else f"would take {cost.said}"
+
+
+def _following(state: State, view: str, slices: Slices, found: Basis, known: Narrow | None) -> Offer:
+    """The offer of a method that follows changes. The last such run took so long. More changes cost in proportion;
+    fewer never look cheaper."""
+    frame = simplified(slices)
+    count = _count(state, view, frame, slices)
+    if known is None or known.seconds is None:
+        return Offer(frame, Cost(count), found)
+    return Offer(frame, Cost(count, known.seconds * max(1.0, found.churn / max(1, known.churn))), found)
+
+
+def _untried(state: State, view: str, method: Method, found: Offer | str) -> str:
+    """Why a method that follows changes is not tried, as long as nobody knows its cost; empty if it is, or is known."""
+    if isinstance(found, str) or found.basis is None:
+        return ""
+    own = state.views[view]
+    known = own.keyed if method.mode is Mode.KEYS else own.added
+    if known is not None:
+        failed = known.seconds is None and found.basis.churn >= known.churn
+        return "the last one had to compute whole partitions" if failed else ""
+    if own.took is None or own.took.mean < WORTH:
+        return f"a refresh takes less than {WORTH:.0f} s"
+    read = _read(state, view, found.frame, found.basis)
+    if not read:
+        return "nobody knows yet how much a refresh reads"
+    return "too much changed" if found.basis.churn > MOST_CHURN * read else ""
 
 
 def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> Cost:

@@ -33,8 +33,7 @@ def explain(state: State, name: str, now: int) -> list[str]:
             lines.append(f"  {waits(state, name, now)}")
     lines += [f"  depends on {line}" for each in view.definition.dependencies for line in mapped(each, view.definition)]
     lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
-    lines += [f"  method: {_method(chosen, count)}"] if chosen is not None else []
-    return lines
+    return lines if chosen is None else [*lines, *_method(chosen, count)]
 
 
 def _estimate(state: State, name: str, chosen: Chosen) -> str:
@@ -47,12 +46,16 @@ def _estimate(state: State, name: str, chosen: Chosen) -> str:
     return f", about {seconds:.1f} s" if seconds is not None else ""
 
 
-def _method(chosen: Chosen, existing: int) -> str:
+def _method(chosen: Chosen, existing: int) -> list[str]:
     """How the partitions that are behind are renewed, and why not otherwise."""
     count = chosen.cost.partitions
     written = "everything" if chosen.frame == (WHOLE,) else f"{count} of {max(existing, count)} partitions"
-    others = [f"{method.said} {why}" for method, why in chosen.rejected]
-    return "; ".join([f"{chosen.method.said}, {written}, {chosen.cost.said}", *others])
+    others = [f"    {method.said} {why}" for method, why in chosen.rejected]
+    if chosen.refused:
+        said = f"'headwater.method' allows none; {chosen.method.said} is out: {chosen.refused}"
+    else:
+        said = f"{chosen.method.said}, {written}, {chosen.cost.said}"
+    return [f"  method: {said}", *others]
 
 
 def _behind_lines(state: State, view: ViewState, name: str) -> list[str]:

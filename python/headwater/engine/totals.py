@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.engine.basis import Basis, inputs, never, unpinned
+from headwater.engine.basis import WORTH, Basis, inputs, never, strict, unpinned
 from headwater.model.partition import Slice
-from headwater.model.policy import Refreshing
+from headwater.model.policy import Following
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
 
@@ -19,7 +19,9 @@ from headwater.model.view import Definition
 def leaves_totals(state: State, name: str) -> bool:
     """Whether a run of a view that starts now leaves totals for later runs."""
     view = state.views[name]
-    return view.definition.policy.method is Refreshing.CHANGES and not _without(state, view)
+    asked = view.definition.policy.method
+    wanted = _pays(view) if asked is None else Following.CHANGES in asked
+    return wanted and not _without(state, view)
 
 
 def added(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
@@ -65,8 +67,15 @@ def _without(state: State, view: ViewState) -> str:
     return unfollowed(definition) or unpinned(state, view)
 
 
+def _pays(view: ViewState) -> bool:
+    """Whether a run by changes may be cheaper than others. It is tried for views whose runs take long."""
+    if view.took is None or view.took.mean < WORTH:
+        return False
+    return view.added is None or (view.added.seconds is not None and view.added.seconds < view.took.mean)
+
+
 def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:
-    if view.failures:
+    if view.failures and not strict(view.definition):
         return "the last refresh failed"
     origins = [state.origins.get(each) for slice in slices for each in view.pending.get(slice, ())]
     if any(each is None or each.definition for each in origins):

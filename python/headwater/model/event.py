@@ -154,7 +154,7 @@ class Started:
     belongs to. ``snapshots``: of each table that is pinned the snapshot at which the run reads it. ``since``: of a run
     by keys, for each source that changed the snapshots that its partitions reflect; of one by changes the snapshot that
     the view's totals reflect. ``churn``: bytes of the files that came and went since then. ``totals``: the run leaves
-    totals for later runs.
+    totals for later runs. ``refused``: why it must fail, as the view's property allows no other method.
     """
 
     at: int
@@ -171,6 +171,7 @@ class Started:
     since: Pairs = ()
     churn: int = 0
     totals: bool = False
+    refused: str = ""
 
     @property
     def slices(self) -> tuple[Slice, ...]:

@@ -54,14 +54,12 @@ class Fill(Enum):
     LATER = "later"
 
 
-class Refreshing(Enum):
-    """The methods of a view's refreshes: the cheapest one that can be used, by changes or by keys wherever that can be
-    used, or always whole partitions."""
+class Following(Enum):
+    """How refreshes follow the changes of their sources: by changed rows, by their keys, or as whole partitions."""
 
-    AUTO = "auto"
     CHANGES = "incremental"
     KEYS = "keys"
-    WHOLE = "whole"
+    FULL = "full"
 
 
 @frozen
@@ -70,6 +68,7 @@ class Learned:
 
 
 LEARNED = "learned"
+AUTO = "auto"
 SWITCH = {"on": True, "off": False}
 
 Read = Callable[[str], Any]
@@ -94,6 +93,18 @@ def _or_learned(text: str) -> int | Learned:
         return duration(text)
     except StatementError as error:
         raise StatementError(f"{error}, or '{LEARNED}'") from error
+
+
+def _methods(text: str) -> tuple[Following, ...] | None:
+    """Some methods, the preferred one first; ``None`` for ``auto``."""
+    if text.strip().lower() == AUTO:
+        return None
+    read = _one_of(Following)
+    try:
+        found = tuple(dict.fromkeys(read(each.strip()) for each in text.split(",")))
+    except StatementError as error:
+        raise StatementError(f"{error}; or write '{AUTO}'") from error
+    return found
 
 
 @frozen
@@ -131,7 +142,7 @@ class Policy:
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
     overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
     fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
-    method: Refreshing = _asks("Are only changed rows computed anew?", _one_of(Refreshing), "whole")
+    method: tuple[Following, ...] | None = _asks("How are changes followed?", _methods, "auto")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")
 
     @classmethod

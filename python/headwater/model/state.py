@@ -137,6 +137,7 @@ class Run:
             by changes the snapshot that the view's totals reflect.
         churn: bytes of the files that came and went since then.
         totals: it leaves totals for later runs.
+        refused: why it must fail, as the view's property allows no other method.
     """
 
     version: Version
@@ -158,6 +159,7 @@ class Run:
     since: Pairs = ()
     churn: int = 0
     totals: bool = False
+    refused: str = ""
 
 
 @frozen

@@ -18,7 +18,7 @@ from headwater.model.dependency import Adding, Computed, Dependency, Keys
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
 from headwater.model.name import SESSION_CATALOG, TableName
-from headwater.model.policy import Refreshing
+from headwater.model.policy import Following
 from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
 from headwater.spark import jobs, zones
 from headwater.spark.fingerprint import digest, fingerprint
@@ -253,11 +253,11 @@ def _followed(definition: Definition) -> Definition:
         DefinitionError: they cannot.
     """
     why = unfollowed(definition)
-    if why and definition.policy.method is Refreshing.CHANGES:
+    if why and definition.policy.method == (Following.CHANGES,):
         raise DefinitionError(
             "METHOD",
-            f"{definition.view} cannot be refreshed by changes: {why}; set 'headwater.method' to 'auto', or leave it "
-            "out",
+            f"{definition.view} cannot be refreshed by changes: {why}; set 'headwater.method' to 'incremental, full', "
+            "or leave it out",
         )
     return definition
 

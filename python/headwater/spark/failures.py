@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from headwater.engine.basis import strict
+from headwater.model.command import Launch
 from headwater.model.error import DriverGone, RefreshCancelled, RefreshFailed, Untold
+from headwater.model.event import Mode
 from headwater.model.state import Run
 from headwater.spark.shim import Shim
 from headwater.spark.wire import FailureKind
@@ -27,6 +30,21 @@ def translating(run: Run, shim: Shim) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         raise _translated(run, error, shim) from error
+
+
+def fallen_back(launch: Launch, why: str) -> str:
+    """Why a run computes whole partitions after all.
+
+    Raises:
+        RefreshFailed: the property of its view does not allow that.
+    """
+    view, method = launch.run.view, {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}[launch.run.mode]
+    if strict(launch.definition):
+        raise RefreshFailed(
+            f"{view} cannot be refreshed {method}: {why}. REFRESH MATERIALIZED VIEW {view} FULL computes all its rows. "
+            f"With 'headwater.method' = '{launch.run.mode.value}, full' a refresh does so by itself"
+        )
+    return why
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from headwater.model.error import Untold
 from headwater.model.event import Mode
 from headwater.model.state import Version
 from headwater.spark import wire
-from headwater.spark.failures import telling
+from headwater.spark.failures import fallen_back, telling
 from headwater.spark.formats import Formats
 from headwater.spark.keyed import refuse_lenient
 from headwater.spark.shim import Shim
@@ -96,7 +96,7 @@ class Totals:
                 with telling(self._shim):
                     return self._kept(making, self._changed(making))
             except Untold as untold:
-                instead = str(untold)
+                instead = fallen_back(launch, str(untold))
         return evolve(self._kept(making, self._shim.totals(making.query)), instead=instead)
 
     # --- inside

@@ -76,9 +76,7 @@ class Comparison:
         return _difference(*sides, definition.columns, nameless)
 
 
-def _difference(
-    query: DataFrame, view: DataFrame, columns: Sequence[Declared], nameless: Sequence[str]
-) -> Difference:
+def _difference(query: DataFrame, view: DataFrame, columns: Sequence[Declared], nameless: Sequence[str]) -> Difference:
     """Equal rows cancel out; those that are left differ.
 
     Args:

@@ -19,7 +19,7 @@ from headwater.model.event import Mode
 from headwater.model.state import Run, Version
 from headwater.model.view import Job, Query
 from headwater.spark import jobs, keyed, wire
-from headwater.spark.failures import telling, translating
+from headwater.spark.failures import fallen_back, telling, translating
 from headwater.spark.formats import Formats
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer, Target
@@ -72,6 +72,8 @@ class SparkWarehouse:
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         run, definition = launch.run, launch.definition
         with translating(run, self._shim):
+            if run.refused:
+                fallen_back(launch, run.refused)
             session = self._sessions.of_run(definition)
             context = session.sparkContext
             self._take_up(context, run, "refresh")
@@ -165,7 +167,7 @@ class SparkWarehouse:
             with telling(self._shim):
                 return held.enter_context(keyed.reached(session, self._formats, launch)), ""
         except Untold as untold:
-            return None, str(untold)
+            return None, fallen_back(launch, str(untold))
 
     def _rows(self, session: SparkSession, launch: Launch) -> DataFrame:
         """The rows that the query or the job of a run makes, of tables as they are now."""

@@ -11,7 +11,7 @@ changed row determines it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from headwater.algebra.derive.delta import Delta
@@ -21,6 +21,9 @@ from headwater.algebra.derive.relation import short, source
 from headwater.algebra.derive.resolve import resolve
 from headwater.algebra.derive.rules import transfer
 from headwater.model.dependency import Keys
+
+SAID = 2
+"""Of so many columns the reason is told why they are no keys."""
 
 _COMPARABLE = re.compile(
     r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING|BINARY)", re.I
@@ -70,8 +73,15 @@ def _of_table(
         found.append(determined)
     common = [name for name in found[0] if all(name in each for each in found)]
     if not common:
-        return Keys(reason="; ".join(reasons) or f"a changed row of {table} reaches whole partitions")
+        return Keys(reason=_together(reasons) or f"a changed row of {table} reaches whole partitions")
     return Keys(tuple(common), tuple(tuple(each[name] for name in common) for each in found))
+
+
+def _together(reasons: Iterable[str]) -> str:
+    """Some reasons in one sentence. The first few tell enough."""
+    told = [*reasons]
+    more = f"; and {len(told) - SAID} more columns" if len(told) > SAID else ""
+    return "; ".join(told[:SAID]) + more
 
 
 def _comparable(*types: str) -> bool:
