@@ -157,9 +157,7 @@ def test_a_view_that_allows_nothing_else_fails_until_somebody_asks_for_all_rows(
     spark.sql("REFRESH MATERIALIZED VIEW ends")
     assert_equals_query(spark, view, query)
     spark.sql("DELETE FROM t WHERE id = 500")
-    with pytest.raises(
-        PySparkException, match="cannot be refreshed by changes: the least or greatest value"
-    ):
+    with pytest.raises(PySparkException, match="cannot be refreshed by changes: the least or greatest value"):
         spark.sql("REFRESH MATERIALIZED VIEW ends")
     spark.sql("REFRESH MATERIALIZED VIEW ends FULL")
     assert_equals_query(spark, view, query)

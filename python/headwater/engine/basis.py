@@ -114,7 +114,14 @@ def unpinned(state: State, view: ViewState) -> str:
     """Of which source a run would read rows newer than its record; empty if all are read at a snapshot. A run that
     computes a part of its rows would read a new write for that part only."""
     sources = ((each, state.tables.get(each)) for each in view.definition.sources)
-    return next((f"{each} has no snapshots, as Delta and Iceberg tables have" for each, known in sources if not (known and known.pinned)), "")
+    return next(
+        (
+            f"{each} has no snapshots, as Delta and Iceberg tables have"
+            for each, known in sources
+            if not (known and known.pinned)
+        ),
+        "",
+    )
 
 
 # --- inside
