@@ -9,7 +9,7 @@ BENCHMARKS ?= fixed overhead partitions cutoff noticing formats engine
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-planner bench-start docs clean bench-many bench-engines soak
+.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-planner bench-start docs clean bench-many bench-engines bench-queries soak fuzz
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -55,6 +55,9 @@ bench-pipelines: .venv/ready
 bench-incremental: .venv/ready
 	$(BIN)/python -m benchmarks.incremental --json benchmarks/results/incremental.json $(ARGS)
 
+bench-queries: .venv/ready
+	$(BIN)/python -m benchmarks.queries --json benchmarks/results/queries.json $(ARGS)
+
 bench-planner: .venv/ready
 	$(BIN)/python -m benchmarks.planner --json benchmarks/results/planner.json $(ARGS)
 
@@ -64,6 +67,12 @@ soak: .venv/ready
 
 bench-start: .venv/ready
 	$(BIN)/python -m benchmarks.start --json benchmarks/results/start.json $(ARGS)
+
+# Views of random queries; QUERIES=5000 takes a day. A failure shows a script for spark-sql.
+QUERIES ?= 200
+SEED ?= 0
+fuzz: .venv/ready
+	QUERIES=$(QUERIES) SEED=$(SEED) $(BIN)/python -m pytest -m long --timeout 86400 tests/spark/test_fuzz.py $(ARGS)
 
 # The documentation as a site, into build/site.
 docs: .venv/ready

@@ -33,6 +33,7 @@ SECONDS = {
     "tests/spark/test_faults.py": 6,
     "tests/spark/test_format_change.py": 12,
     "tests/spark/test_format_kills.py": 60,
+    "tests/spark/test_fuzz.py": 240,
     "tests/spark/test_iceberg.py": 7,
     "tests/spark/test_iceberg_catalogs.py": 15,
     "tests/spark/test_iceberg_periods.py": 20,

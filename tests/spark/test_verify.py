@@ -14,12 +14,11 @@ from support import assert_equals_query, database
 QUERY = "SELECT /*+ COALESCE(1) */ id, x, day FROM numbers"
 
 
-def forge(warehouse: Path, spark: SparkSession, view: str, rows: str) -> None:
-    """Puts other rows into the one file of a view, as a broken disk would: nothing of it looks changed."""
-    spark.sql(f"CREATE TABLE forged USING parquet AS SELECT /*+ COALESCE(1) */ {rows}")
+def forge(warehouse: Path, spark: SparkSession, format: str, query: str) -> None:
+    """Puts rows of another query into the one file of the view ``v``, as a broken disk would: it looks as before."""
+    spark.sql(f"CREATE MATERIALIZED VIEW forged USING {format} AS {query}")
     place = warehouse / f"{database(spark)}.db"
-    [forged] = (place / "forged").glob("part-*")
-    [own] = [each for each in (place / view).rglob("part-*") if each.stat().st_size]
+    [forged], [own] = ([*(place / view).rglob("part-*.parquet")] for view in ("forged", "v"))
     before = own.stat()
     assert forged.stat().st_size == before.st_size
     for name in (forged.name, f".{forged.name}.crc"):
@@ -30,7 +29,7 @@ def forge(warehouse: Path, spark: SparkSession, view: str, rows: str) -> None:
 @pytest.fixture
 def numbers(spark: SparkSession) -> SparkSession:
     spark.sql("CREATE TABLE numbers (id INT, x DOUBLE, day STRING)")
-    spark.sql("INSERT INTO numbers VALUES (1, 0.5D, 'a'), (2, -0.0D, 'a')")
+    spark.sql("INSERT INTO numbers VALUES (1, 0.5D, 'a'), (2, -0.0D, 'b')")
     return spark
 
 
@@ -40,7 +39,7 @@ def test_forged_rows_are_found_and_repaired(warehouse: Path, numbers: SparkSessi
     spark.sql(f"CREATE MATERIALIZED VIEW v USING {format} AS {QUERY}")
     view = f"{database(spark)}.v"
     assert [tuple(row) for row in spark.sql("VERIFY MATERIALIZED VIEW v").collect()] == [(view, "equal", 0, 0, None)]
-    forge(warehouse, spark, "v", "id, x, if(id = 1, 'b', day) AS day FROM numbers")
+    forge(warehouse, spark, format, QUERY.replace("day", "if(id = 1, 'c', day) AS day"))
     spark.sql("REFRESH MATERIALIZED VIEWS")  # nothing tells
     [row] = spark.newSession().sql(f"VERIFY MATERIALIZED VIEW {view}").collect()
     assert tuple(row)[:4] == (view, "differs", 1, 1)

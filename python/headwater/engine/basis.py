@@ -110,6 +110,14 @@ def only_changed(state: State, name: str, slices: Sequence[Slice]) -> bool:
     return bool(known) and all(each in known for each in slices if each != WHOLE)
 
 
+def unkeyed(definition: Definition) -> str:
+    """Why a view could follow the changes of no source by keys; empty if it can follow those of one."""
+    keys = [each.keys for each in definition.dependencies]
+    if any(each.columns for each in keys):
+        return ""
+    return next((each.reason for each in keys if each.reason), "it reads no table")
+
+
 def unpinned(state: State, view: ViewState) -> str:
     """Of which source a run would read rows newer than its record; empty if all are read at a snapshot. A run that
     computes a part of its rows would read a new write for that part only."""

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from headwater.algebra.derive import Derivation, derive
 from headwater.algebra.derive.keys import derive_keys
 from headwater.algebra.derive.totals import derive_totals
+from headwater.engine.basis import strict, unkeyed
 from headwater.engine.totals import unfollowed
 from headwater.model.dependency import Adding, Computed, Dependency, Keys
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
@@ -247,17 +248,25 @@ def _maintained(
 
 
 def _followed(definition: Definition) -> Definition:
-    """The same definition, if its changes can be followed by the one method that it asks for.
+    """The same definition, if the methods that it allows can follow a change of one source at least.
 
     Raises:
         DefinitionError: they cannot.
     """
-    why = unfollowed(definition)
-    if why and definition.policy.method == (Following.CHANGES,):
+    if not strict(definition):
+        return definition
+    reasons = {
+        Following.CHANGES: ("by changes", unfollowed(definition)),
+        Following.KEYS: ("by keys", unkeyed(definition)),
+    }
+    asked = [reasons[each] for each in definition.policy.method or ()]
+    if all(why for _, why in asked):
+        told = "; ".join(f"{method} is out: {why}" for method, why in asked)
+        words = ", ".join(each.value for each in (*(definition.policy.method or ()), Following.FULL))
         raise DefinitionError(
             "METHOD",
-            f"{definition.view} cannot be refreshed by changes: {why}; set 'headwater.method' to 'incremental, full', "
-            "or leave it out",
+            f"{definition.view} cannot be refreshed as 'headwater.method' says, for {told}; set it to '{words}', or "
+            "leave it out",
         )
     return definition
 

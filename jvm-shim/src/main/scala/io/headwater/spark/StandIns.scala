@@ -46,8 +46,13 @@ object StandIns {
     SubqueryAlias(Name, Project(rows.output.init, rows))
   }
 
+  /** The rows that stand in for a table, in a plan that reads some. */
+  private[spark] def find(plan: LogicalPlan): LogicalPlan = plan.find(isOne).get
+
   /** Whether a plan reads rows that stand in for a table. */
-  private[spark] def in(plan: LogicalPlan): Boolean = plan.exists {
+  private[spark] def in(plan: LogicalPlan): Boolean = plan.exists(isOne)
+
+  private def isOne(node: LogicalPlan): Boolean = node match {
     case SubqueryAlias(AliasIdentifier(Name, _), _) => true
     case _ => false
   }

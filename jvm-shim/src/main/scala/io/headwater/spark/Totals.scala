@@ -35,7 +35,7 @@ final class Totals(query: DataFrame) {
     val columns = keys ++ own.map(_.column)
     Access.frame(session, if (!StandIns.in(aggregate.child)) Aggregate(aggregate.groupingExpressions, columns, aggregate.child)
     else {
-      val (child, weight) = StandIns.weighing(aggregate.child)
+      val (child, weight) = StandIns.weighing(new Narrowing(session, aggregate.child).narrowed)
       Aggregate(aggregate.groupingExpressions :+ weight, columns :+ Alias(weight, Weight)(), child)
     })
   }

@@ -5,6 +5,7 @@ import scala.util.Try
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.SparkListenerEvent
 import org.apache.spark.sql.{AnalysisException, DataFrame}
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
@@ -78,6 +79,10 @@ object Access {
   /** The rows of a plan. */
   def frame(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): DataFrame =
     Dataset.ofRows(classic(session), plan)
+
+  /** The rows of a small plan, as Spark has them inside. */
+  def rows(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): Array[InternalRow] =
+    frame(session, plan).queryExecution.toRdd.map(_.copy()).collect()
 
   /** Rewrites a plan that may hold nodes which are already analysed (a cached relation is). */
   def rewrite(plan: LogicalPlan)(rule: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan =

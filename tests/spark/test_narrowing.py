@@ -1,0 +1,81 @@
+"""A query of changed rows reads only the part of other tables that may join them, and makes the same totals."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.model.seen import Changed
+from headwater.spark.shim import Shim
+from headwater.spark.warehouse import PINS
+from headwater.spark.wire import Pin, encode
+
+JOINED = {
+    "inner": "SELECT count(*) FROM orders JOIN lines ON o = l",
+    "implicit": "SELECT count(*) FROM lines, orders, parts WHERE o = l AND part = p AND price > 0",
+    "left": "SELECT count(x) FROM orders LEFT JOIN lines ON l = o AND price > 1",
+    "semi": "SELECT count(*) FROM orders LEFT SEMI JOIN lines ON o = l",
+    "anti": "SELECT count(*) FROM orders LEFT ANTI JOIN lines ON l = o",
+    "right": "SELECT count(*) FROM lines RIGHT JOIN orders ON o = l",
+    "renamed": "SELECT count(*) FROM (SELECT o AS q FROM orders WHERE day > 1) JOIN (SELECT l AS m FROM lines) "
+    "ON q = m",
+    "united": "SELECT count(*) FROM (SELECT o FROM orders UNION ALL SELECT l FROM lines) JOIN lines ON o = l",
+    "of a subquery": "SELECT l, n, count(*) FROM orders JOIN (SELECT l, count(*) AS n FROM lines GROUP BY l) ON o = l "
+    "GROUP BY l, n",
+    "null safe": "SELECT count(*) FROM orders JOIN lines ON o <=> l",
+    "above an outer join": "SELECT count(*) FROM orders LEFT JOIN lines ON day = x WHERE o = l",
+}
+FREE = ("renamed", "null safe", "above an outer join")
+"""No condition is known for these: a column has another name or may be NULL, or a row may find no other one."""
+UNCHANGED = "UNION ALL SELECT l FROM lines"
+"""The rows of this input did not change."""
+
+
+@pytest.fixture(scope="module")
+def session(application: SparkSession) -> Iterator[SparkSession]:
+    """A session that reads four changed rows in place of ``orders``: 7 and 8 came, 8 and NULL went."""
+    session = application.newSession()
+    session.sql("CREATE DATABASE narrowing")
+    session.sql("USE narrowing")
+    session.sql("CREATE TABLE orders USING delta AS SELECT id AS o, CAST(id % 3 AS INT) AS day FROM range(100)")
+    session.sql(
+        "CREATE TABLE lines USING delta AS SELECT id % 90 AS l, id % 7 AS part, id % 5 AS price, "
+        "CAST(id % 2 AS INT) AS x FROM range(300)"
+    )
+    session.sql("INSERT INTO lines VALUES (NULL, 1, 1, 1)")
+    session.sql("CREATE TABLE parts USING delta AS SELECT id AS p FROM range(7)")
+    session.sql("CREATE VIEW came AS SELECT * FROM VALUES (7L, 2), (8L, 0) AS v(o, day)")
+    session.sql("CREATE VIEW went AS SELECT * FROM VALUES (8L, 2), (NULL, 1) AS v(o, day)")
+    shim = Shim(session)
+    shim.stand_in("orders", Changed(session.table("came"), session.table("went")), lasting=True)
+    session.conf.set(PINS, encode({"narrowing.orders": Pin("", rows="orders")}))
+    yield session
+    shim.stand_out("orders")
+    session.sql("DROP DATABASE spark_catalog.narrowing CASCADE")
+
+
+def totals(session: SparkSession, kind: str, table: str = "orders") -> DataFrame:
+    return Shim(session).totals(session.sql(JOINED[kind].replace("orders", table)))
+
+
+@pytest.mark.parametrize("kind", JOINED)
+def test_other_tables_are_read_where_they_may_join(session: SparkSession, kind: str) -> None:
+    plan = totals(session, kind)._jdf.queryExecution().optimizedPlan().toString()
+    found = re.search(r"\(l#\d+L? >= 7\) AND \(l#\d+L? <= 8\)", plan)
+    assert bool(found) is (kind not in FREE)
+
+
+@pytest.mark.parametrize("kind", JOINED)
+def test_the_totals_are_those_of_the_rows_that_came_and_of_those_that_went(session: SparkSession, kind: str) -> None:
+    """The reference: both are queried one after the other, in place of the table."""
+    made = Counter(tuple(row) for row in totals(session, kind).collect() if row.rows)
+    apart: Counter = Counter()
+    for weight, table in ((2, "came"), (-1, "went")):
+        query = JOINED[kind].replace("orders", table).replace(UNCHANGED, "")
+        found = Shim(session).totals(session.sql(query)).collect()
+        apart.update((*row, weight) for row in found if row.rows)
+    assert made == apart
