@@ -23,19 +23,23 @@ GOALS = {0.001: 0.10, 0.01: 0.25}
 MOST = 1.05
 """Of any query."""
 
+SETTINGS = {"spark.sql.codegen.cache.maxEntries": "2000"}
+"""As an application with many views has it (docs/settings.md)."""
+
 PARSER = parser(__doc__)
 PARSER.add_argument("--scale", type=float, help="the scale factor of TPC-H (1; 0.1 with --quick)")
+PARSER.add_argument("--parts", nargs="*", type=float, help="of the rows, the parts that change (0.0001 to 0.1)")
 PARSER.add_argument("--queries", nargs="*", help="which queries (all)")
 
 
 def run(size: Size) -> dict[str, Any]:
     told = PARSER.parse_args()
     scale = told.scale or size.of(1.0, 0.1, 0.01)
-    rounds, parts = size.of(5, 2, 1), size.of(PARTS, PARTS[1:3], PARTS[1:2])
+    rounds, parts = size.of(5, 2, 1), told.parts or size.of(PARTS, PARTS[1:3], PARTS[1:2])
     with scratch() as place:
         console.log(f"making TPC-H at scale factor {scale:g}")
         tpch.generate(scale, place / "tpch")
-        worker = Worker(place / "spark", lakes.settings(place / "lake"))
+        worker = Worker(place / "spark", {**lakes.settings(place / "lake"), **SETTINGS})
         worker.run("SET spark.sql.shuffle.partitions = 4", *tpch.loading(place / "tpch", "delta", size.of(48, 16, 2)))
         [[orders]] = worker.rows("SELECT count(*) FROM orders")
         queries = published.queries("tpch")
