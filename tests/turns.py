@@ -1,4 +1,4 @@
-"""The long tests of one day: a plugin of pytest for continuous integration, which has an hour for all.
+"""The long tests of one day: a plugin of pytest for continuous integration, whose time is limited.
 
 ``pytest -p tests.turns -m long --turn 739000 --budget 2600`` runs the twelfth of the long tests whose turn is that day.
 ``date.toordinal`` counts days, so any twelve days in a row run all long tests, also over the end of a year. A test that
