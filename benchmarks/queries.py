@@ -1,29 +1,31 @@
 """Every query of TPC-H and TPC-DS as a view: rows change, the views follow, and each equals its query.
 
-Each query has a view that goes by changes, where its query allows that, and one that goes by keys. ``--table FILE``
-writes a table of how each was refreshed, and why not by its method.
+Each query has a view that goes by changes and one that goes by keys, where that is possible. ``--table FILE`` only asks
+how changes of each table would be followed, and writes a page about that.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from benchmarks import lakes, published, tpcds, tpch
+from benchmarks import lakes, published, query_table, tpcds, tpch
 from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, scratch
 
 PARSER = parser(__doc__)
 PARSER.add_argument("--suite", choices=("tpch", "tpcds"), help="one of the two (both)")
 PARSER.add_argument("--queries", nargs="*", help="some of its queries (all)")
 PARSER.add_argument("--scale", type=float, default=0.01, help="the scale factor (0.01)")
-PARSER.add_argument("--table", type=Path, help="a file for the table, in Markdown")
+PARSER.add_argument("--table", type=Path, help="a file for the page, in Markdown")
 
-METHODS = {"changes": "incremental, full", "keys": "keys, full"}
+METHODS = {"changes": "incremental", "keys": "keys"}
 """The methods by the ends of the views' names."""
+SETTINGS = {"spark.sql.codegen.cache.maxEntries": "2000"}
 SAID = {"incremental": "by changes", "keys": "by keys", "partition": "by partition", "full": "in full"}
 
 FACTS = {
@@ -57,13 +59,11 @@ class Followed:
 
     Attributes:
         modes: of its refreshes, with how often.
-        reasons: against the methods that it did not go by.
         differs: the rounds after which it was not equal to its query.
     """
 
     view: str
     modes: Counter[str]
-    reasons: str
     differs: list[int]
 
 
@@ -72,25 +72,44 @@ def run(size: Size) -> dict[str, Any]:
     rounds = {"tpch": size.of(20, 2, 1), "tpcds": size.of(4, 1, 1)}
     suites = (told.suite,) if told.suite else size.of(("tpch", "tpcds"), ("tpch", "tpcds"), ("tpch",))
     some = told.queries or size.of(None, None, ("q01", "q13", "q18"))
-    found = {suite: _followed(suite, told.scale, some, rounds[suite]) for suite in suites}
     if told.table:
-        told.table.write_text("\n".join(_table(found)) + "\n")
+        told.table.write_text(query_table.page({suite: _explained(suite, told.scale, some) for suite in suites}))
+        return {"scale": told.scale, "goals": []}
+    found = {suite: _followed(suite, told.scale, some, rounds[suite]) for suite in suites}
     return {
         "scale": told.scale,
         "rounds": rounds,
-        "found": {
-            suite: {each.view: {"modes": each.modes, "reasons": each.reasons} for each in views}
-            for suite, views in found.items()
-        },
+        "found": {suite: {each.view: each.modes for each in views} for suite, views in found.items()},
         "goals": [goal for suite, views in found.items() for goal in _goals(suite, views)],
     }
 
 
-def _followed(suite: str, scale: float, some: Sequence[str] | None, rounds: int) -> list[Followed]:
-    queries = {name: text for name, text in published.queries(suite).items() if not some or name in some}
+@contextmanager
+def _loaded(suite: str, scale: float) -> Iterator[Worker]:
+    """A session with the tables of a suite."""
     with scratch() as place:
-        worker = Worker(place / "spark", lakes.settings(place / "lake"))
+        worker = Worker(place / "spark", {**lakes.settings(place / "lake"), **SETTINGS})
         worker.run("SET spark.sql.shuffle.partitions = 2", *_loading(suite, scale, place))
+        yield worker
+        worker.close()
+
+
+def _some(suite: str, some: Sequence[str] | None) -> dict[str, str]:
+    return {name: text for name, text in published.queries(suite).items() if not some or name in some}
+
+
+def _explained(suite: str, scale: float, some: Sequence[str] | None) -> dict[str, list[str]]:
+    """For each query the lines of ``EXPLAIN CREATE MATERIALIZED VIEW``."""
+    with _loaded(suite, scale) as worker:
+        return {
+            name: [line for [line] in worker.rows(f"EXPLAIN CREATE MATERIALIZED VIEW v USING delta AS {text}")]
+            for name, text in _some(suite, some).items()
+        }
+
+
+def _followed(suite: str, scale: float, some: Sequence[str] | None, rounds: int) -> list[Followed]:
+    queries = _some(suite, some)
+    with _loaded(suite, scale) as worker:
         types = {name: worker.rows(f"DESCRIBE QUERY {text}") for name, text in queries.items()}
         with bar(console, f"{suite}: CREATE MATERIALIZED VIEW", len(queries)) as step:
             views: list[tuple[str, str]] = []
@@ -108,10 +127,7 @@ def _followed(suite: str, scale: float, some: Sequence[str] | None, rounds: int)
                         console.log(f"{view} of {suite} differs after round {turn}")
                         differs[view].append(turn)
                     step()
-        worker.run(*_changes(suite, worker, rounds))
-        found = [_told(worker, view, differs[view]) for view, _ in views]
-        worker.close()
-    return found
+        return [Followed(view, _modes(worker, view), differs[view]) for view, _ in views]
 
 
 def _loading(suite: str, scale: float, place: Path) -> list[str]:
@@ -123,12 +139,14 @@ def _loading(suite: str, scale: float, place: Path) -> list[str]:
 
 
 def _created(worker: Worker, name: str, text: str) -> list[tuple[str, str]]:
-    """Creates the views of a query, and returns each with the query's name. A query may allow no view by changes."""
+    """Creates the views of a query, and returns each with the query's name. A method that the query never allows has
+    none."""
     created = []
     for end, method in METHODS.items():
-        properties = f"TBLPROPERTIES ('headwater.method' = '{method}', 'headwater.settle' = '1 day')"
-        view = f"{name}_{end}"
-        if worker.call("succeeds", f"CREATE MATERIALIZED VIEW {view} USING delta {properties} AS {text}"):
+        view, settle = f"{name}_{end}", "'headwater.settle' = '1 day'"
+        create = f"CREATE MATERIALIZED VIEW {view} USING delta TBLPROPERTIES ('headwater.method' = "
+        if worker.call("succeeds", f"EXPLAIN {create}'{method}') AS {text}"):
+            worker.run(f"{create}'{method}, full', {settle}) AS {text}")
             created.append((view, name))
     return created
 
@@ -158,21 +176,9 @@ def _equal(worker: Worker, name: str, text: str, columns: Sequence[Sequence[str]
     return not any(worker.rows(f"SELECT * FROM ({each}) LIMIT 1") for each in both)
 
 
-def _told(worker: Worker, name: str, differs: list[int]) -> Followed:
-    lines = [row[0] for row in worker.rows(f"EXPLAIN REFRESH {name}")]
-    method = next((line.strip() for line in lines if line.strip().startswith("method:")), "")
-    refreshes = worker.rows(f"SHOW REFRESHES FOR {name} LIMIT 100")
-    modes = Counter(SAID[row[3]] for row in refreshes if row[9] == "published")
-    return Followed(name, modes, method, differs)
-
-
-def _table(found: dict[str, list[Followed]]) -> Iterator[str]:
-    for suite, views in found.items():
-        yield from (f"## {suite}", "", "| view | refreshed | at the last change |", "|---|---|---|")
-        for each in views:
-            told = ", ".join(f"{mode} {count}x" for mode, count in each.modes.most_common())
-            yield f"| {each.view} | {told} | {each.reasons} |"
-        yield ""
+def _modes(worker: Worker, view: str) -> Counter[str]:
+    refreshes = worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 100")
+    return Counter(SAID[row[3]] for row in refreshes if row[9] == "published")
 
 
 def _goals(suite: str, views: Sequence[Followed]) -> list[Goal]:

@@ -25,6 +25,7 @@ HERE = {
     "noticing": {"files", "looks"},
     "overhead": {"writes", "delays", "starts"},
     "partitions": {"finding", "refreshing"},
+    "queries": {"scale", "rounds", "found"},
     "refresh": {"rows"},
 }
 """Benchmarks that measure in workers, and their figures."""
