@@ -20,6 +20,11 @@ FIXED = {
     "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
 }
 
+LOG_TASKS = "spark.databricks.delta.snapshotPartitions"
+"""Delta reads the log of a table in so many tasks, …"""
+MOST_LOG_TASKS = 50
+"""… unless a setting says otherwise. With fewer cores they take seconds also for a table of three files."""
+
 ZONE = "spark.sql.session.timeZone"
 
 PARSER = {
@@ -78,6 +83,8 @@ class Sessions:
                 session.conf.set(name, value)
         for name, value in FIXED.items():
             session.conf.set(name, value)
+        if session.conf.get(LOG_TASKS, None) is None:
+            session.conf.set(LOG_TASKS, str(min(MOST_LOG_TASKS, self._base.sparkContext.defaultParallelism)))
         # Spark finds a catalog by the settings of the thread's active session, whichever session is asked.
         session._jvm.org.apache.spark.sql.headwater.Access.activate(session._jsparkSession)
         session.catalog.setCurrentCatalog(catalog)
