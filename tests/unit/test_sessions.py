@@ -9,24 +9,33 @@ import pytest
 from attrs import evolve
 from cases import view
 
-from headwater.spark.sessions import FIXED, PARSER, Sessions
+from headwater.spark.sessions import FIXED, LOG_TASKS, PARSER, Sessions
 
 V = evolve(view("v", "", "t"), database="shop", settings=(("spark.sql.ansi.enabled", "false"), ("spark.app.name", "x")))
 
 
 class Session:
-    """A session of Spark, for what it is asked when it is made. The application ``has`` this in each setting."""
+    """A session of Spark, for what it is asked when it is made. The application ``has`` this in each setting, but for
+    the number of tasks for a log, and eight cores."""
 
     def __init__(self, has: str = "true") -> None:
+        self.sparkContext = SimpleNamespace(defaultParallelism=8)
         self.has, self.set, self.at, self._jsparkSession = has, {}, [], "me"
         access = SimpleNamespace(Access=SimpleNamespace(activate=self.at.append))
         spark = SimpleNamespace(sql=SimpleNamespace(headwater=access))
         self._jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark)))
-        self.conf = SimpleNamespace(set=self.set.__setitem__, get=lambda name: self.set.get(name, has))
+        self.conf = SimpleNamespace(set=self.set.__setitem__, get=self.get)
         self.catalog = SimpleNamespace(setCurrentCatalog=self.at.append, setCurrentDatabase=self.at.append)
 
     def newSession(self) -> Session:
         return Session(self.has)
+
+    def get(self, name: str, *default: str | None) -> str | None:
+        return self.set.get(name, *default) if default else self.set.get(name, self.has)
+
+
+ALL = {**FIXED, LOG_TASKS: "8"}
+"""The settings of every session."""
 
 
 @pytest.fixture
@@ -36,7 +45,7 @@ def sessions() -> Sessions:
 
 def test_a_session_means_what_the_view_was_declared_in(sessions):
     found = sessions.of(V)
-    assert found.set == {"spark.sql.ansi.enabled": "false", **FIXED} and found.at[-1] == "`shop`"
+    assert found.set == {"spark.sql.ansi.enabled": "false", **ALL} and found.at[-1] == "`shop`"
     assert sessions.of(evolve(V, view="w")) is found
     assert sessions.of(evolve(V, settings=())) is not found
     assert sessions.fresh(V) is not found
@@ -45,18 +54,18 @@ def test_a_session_means_what_the_view_was_declared_in(sessions):
 def test_statements_about_a_table_are_read_alike_everywhere(sessions):
     escaped = "spark.sql.parser.escapedStringLiterals"
     found = sessions.of_table((*V.settings, (escaped, "true")))
-    assert found.set == {"spark.sql.ansi.enabled": "false", **PARSER, **FIXED} and found.at == [
+    assert found.set == {"spark.sql.ansi.enabled": "false", **PARSER, **ALL} and found.at == [
         "me",  # active, before it is asked for a catalog
         "spark_catalog",
         "`default`",
     ]
     assert sessions.of_table(V.settings) is found
-    assert sessions.of_table().set == {**PARSER, **FIXED}
+    assert sessions.of_table().set == {**PARSER, **ALL}
 
 
 def test_a_setting_that_the_application_has_is_not_set_again():
     """Some are deprecated, and Spark warns of each that is set."""
-    assert Sessions(Session("false")).of_table().set == FIXED
+    assert Sessions(Session("false")).of_table().set == ALL
 
 
 def test_what_a_run_found_in_the_catalog_no_other_thread_reads(sessions):
