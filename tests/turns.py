@@ -59,6 +59,7 @@ SECONDS = {
     "tests/spark/test_soak.py": 360,
     "tests/spark/test_statements.py": 60,
     "tests/spark/test_two_engines.py": 145,
+    "tests/spark/test_verify.py": 15,
     "tests/spark/test_ways_in.py": 25,
     "tests/spark/test_zones.py": 40,
     "tests/unit/test_chaos.py": 320,

@@ -64,3 +64,17 @@ def test_columns_that_cannot_be_grouped_are_compared_by_their_entries_or_refused
     numbers.sql("CREATE MATERIALIZED VIEW w AS SELECT array(map('a', id)) AS m FROM numbers")
     with pytest.raises(PySparkException, match="the column m is a ARRAY<MAP<STRING, INT>>"):
         numbers.sql("VERIFY MATERIALIZED VIEW w")
+
+
+@pytest.mark.long
+def test_a_view_in_iceberg_is_compared_at_its_snapshot(spark: SparkSession) -> None:
+    place = f"lake.{database(spark)}"
+    spark.sql(f"CREATE NAMESPACE {place}")
+    spark.sql(f"CREATE TABLE {place}.t (id INT, day STRING) USING iceberg")
+    spark.sql(f"INSERT INTO {place}.t VALUES (1, ''), (2, NULL)")
+    query = f"SELECT day, count(*) AS n FROM {place}.t GROUP BY day"
+    spark.sql(f"CREATE MATERIALIZED VIEW {place}.v USING iceberg PARTITIONED BY (day) AS {query}")
+    assert spark.sql(f"VERIFY MATERIALIZED VIEW {place}.v").first().result == "equal"
+    spark.sql(f"INSERT INTO {place}.t VALUES (3, '')")
+    assert spark.sql(f"VERIFY MATERIALIZED VIEW {place}.v").first().result == "equal"
+    spark.sql(f"DROP MATERIALIZED VIEW {place}.v")
