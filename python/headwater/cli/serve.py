@@ -63,9 +63,7 @@ def _settings(_context: click.Context, _option: click.Parameter, told: Sequence[
     return settings
 
 
-@click.command()
-@click.option("--once", is_flag=True, help="Refresh all pending views and exit; for cron.")
-@click.option(
+_conf = click.option(
     "--conf",
     "settings",
     multiple=True,
@@ -73,6 +71,11 @@ def _settings(_context: click.Context, _option: click.Parameter, told: Sequence[
     callback=_settings,
     help="A Spark setting, as for spark-sql.",
 )
+
+
+@click.command()
+@click.option("--once", is_flag=True, help="Refresh all pending views and exit; for cron.")
+@_conf
 @click.option("--json", "as_json", is_flag=True, help="With --once: print the refreshes as JSON.")
 def run(once: bool, settings: dict[str, str], as_json: bool) -> None:
     """Runs one Spark application that refreshes while other sessions only report."""
@@ -91,14 +94,7 @@ def run(once: bool, settings: dict[str, str], as_json: bool) -> None:
 @click.command()
 @click.argument("view")
 @click.option("--repair", is_flag=True, help="Recompute the view if it differs.")
-@click.option(
-    "--conf",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    callback=_settings,
-    help="A Spark setting, as for spark-sql.",
-)
+@_conf
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(view: str, repair: bool, settings: dict[str, str], as_json: bool) -> None:
     """Compares a view with its query, and exits with 1 if they differ."""
