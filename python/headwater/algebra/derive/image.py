@@ -13,6 +13,11 @@ from attrs import frozen
 from headwater.algebra.derive.plan import Attr, Call, Expr, Lit
 from headwater.model.dependency import Computed, Expression, Same
 
+COMPARABLE = re.compile(
+    r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING|BINARY)", re.I
+)
+"""Types of which a value that was stored is read back as it was, and is compared in one way."""
+
 
 @frozen
 class Image:

@@ -10,12 +10,11 @@ changed row determines it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from headwater.algebra.derive.delta import Delta
-from headwater.algebra.derive.image import Image, exact, plain
+from headwater.algebra.derive.image import COMPARABLE, Image, exact, plain
 from headwater.algebra.derive.plan import Attr, Node, Reader
 from headwater.algebra.derive.relation import short, source
 from headwater.algebra.derive.resolve import resolve
@@ -24,11 +23,6 @@ from headwater.model.dependency import Keys
 
 SAID = 2
 """Of so many columns the reason is told why they are no keys."""
-
-_COMPARABLE = re.compile(
-    r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING|BINARY)", re.I
-)
-"""Types of which a value that was stored is read back as it was, and is compared in one way."""
 
 
 def derive_keys(
@@ -85,7 +79,7 @@ def _together(reasons: Iterable[str]) -> str:
 
 
 def _comparable(*types: str) -> bool:
-    return all(exact(each) and _COMPARABLE.fullmatch(plain(each)) for each in types)
+    return all(exact(each) and COMPARABLE.fullmatch(plain(each)) for each in types)
 
 
 def _cast(image: Image, queried: str, declared: str) -> str:

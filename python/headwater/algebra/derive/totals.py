@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headwater.algebra.derive.image import exact, plain, type_of
+from headwater.algebra.derive.image import COMPARABLE, exact, plain, type_of
 from headwater.algebra.derive.plan import Call, Expr, Node, Reader, parts
 from headwater.algebra.derive.relation import short, source
 from headwater.algebra.derive.rules import ROWWISE
@@ -37,9 +37,6 @@ SIDES = {
 }
 """The sides in whose rows a join is linear."""
 
-_COMPARABLE = re.compile(
-    r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING|BINARY)", re.I
-)
 _SUMMED = re.compile(r"TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)", re.I)
 _AVERAGED = re.compile(r"TINYINT|SMALLINT|INT|DECIMAL\(.*\)", re.I)
 """Types whose averages Spark computes from an exact sum."""
@@ -105,7 +102,7 @@ def _parts(node: Node) -> Iterator[Expr]:
 
 def _comparable(expression: Expr) -> bool:
     type = type_of(expression)
-    return exact(type) and bool(_COMPARABLE.fullmatch(plain(type)))
+    return exact(type) and bool(COMPARABLE.fullmatch(plain(type)))
 
 
 def _unknown(call: Call) -> str:
