@@ -25,6 +25,8 @@ BY_EXAMPLE = {
     "a run takes along a change that came after its snapshots": ("test_noticed.py",),
     "a snapshot moves past what was written past Headwater": ("test_noticed.py",),
     "a lake view is prepared": ("test_pinned.py",),
+    "a run by keys reads a table as it is at that moment": ("test_keys.py",),
+    "a run by changes reads a table as it is at that moment": ("test_totals.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 

@@ -96,6 +96,14 @@ def test_a_change_of_a_table_that_cannot_be_followed_makes_the_totals_anew():
     assert started(made).totals and started(made).mode is not Mode.CHANGES
 
 
+def test_a_source_that_is_read_as_it_is_at_that_moment_is_computed_as_a_whole():
+    """Its rows of one moment would be joined with the changes of another."""
+    definition = view("v", "a", "t", "u", format="delta", method="incremental, full")
+    dependencies = tuple(evolve(each, adding=FOLLOWED) for each in definition.dependencies)
+    made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t"])
+    assert why(later(made, A1)) == "is out: u has no snapshots, as Delta and Iceberg tables have"
+
+
 def test_a_new_definition_has_no_totals_yet():
     made = totalled()
     later(made, A1)
