@@ -27,6 +27,7 @@ HERE = {
     "partitions": {"finding", "refreshing"},
     "queries": {"scale", "rounds", "found"},
     "refresh": {"rows"},
+    "streams": {"batches", "found"},
 }
 """Benchmarks that measure in workers, and their figures."""
 APART = {"fixed": {"rows", "bare", "refresh", "statement", "ratio", "calls"}, "pipelines": {"rows"}}
