@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
+from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, refreshes, scratch, spread
 
 LINES = """CREATE TABLE lines USING parquet PARTITIONED BY (month) AS
 SELECT id, id % 9973 AS part, id % 97 AS supplier, CAST(id % 50 AS DECIMAL(12, 2)) AS quantity,
@@ -56,9 +56,9 @@ def _measured(worker: Worker, name: str, query: str, warm: int, rounds: int) -> 
     for each in range(warm + rounds):
         for cutoff in ("on", "off") if each % 2 else ("off", "on"):
             worker.run(f"REFRESH MATERIALIZED VIEW {name}_{cutoff} FULL")
-            took = worker.rows(f"SHOW REFRESHES FOR {name}_{cutoff} LIMIT 1")[0][8]
+            [last] = refreshes(worker.rows(f"SHOW REFRESHES FOR {name}_{cutoff} LIMIT 1"))
             if each >= warm:
-                seconds[cutoff].append(took)
+                seconds[cutoff].append(last["seconds"])
         console.print(f"{name}: round {each + 1} of {warm + rounds}")
     return {"on": spread(seconds["on"]), "off": spread(seconds["off"]), "ratio": ratio(seconds["on"], seconds["off"])}
 

@@ -20,7 +20,21 @@ from typing import Any
 from attrs import frozen
 
 from benchmarks import slow
-from benchmarks.harness import Goal, Size, Worker, bar, console, extension, main, parser, ratio, scratch, spread
+from benchmarks.harness import (
+    Goal,
+    Row,
+    Size,
+    Worker,
+    bar,
+    console,
+    extension,
+    main,
+    parser,
+    ratio,
+    refreshes,
+    scratch,
+    spread,
+)
 from benchmarks.services import has_postgresql, metastore, postgresql
 
 TABLE = "CREATE TABLE events (shop INT, amount BIGINT) USING parquet"
@@ -53,18 +67,19 @@ class Side:
         began = time.time()
         first = self.workers[0]
         first.run(WRITE, DRAIN)
-        runs = [row for row in first.rows("SHOW REFRESHES") if _started(row) >= began and row[9] == "published"]
-        often = Counter(row[1] for row in runs)
+        told = refreshes(first.rows("SHOW REFRESHES"))
+        runs = [row for row in told if _started(row) >= began and row["status"] == "published"]
+        often = Counter(row["view"] for row in runs)
         missing = self.views - len(often)
         return {
-            "seconds": max(_started(row) + row[8] for row in runs) - min(_started(row) for row in runs),
+            "seconds": max(_started(row) + row["seconds"] for row in runs) - min(_started(row) for row in runs),
             "often": sorted({*often.values(), *([0] if missing else [])}),
         }
 
 
-def _started(row: Sequence[Any]) -> float:
+def _started(row: Row) -> float:
     """When a refresh started, by its row of ``SHOW REFRESHES``."""
-    return datetime.fromisoformat(row[7]).timestamp()
+    return datetime.fromisoformat(row["started_at"]).timestamp()
 
 
 def run(size: Size) -> dict[str, Any]:

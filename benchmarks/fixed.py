@@ -16,7 +16,7 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.calls import Call, recorded, traced
-from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
+from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, refreshes, scratch, spread
 
 SETTINGS = {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}
 LINES = """CREATE TABLE lines USING parquet PARTITIONED BY (month) AS
@@ -77,7 +77,8 @@ def _measured(home: Path, rows: int, warm: int, rounds: int) -> dict[str, Any]:
                 bare += worker.run(OVERWRITE)
             else:
                 statement += worker.run("REFRESH MATERIALIZED VIEW parts")
-                refresh.append(worker.rows("SHOW REFRESHES FOR parts LIMIT 1")[0][8])
+                [last] = refreshes(worker.rows("SHOW REFRESHES FOR parts LIMIT 1"))
+                refresh.append(last["seconds"])
     worker.close()
     runs = _runs(recorded(file))[-rounds:]
     bare, refresh, statement = bare[warm:], refresh[warm:], statement[warm:]

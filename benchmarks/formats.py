@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import lakes
-from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, ratio, scratch, spread
+from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, ratio, refreshes, scratch, spread
 
 MONTH = "2024-01"
 LINES = """CREATE TABLE {lines} USING {using} PARTITIONED BY (month) AS
@@ -103,9 +103,9 @@ def _refreshes(worker: Worker, format: str, kind: str, rows: int, warm: int, rou
 def _refresh(worker: Worker, view: str) -> float:
     """Seconds of the refresh of the one partition that changed."""
     worker.run(f"REFRESH MATERIALIZED VIEW {view}")
-    row = worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 1")[0]
-    assert row[2] == f"month={MONTH}", f"not the refresh of the changed partition: {row}"
-    return row[8]
+    [row] = refreshes(worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 1"))
+    assert row["partition"] == f"month={MONTH}", f"not the refresh of the changed partition: {row}"
+    return row["seconds"]
 
 
 def _refreshed(name: str, kind: str, measured: Mapping[str, Any]) -> Goal:

@@ -20,6 +20,8 @@ from attrs import asdict, frozen
 from rich.console import Console
 from rich.progress import Progress
 
+from headwater.engine.refreshes import REFRESHES
+
 console = Console(stderr=True)
 Row = dict[str, Any]
 Value = TypeVar("Value")
@@ -199,6 +201,11 @@ class Worker:
                 f"the worker ended; its log is {self.home / 'log'}:\n{(self.home / 'log').read_text()[-2000:]}"
             )
         return json.loads(line)
+
+
+def refreshes(rows: Iterable[Sequence[Any]]) -> list[Row]:
+    """Rows of ``REFRESH`` or ``SHOW REFRESHES``, by the names of their columns."""
+    return [dict(zip(REFRESHES, row, strict=True)) for row in rows]
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks import lakes, published, tpch
-from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, ratio, scratch
+from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, ratio, refreshes, scratch
 
 METHODS = ("full", "keys", "incremental")
 ASKED = {"full": "full", "keys": "keys, full", "incremental": "incremental, full"}
@@ -96,9 +96,9 @@ def _refreshed(worker: Worker, view: str) -> tuple[str, float]:
     """The mode and the seconds of a refresh. All other views are suspended, so it runs alone."""
     alter = f"ALTER MATERIALIZED VIEW {view}"
     worker.run(f"{alter} RESUME", f"REFRESH MATERIALIZED VIEW {view}", f"{alter} SUSPEND")
-    [row] = worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 1")
-    assert row[9] == "published", f"{view} was not refreshed: {row}"
-    return row[3], row[8]
+    [row] = refreshes(worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 1"))
+    assert row["status"] == "published", f"{view} was not refreshed: {row}"
+    return row["mode"], row["seconds"]
 
 
 def _is_right(worker: Worker, view: View, text: str) -> bool:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, scratch, spread
+from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, refreshes, scratch, spread
 
 VIEW = """CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS
 SELECT l_month AS month, l_returnflag, l_linestatus, sum(l_quantity) AS quantity,
@@ -99,8 +99,7 @@ def _refreshing(place: Path, scale: float, runs: int, until: str) -> dict[str, A
 
 def _refresh_seconds(worker: Worker, statement: str) -> float:
     """The wall time of the Spark work, as SHOW REFRESHES has it."""
-    rows = worker.rows(statement)
-    return rows[0][8]
+    return refreshes(worker.rows(statement))[0]["seconds"]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from typing import Any
 from attrs import frozen
 
 from benchmarks import lakes, published, query_table, tpcds, tpch
-from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, scratch
+from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, refreshes, scratch
 
 PARSER = parser(__doc__)
 PARSER.add_argument("--suite", choices=("tpch", "tpcds"), help="one of the two (both)")
@@ -177,8 +177,8 @@ def _equal(worker: Worker, name: str, text: str, columns: Sequence[Sequence[str]
 
 
 def _modes(worker: Worker, view: str) -> Counter[str]:
-    refreshes = worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 100")
-    return Counter(SAID[row[3]] for row in refreshes if row[9] == "published")
+    runs = refreshes(worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 100"))
+    return Counter(SAID[row["mode"]] for row in runs if row["status"] == "published")
 
 
 def _goals(suite: str, views: Sequence[Followed]) -> list[Goal]:

@@ -14,7 +14,7 @@ from headwater.engine.method import METHODS, ByPartition, Chosen, Cost, InFull, 
 from headwater.engine.policy import SETTLE
 from headwater.engine.report import explain
 from headwater.model.estimate import Estimate
-from headwater.model.event import Mode
+from headwater.model.event import Mode, Started
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.state import State, Took
 
@@ -107,6 +107,18 @@ def test_a_view_over_its_own_past_is_never_renewed_in_full():
     known.definition = evolve(known.definition, earlier=(known.definition.dependencies[0].occurrences[0],))
     chosen = choose_method(made.state, "v", (A1,))
     assert chosen.method == ByPartition() and "reads earlier partitions of itself" in against(chosen)
+
+
+def test_a_run_records_the_duration_that_was_foreseen():
+    made = filled()
+    change(made, "t", A1, 99)
+    made.now += 2 * SETTLE
+    made.drain()
+    made.state.views["v"].took = None
+    change(made, "t", A1, 98)
+    made.now += 2 * SETTLE
+    made.drain()
+    assert [each.foreseen for each in made.journal if isinstance(each, Started)][-2:] == [2.0, None]
 
 
 def test_new_partitions_count_for_both_methods():

@@ -418,7 +418,7 @@ def test_a_refreshed_partition_is_shown_as_the_golden_row():
     done, _ = golden("reply_rows").rows
     run = {"version": done[0], "view": done[1]}
     needs = {"slices": (MARCH,), "needs": ((MARCH, ()),)}
-    started = event(Started, **run, **needs, at=done[7], mode=done[3], reason=done[4])
+    started = event(Started, **run, **needs, at=done[7], mode=done[3], reason=done[4], foreseen=done[9])
     published = event(Published, **run, at=done[7] + 1900, made=(Made(MARCH, done[6], "f"),), seconds=done[8])
     assert [each.row for each in refreshes([published, started])] == [list(done)]
 

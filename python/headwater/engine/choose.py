@@ -95,6 +95,7 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
         churn=basis.churn if basis is not None else 0,
         totals=totals,
         refused=method.refused,
+        foreseen=method.cost.seconds,
     )
 
 

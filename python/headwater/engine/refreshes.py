@@ -34,6 +34,7 @@ class Refresh:
         rows: the rows of this partition; ``None`` where nobody counted them.
         started_at: ms.
         seconds: the wall time of the run, which all its partitions share.
+        foreseen: the wall time that the engine expected when the run began; ``None`` where nobody knew.
     """
 
     run_id: int
@@ -45,6 +46,7 @@ class Refresh:
     rows: int | None
     started_at: int
     seconds: float | None
+    foreseen: float | None
     status: Outcome
     error: str | None = None
 
@@ -94,7 +96,7 @@ def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> 
         each: Slice, rows: int | None, status: Outcome, seconds: float | None, error: str | None = None
     ) -> Refresh:
         run, view = started.version, started.view
-        return Refresh(run, view, str(each), mode, why, run, rows, started.at, seconds, status, error)
+        return Refresh(run, view, str(each), mode, why, run, rows, started.at, seconds, started.foreseen, status, error)
 
     mode, why = _method(started, ended)
 
@@ -126,7 +128,9 @@ def _of_skipped(event: Skipped) -> list[Refresh]:
     """Slices that were completed without running; not those of which parts were left to run."""
     version, why = event.version, event.reason
     return [
-        Refresh(version, event.view, str(each), Mode.SKIPPED, why, version, None, event.at, 0.0, Outcome.UNCHANGED)
+        Refresh(
+            version, event.view, str(each), Mode.SKIPPED, why, version, None, event.at, 0.0, None, Outcome.UNCHANGED
+        )
         for each, _ in event.needs
         if not any(each.covers(part) for part, _ in event.left)
     ]

@@ -155,6 +155,7 @@ class Started:
     by keys, for each source that changed the snapshots that its partitions reflect; of one by changes the snapshot that
     the view's totals reflect. ``churn``: bytes of the files that came and went since then. ``totals``: the run leaves
     totals for later runs. ``refused``: why it must fail, as the view's property allows no other method.
+    ``foreseen``: the seconds that its method takes, as far as past runs tell; ``None`` where nobody knows.
     """
 
     at: int
@@ -172,6 +173,7 @@ class Started:
     churn: int = 0
     totals: bool = False
     refused: str = ""
+    foreseen: float | None = None
 
     @property
     def slices(self) -> tuple[Slice, ...]:

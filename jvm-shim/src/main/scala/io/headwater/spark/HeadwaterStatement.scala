@@ -36,7 +36,7 @@ object Answer {
   private val refreshes = Answer(
     "run_id" -> LongType, "view" -> StringType, "partition" -> StringType, "mode" -> StringType,
     "reason" -> StringType, "version" -> LongType, "rows" -> LongType, "started_at" -> TimestampType,
-    "seconds" -> DoubleType, "status" -> StringType, "error" -> StringType)
+    "seconds" -> DoubleType, "foreseen" -> DoubleType, "status" -> StringType, "error" -> StringType)
 
   def of(kind: StatementKind): Answer = kind match {
     case StatementKind.Alter | StatementKind.Drop => Result
