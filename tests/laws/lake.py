@@ -7,6 +7,7 @@ the snapshot on record to the current one, as the adapters of Delta and Iceberg 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from attrs import Factory, define, evolve, frozen
 from reference import Content
@@ -25,12 +26,14 @@ class Snapshot:
         before: the snapshot that it was made of; empty if nobody can tell.
         changed: the partitions whose rows differ from those before. A rearrangement changes none.
         stamps: the write that each partition is of.
+        went: how many partitions lost rows. One whose value grows counts as one that rows were added to.
     """
 
     before: str
     content: Content
     changed: frozenset[Slice]
     stamps: Stamps
+    went: int = 0
 
 
 def plain(snapshot: str) -> str:
@@ -64,7 +67,9 @@ class Log:
         return self.snapshots[self.current]
 
     def commit(self, name: str, content: Content, changed: Iterable[Slice], stamps: Stamps) -> None:
-        self.snapshots[name] = Snapshot(self.current, dict(content), frozenset(changed), dict(stamps))
+        before = self.now.content if self.current else {}
+        went = sum(1 for each in changed if each in before and not grew(before[each], content.get(each)))
+        self.snapshots[name] = Snapshot(self.current, dict(content), frozenset(changed), dict(stamps), went)
         self.current = name
 
     def left(self, recorded: str, region: Region) -> frozenset[Slice] | None:
@@ -118,7 +123,20 @@ class Log:
         if changed is None:
             lost = "its history is not all there" if since else ""
             return evolve(seen, partitions=dict.fromkeys(self.now.content, self.current), lost=lost)
-        return evolve(seen, partitions=dict.fromkeys(changed, self.current), looked=tuple(changed), churn=len(changed))
+        partitions = dict.fromkeys(changed, self.current)
+        return evolve(seen, partitions=partitions, looked=tuple(changed), churn=len(changed), went=self.went(since))
+
+    def went(self, since: str) -> int:
+        """How many partitions lost rows since a snapshot."""
+        found, at = 0, self.current
+        while at != plain(since) and at:
+            found, at = found + self.snapshots[at].went, self.snapshots[at].before
+        return found
+
+
+def grew(before: Any, now: Any) -> bool:
+    """Whether a partition of which the value changed has all rows of before."""
+    return now is not None and before <= now
 
 
 @define

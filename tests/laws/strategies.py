@@ -74,12 +74,13 @@ def occurrences(draw: st.DrawFn, columns: Sequence[str], available: Sequence[str
 def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[str, tuple[str, ...]]) -> Definition:
     """A view over one to three of the tables above it."""
     sources = draw(st.lists(st.sampled_from(sorted(above)), min_size=1, max_size=3, unique=True))
+    adding = draw(st.sampled_from((ADDING, ROWS)))
     dependencies = tuple(
         Dependency(
             source,
             tuple(draw(st.lists(occurrences(columns, above[source]), min_size=1, max_size=2, unique=True))),
             keys=KEYS,
-            adding=ADDING,
+            adding=adding,
         )
         for source in sources
     )
@@ -112,7 +113,7 @@ def successions(draw: st.DrawFn, columns: Sequence[str]) -> Occurrence:
 KEYS = Keys(("key",), (("key",),))
 """Of rows that the laws do not tell apart: what matters is from which states of its sources a run by keys goes on."""
 
-ADDING = Adding(True, True)
+ADDING, ROWS = Adding(True, True), Adding(True, True, rows=True)
 
 formats = st.sampled_from(("parquet", "parquet", "parquet", "delta"))
 

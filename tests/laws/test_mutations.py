@@ -26,6 +26,7 @@ BY_EXAMPLE = {
     "a snapshot moves past what was written past Headwater": ("test_noticed.py",),
     "a lake view is prepared": ("test_pinned.py",),
     "a run by keys reads a table as it is at that moment": ("test_keys.py",),
+    "an overwritten view says that no row of it went": ("test_appended.py",),
     "a run by changes reads a table as it is at that moment": ("test_totals.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
@@ -196,10 +197,35 @@ MUTATIONS = {
         "    return unfollowed(definition) or unpinned(state, view)\n",
         "    return unfollowed(definition)\n",
     ),
+    "rows are added to partitions of several states": (
+        "engine/appended.py",
+        "    if len(states) > 1:\n",
+        "    if len(states) > 9:\n",
+    ),
+    "a new partition reflects what the others do": (
+        "engine/appended.py",
+        "    if all(each in known for each in slices):\n",
+        "    if states:\n",
+    ),
+    "rows that went are followed by adding rows": (
+        "engine/appended.py",
+        "        if new.went > old.went:\n",
+        "        if False:\n",
+    ),
+    "a run that adds rows goes on from the newest state of a source": (
+        "engine/appended.py",
+        "        since[source] = old.snapshot\n",
+        "        since[source] = new.snapshot\n",
+    ),
+    "an overwritten view says that no row of it went": (
+        "engine/runs.py",
+        "    went = 0 if run.appends and not event.instead else event.size\n",
+        "    went = 0\n",
+    ),
     "totals of another definition are used": (
         "engine/transition.py",
-        "        known.definition, known.estimate, known.totals = event.definition, None, None\n",
-        "        known.definition, known.estimate = event.definition, None\n",
+        "        known.definition, known.estimate, known.totals, known.whole = event.definition, None, None, None\n",
+        "        known.definition, known.estimate, known.whole = event.definition, None, None\n",
     ),
     "totals are said to reflect what was recorded since the run began": (
         "engine/runs.py",

@@ -13,7 +13,7 @@ from copy import deepcopy
 from itertools import product
 
 from attrs import evolve, frozen
-from lake import Lake, Stamps
+from lake import Lake, Stamps, grew
 from reference import Content, Tables, image, read_by, recomputed, restricted
 
 from headwater.model.command import Launch, Replaced, Written
@@ -41,7 +41,8 @@ class World:
     the content of what is written is compared with what it replaces.
 
     Attributes:
-        by_keys, by_changes: how many runs went on from states that partitions, or totals, reflect.
+        by_keys, by_changes, appended: how many runs went on from states that partitions, or totals, reflect; the last
+            ones added rows.
         totals: what each run that left totals read of its sources, and its definition.
         lake: the snapshots of lake tables; ``content`` and ``stamps`` are those of the current ones.
         incarnations: how often each table was made.
@@ -55,7 +56,7 @@ class World:
         self.newest: dict[str, int] = {}
         self.publications: list[Publication] = []
         self.at_hand: dict[int, tuple[Launch, Written]] = {}
-        self.evaluates, self.sums, self.by_keys, self.by_changes = True, True, 0, 0
+        self.evaluates, self.sums, self.by_keys, self.by_changes, self.appended = True, True, 0, 0, 0
         self.totals: dict[int, tuple[Definition, Tables]] = {}
         self.writes = 0
         self.lock = threading.RLock()
@@ -162,10 +163,11 @@ class World:
         return written
 
     def _refuse_other_rows(self, launch: Launch, tables: Tables) -> None:
-        """A run by keys leaves rows as they are. They must be those of the query over the states that it goes on from:
-        each of its partitions is of one of them. What was written past Headwater it finds by a look."""
+        """A run by keys, or one that adds rows, leaves rows as they are. They must be those of the query over the
+        states that it goes on from: each of its partitions is of one of them. What was written past Headwater it finds
+        by a look."""
         run, definition, view = launch.run, launch.definition, launch.run.view
-        if run.mode is not Mode.KEYS:
+        if run.mode is not Mode.KEYS and not run.appends:
             return
         if self._is_drifted(launch):
             return
@@ -175,15 +177,28 @@ class World:
         before = [recomputed(definition, {**tables, **dict(zip(sources, state, strict=True))}) for state in states]
         pinned = dict(run.snapshots).get(view)
         held = self.lake.held(pinned) if pinned else self.content.get(view, {})
+        if run.appends:
+            [state] = before
+            assert restricted(state, run.slices) == restricted(held, run.slices), f"{view} has other rows"
+            self._refuse_gone_rows(snapshots, tables)
+            self.appended += 1
+            return
         for each in run.slices:
             assert any(state.get(each) == held.get(each) for state in before), f"{each} of {view} has other rows"
         self.by_keys += 1
+
+    def _refuse_gone_rows(self, snapshots: Iterable[tuple[str, Content]], tables: Tables) -> None:
+        """A run that adds rows can follow no row that went. The rows of a view are no numbers."""
+        for source, before in snapshots:
+            assert source not in self.columns or all(
+                grew(value, tables[source].get(each)) for each, value in before.items()
+            ), f"rows of {source} went"
 
     def _with_totals(self, launch: Launch, tables: Tables, written: Written) -> Written:
         """A run by changes adds to totals what came since the states that it goes on from. These must be the states
         that its totals reflect; of every other source, what it reads itself."""
         run, definition = launch.run, launch.definition
-        if run.mode is Mode.CHANGES:
+        if run.mode is Mode.CHANGES and not run.appends:
             known, before = self.totals[launch.totals.version]
             assert launch.totals.digest == f"t{launch.totals.version}"
             assert known.fingerprint == definition.fingerprint and known.dependencies == definition.dependencies

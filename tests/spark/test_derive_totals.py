@@ -27,7 +27,6 @@ FOLLOWED = (
 )
 
 REFUSED = {
-    "SELECT k, x FROM t": "it does not aggregate",
     "SELECT k, sum(d) FROM t GROUP BY k": "the sum of a DOUBLE depends on the order of the rows",
     "SELECT k, avg(id) FROM t GROUP BY k": "the average of a BIGINT depends on the order of the rows",
     "SELECT k, max(d) FROM t GROUP BY k": "values of a DOUBLE may be equal and spelled differently",
@@ -43,7 +42,7 @@ REFUSED = {
     "SELECT t.k, count(u.k) FROM t FULL JOIN u ON t.k = u.k GROUP BY t.k": "FULL OUTER JOIN",
     "SELECT u.k, count(*) FROM u WHERE u.k IN (SELECT k FROM t) GROUP BY u.k": "a subquery reads t",
     "SELECT s, count(*) FROM (SELECT s, rank() OVER (ORDER BY x) FROM t) GROUP BY s": "Window",
-    "SELECT s, count(*) FROM (SELECT s FROM t LIMIT 3) GROUP BY s": "is above t and below the aggregate",
+    "SELECT s, count(*) FROM (SELECT s FROM t LIMIT 3) GROUP BY s": "takes several rows of t together",
     "SELECT s, count(*) FROM (SELECT s FROM t INTERSECT SELECT s FROM u) GROUP BY s": "Intersect",
     "SELECT k, sum((SELECT max(x) FROM u)) FROM t GROUP BY k": "its aggregate has a subquery",
     "SELECT k, count(_metadata.file_path) FROM t GROUP BY k": "the query reads",

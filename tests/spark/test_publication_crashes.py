@@ -63,6 +63,15 @@ class Shop:
             f"TBLPROPERTIES ('headwater.retain' = '1 second') AS {self.query(format)}"
         )
 
+    def appended(self) -> str:
+        """A view to which rows are added, and a table of their sources."""
+        self.session.run("CREATE TABLE IF NOT EXISTS events (x INT) USING delta")
+        self.session.run(
+            "CREATE MATERIALIZED VIEW IF NOT EXISTS copied USING delta "
+            "TBLPROPERTIES ('headwater.method' = 'incremental, full') AS SELECT x + 1 AS y FROM events"
+        )
+        return "copied"
+
     def rows(self, format: str) -> list[list[str]]:
         """What a reader sees."""
         return self.session.run(f"SELECT * FROM {VIEWS[format]} ORDER BY day")
@@ -153,6 +162,20 @@ def test_an_engine_dies_while_it_publishes(shop: Shop, format: str, step: str) -
     assert shop.rows(format) == (shop.asked(format) if step == AFTER_COMMIT else before)
     shop.recover()
     assert set(Counter(shop.versions(format)).values()) == {1}
+
+
+@pytest.mark.parametrize("step", PUBLICATION)
+def test_an_engine_dies_while_it_adds_rows(shop: Shop, step: str) -> None:
+    """The next engine adds none of them twice."""
+    view = shop.appended()
+    shop.recover()
+    engine = shop.order(f"delta {step}")
+    shop.session.run(f"INSERT INTO events VALUES ({next(numbers)}), (7)")
+    shop.await_death(engine)
+    shop.recover()
+    told = "SELECT x + 1 AS y FROM events"
+    differing = f"(TABLE {view} EXCEPT ALL {told}) UNION ALL ({told} EXCEPT ALL TABLE {view})"
+    assert shop.session.run(f"SELECT count(*) FROM ({differing})") == [["0"]]
 
 
 @pytest.mark.parametrize(("format", "step"), RESHAPING)

@@ -22,10 +22,10 @@ from headwater.ports import TableFormat, Written
 from headwater.spark.counted import counts
 from headwater.spark.delta import DeltaTables
 from headwater.spark.file_tables import FileTables
+from headwater.spark.following import PINS
 from headwater.spark.iceberg import IcebergTables
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.warehouse import PINS
 from headwater.spark.wire import encode
 
 
@@ -217,11 +217,14 @@ class View:
         tables.require(self.definition)
         self.records: dict[Slice, PartitionRecord] = {}
 
-    def launch(self, version: int, partitions: Iterable[str] = "abc", snapshot: str = "") -> Launch:
+    def launch(
+        self, version: int, partitions: Iterable[str] = "abc", snapshot: str = "", appends: bool = False
+    ) -> Launch:
         """A run of some partitions; the empty name is everything. ``snapshot`` is on record of the view's table."""
         slices = tuple(Slice.of(p=each) if each else WHOLE for each in partitions)
         snapshots = ((self.definition.view, snapshot),) if snapshot else ()
-        run = Run(version, self.definition.view, slices, (), (), 0, "partition", "because", snapshots=snapshots)
+        told = {"snapshots": snapshots, "appends": appends}
+        run = Run(version, self.definition.view, slices, (), (), 0, "partition", "because", **told)
         return Launch(run, self.definition, {each: self.records[each] for each in slices if each in self.records})
 
     def write(self, version: int, **rows: int) -> Written:
@@ -241,6 +244,15 @@ class View:
         for each in written.made:
             self.records[each.slice] = PartitionRecord(version, each.fingerprint, each.rows, content=each.content)
         return replaced
+
+    def append(self, version: int, snapshot: str, **rows: int) -> tuple[Launch, Written]:
+        """Writes one row more for each partition."""
+        launch = self.launch(version, rows, snapshot, appends=True)
+        return launch, self.written(launch, **rows)
+
+    @property
+    def bag(self) -> list[tuple[str, int]]:
+        return sorted((row["p"], row["x"]) for row in self._session.newSession().table(self.definition.view).collect())
 
     @property
     def rows(self) -> dict[str, int]:
@@ -362,6 +374,43 @@ def test_a_commit_of_another_program_during_a_publication_stays(view: View, spar
     spark.sql(f"INSERT INTO {view.definition.view} VALUES (9, 'c')")
     view._tables.publish(view.launch(2, "a"), written)
     assert view.rows == {"a": 2, "b": 1, "c": 9}
+
+
+@only([DELTA])
+def test_added_rows_come_beside_those_that_are_there_and_once(view: View, tables: TableFormat) -> None:
+    first = view.publish(1, a=1, b=1)
+    launch, written = view.append(2, first.snapshot, a=5)
+    tables.publish(launch, written)
+    tables.publish(launch, written)
+    assert view.bag == [("a", 1), ("a", 5), ("b", 1)]
+    both = view.written(view.launch(3, "a"), a=1).made[0], view.written(view.launch(4, "a"), a=5).made[0]
+    [made] = written.made
+    assert made.rows == 2 and int(made.content, 16) == sum(int(each.content, 16) for each in both) % (1 << 128)
+    assert not written.removed
+
+
+@only([DELTA])
+def test_a_commit_of_another_program_before_rows_are_added_is_told(
+    view: View, tables: TableFormat, spark: SparkSession
+) -> None:
+    first = view.publish(1, a=1, b=1)
+    launch, written = view.append(2, first.snapshot, a=5)
+    spark.sql(f"INSERT INTO {view.definition.view} VALUES (9, 'a')")
+    replaced = tables.publish(launch, written)
+    assert view.bag == [("a", 1), ("a", 5), ("a", 9), ("b", 1)]
+    assert look(tables, view.definition.view, since=replaced.snapshot).looked == (A,)
+
+
+@only(LAKES)
+def test_a_look_tells_whether_rows_went(tables: TableFormat, table: str, spark: SparkSession) -> None:
+    def went(statement: str) -> bool:
+        before = look(tables, table)
+        spark.sql(statement)
+        return look(tables, table, since=before.snapshot).went > 0
+
+    assert not went("INSERT INTO t VALUES (3, 'a'), (4, 'c')")
+    assert went("UPDATE t SET x = 4 WHERE x = 3") and went("DELETE FROM t WHERE p = 'c'")
+    assert not went("INSERT INTO t VALUES (3, 'a')") and went("INSERT OVERWRITE t VALUES (5, 'a')")
 
 
 @only(LAKES)

@@ -195,13 +195,12 @@ def test_an_aggregate_follows_the_rows_below_it():
 
 
 def test_what_it_cannot_follow_has_a_reason():
-    assert adding(relation(kind="delta")).reason == "it does not aggregate"
     assert adding(aggregated(distinct=True)).reason == "count(DISTINCT …) is computed from all rows of a group"
     assert adding(aggregated(name="count_if")).reason == "count_if is computed from all rows of a group"
     assert adding(aggregated(below=relation(kind="file"))).reason == "t does not tell which rows came and went"
     assert "otherwise than as it is" in adding(aggregated(below=relation(kind="delta", aspect="snapshot"))).reason
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]}
-    assert adding(aggregated(below=limited)).reason == "GlobalLimit is above t and below the aggregate"
+    assert adding(aggregated(below=limited)).reason == "GlobalLimit takes several rows of t together"
 
 
 def test_a_column_of_a_fixed_length_is_not_read_as_it_is_stored():

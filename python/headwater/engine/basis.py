@@ -36,11 +36,13 @@ class Basis:
         since: the changed sources, each with a snapshot that partitions reflect; one source may have several.
         columns: of the view, by which it finds the rows that changes reach.
         churn: bytes of the files that came and went since then.
+        appends: rows are added to the view, and all others stay as they are.
     """
 
     since: Pairs
     columns: tuple[str, ...]
     churn: int
+    appends: bool = False
 
 
 def inputs(state: State, definition: Definition) -> tuple[tuple[str, Version], ...]:
@@ -58,10 +60,9 @@ def pins(state: State, definition: Definition) -> Pairs:
 def basis(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
     """What a run by keys would go on from which renews these slices of a view; or why there can be none."""
     view = state.views[name]
-    why = _unfit(view) or unpinned(state, view) or _asked_for(state, view, slices)
-    if why:
+    if why := untrusted(state, view, slices):
         return why
-    known = _reflecting(state, view, slices)
+    known = reflecting(state, view, slices)
     if isinstance(known, str):
         return known
     now, since, churn = dict(inputs(state, view.definition)), dict[tuple[str, str], None](), 0
@@ -132,6 +133,26 @@ def unpinned(state: State, view: ViewState) -> str:
     )
 
 
+def untrusted(state: State, view: ViewState, slices: Iterable[Slice]) -> str:
+    """Why a run that renews these slices cannot go on from the rows of the view; empty if it can."""
+    return _unfit(view) or unpinned(state, view) or _asked_for(state, view, slices)
+
+
+def reflecting(state: State, view: ViewState, slices: Iterable[Slice]) -> list[PartitionRecord] | str:
+    """The records of the partitions in some slices; or why they do not say what the partitions hold."""
+    columns, found = frozenset(view.definition.partitioned_by), []
+    known = state.tables[view.definition.view].partitions
+    for each in slices:
+        if each.columns != columns:
+            return "every partition is behind" if each == WHOLE else f"{each} may have new partitions"
+        record = known.get(each)
+        if record is None or record.fingerprint is None:
+            return f"the partition {each} is new" if columns else "it was never filled"
+        found.append(record)
+    states = {each.inputs for each in found}
+    return found if len(states) <= MOST_STATES else f"its partitions reflect {len(states)} states of its sources"
+
+
 # --- inside
 
 
@@ -166,18 +187,3 @@ def _asked_for(state: State, view: ViewState, slices: Iterable[Slice]) -> str:
         if found.table == view.definition.view:
             return "it was written past Headwater"
     return ""
-
-
-def _reflecting(state: State, view: ViewState, slices: Iterable[Slice]) -> list[PartitionRecord] | str:
-    """The records of the partitions in some slices; or why they do not say what the partitions hold."""
-    columns, found = frozenset(view.definition.partitioned_by), []
-    known = state.tables[view.definition.view].partitions
-    for each in slices:
-        if each.columns != columns:
-            return "every partition is behind" if each == WHOLE else f"{each} may have new partitions"
-        record = known.get(each)
-        if record is None or record.fingerprint is None:
-            return f"the partition {each} is new" if columns else "it was never filled"
-        found.append(record)
-    states = {each.inputs for each in found}
-    return found if len(states) <= MOST_STATES else f"its partitions reflect {len(states)} states of its sources"

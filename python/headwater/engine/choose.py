@@ -94,6 +94,7 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
         since=since,
         churn=basis.churn if basis is not None else 0,
         totals=totals,
+        appends=basis is not None and basis.appends,
         refused=method.refused,
         foreseen=method.cost.seconds,
     )

@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol
 
 from attrs import frozen
 
+from headwater.engine.appended import appended, has_rows
 from headwater.engine.basis import WORTH, Basis, basis, only_changed
 from headwater.engine.totals import added
 from headwater.model.event import Mode
@@ -119,7 +120,7 @@ class ByKeys:
 @frozen
 class ByChanges:
     """The totals of the view's aggregate, with those of the rows that came and went. The view's rows are computed from
-    them.
+    them. A view without an aggregate gets the rows that came.
 
     [Adler20] §4.4 merges changes into aggregates. The state to merge into lies beside the view, so the view needs no
     column for it.
@@ -129,7 +130,8 @@ class ByChanges:
     said: ClassVar = "by changes"
 
     def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
-        found = added(state, view, slices)
+        appends = has_rows(state.views[view].definition)
+        found = appended(state, view, slices) if appends else added(state, view, slices)
         return found if isinstance(found, str) else _following(state, view, slices, found, state.views[view].added)
 
 

@@ -75,6 +75,7 @@ def change(state: State, seen: Seen, command: Command, before: Version, at: int,
         snapshot=seen.snapshot,
         pinned=seen.pinned,
         churn=None if another else seen.churn,
+        went=seen.went,
     )
 
 

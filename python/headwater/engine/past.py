@@ -10,16 +10,16 @@ MOST = 100
 """So many states are kept of a table. A partition that reflects an older one is computed as a whole."""
 
 
-def went_on(record: TableRecord, churn: int | None) -> None:
+def went_on(record: TableRecord, churn: int | None, went: int) -> None:
     """A table has a new state on record. ``churn``: bytes of files that came and went since the state before it;
-    ``None`` where nobody knows, or where that state can be read no more."""
+    ``None`` where nobody knows, or where that state can be read no more. ``went``: bytes of those that went."""
     if churn is None or not record.pinned:
         record.past.clear()
     if not record.pinned:
         return
-    before = next(reversed(record.past.values())).churn if record.past else 0
+    before = next(reversed(record.past.values())) if record.past else Past("", 0)
     record.past.pop(record.highest, None)
-    record.past[record.highest] = Past(record.snapshot, before + (churn or 0))
+    record.past[record.highest] = Past(record.snapshot, before.churn + (churn or 0), before.went + went)
     if len(record.past) > MOST:
         del record.past[next(iter(record.past))]
 

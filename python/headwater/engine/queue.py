@@ -168,6 +168,7 @@ def start(state: State, event: Started) -> Run:
         since=event.since,
         churn=event.churn,
         totals=event.totals,
+        appends=event.appends,
         refused=event.refused,
     )
     state.running[event.view] = run

@@ -17,7 +17,7 @@ from headwater.engine.reached import Reached
 from headwater.engine.succession import inherited, preceded
 from headwater.model.command import Launch
 from headwater.model.event import Failed, Mode, Prepared, Published
-from headwater.model.partition import Region, Slice, simplified
+from headwater.model.partition import WHOLE, Region, Slice, simplified
 from headwater.model.state import (
     Narrow,
     Origin,
@@ -140,9 +140,12 @@ def published(state: State, view: ViewState, event: Published) -> None:
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
-    past.went_on(record, None if redefined else 2 * event.size)
+    went = 0 if run.appends and not event.instead else event.size
+    past.went_on(record, None if redefined else event.size + went, went)
     view.failures, view.retry_at, view.preempted, view.unsure = 0, 0, 0, False
     view.overran = (event.version, state.highest)
+    if WHOLE in run.slices:
+        view.whole = run.inputs
     if event.totals:
         view.totals = Totals(event.version, run.inputs, event.totals)
     narrow = run.mode in (Mode.KEYS, Mode.CHANGES)

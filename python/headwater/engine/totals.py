@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headwater.engine.appended import has_rows
 from headwater.engine.basis import WORTH, Basis, inputs, never, strict, unpinned
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
@@ -64,6 +65,8 @@ def _without(state: State, view: ViewState) -> str:
     definition = view.definition
     if why := never(definition):
         return why
+    if has_rows(definition):
+        return "it does not aggregate"
     return unfollowed(definition) or unpinned(state, view)
 
 

@@ -139,7 +139,7 @@ def _changed(state: State, event: Changed) -> None:
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
     record.highest = event.version
-    past.went_on(record, event.churn)
+    past.went_on(record, event.churn, event.went)
     state.kept.pop(event.table, None)  # what was kept of a view that was written past Headwater is not what it is
     queue.touch(state, event.table)  # a new partition counts for readers too that this change does not reach
     if not event.baseline:
@@ -165,7 +165,7 @@ def _declared(state: State, event: Declared) -> None:
     else:
         if name in state.running:
             queue.put_back(state, state.running[name])  # what it makes is of the old definition
-        known.definition, known.estimate, known.totals = event.definition, None, None
+        known.definition, known.estimate, known.totals, known.whole = event.definition, None, None, None
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, ""
         known.failures, known.retry_at = 0, 0

@@ -89,16 +89,19 @@ class Keys:
 @frozen
 class Adding:
     """Whether the totals of a view's aggregate can follow the changed rows of a source (``algebra.derive.totals``).
+    Of a view without an aggregate: whether rows that came to the source make new rows of the view, and nothing else.
 
     Attributes:
         possible: they can.
         below: the aggregate reads the source. If it does not, its totals do not depend on it.
         reason: why they cannot.
+        rows: the view has no aggregate.
     """
 
     possible: bool = False
     below: bool = False
     reason: str = "nobody knows its aggregate"
+    rows: bool = False
 
 
 def common(keys: Iterable[Keys]) -> tuple[str, ...]:

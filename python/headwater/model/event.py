@@ -72,7 +72,8 @@ class Changed:
     a table, which is no change for anybody. ``before`` is the version of a run that was about to read the table
     then, if there was one: it reads this change. ``snapshot`` is the source's own value for the state that was found;
     runs read the table at that snapshot if it is ``pinned``. ``churn``: bytes of the files that came and went since the
-    snapshot before; ``None`` where nobody knows, or that snapshot cannot be read any more.
+    snapshot before; ``None`` where nobody knows, or that snapshot cannot be read any more. ``went``: bytes of those
+    that went.
     """
 
     at: int
@@ -87,6 +88,7 @@ class Changed:
     snapshot: str = ""
     pinned: bool = False
     churn: int | None = None
+    went: int = 0
 
 
 @frozen
@@ -154,7 +156,8 @@ class Started:
     belongs to. ``snapshots``: of each table that is pinned the snapshot at which the run reads it. ``since``: of a run
     by keys, for each source that changed the snapshots that its partitions reflect; of one by changes the snapshot that
     the view's totals reflect. ``churn``: bytes of the files that came and went since then. ``totals``: the run leaves
-    totals for later runs. ``refused``: why it must fail, as the view's property allows no other method.
+    totals for later runs. ``appends``: it adds rows to the view, and leaves all others as they are. ``refused``: why it
+    must fail, as the view's property allows no other method.
     ``foreseen``: the seconds that its method takes, as far as past runs tell; ``None`` where nobody knows.
     """
 
@@ -172,6 +175,7 @@ class Started:
     since: Pairs = ()
     churn: int = 0
     totals: bool = False
+    appends: bool = False
     refused: str = ""
     foreseen: float | None = None
 

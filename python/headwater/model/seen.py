@@ -65,6 +65,7 @@ class Seen:
         since: the snapshot on record as the look began.
         lost: why all partitions count as changed, where nobody can say which did; empty if somebody can.
         churn: bytes of the files that came and went since the snapshot on record; ``None`` where nobody knows.
+        went: bytes of those that went. A file of which some rows went counts as a whole.
     """
 
     table: str
@@ -84,6 +85,7 @@ class Seen:
     since: str = ""
     lost: str = ""
     churn: int | None = None
+    went: int = 0
 
 
 @frozen

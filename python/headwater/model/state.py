@@ -17,6 +17,8 @@ from headwater.model.partition import Slice, Value
 from headwater.model.view import Definition, Pairs
 
 Version = int
+Inputs = tuple[tuple[str, Version], ...]
+"""The versions of its sources that a partition, or totals, reflect."""
 
 
 class Status(Enum):
@@ -60,17 +62,18 @@ class PartitionRecord:
     version: Version
     fingerprint: str | None
     rows: int | None = None
-    inputs: tuple[tuple[str, Version], ...] = ()
+    inputs: Inputs = ()
     content: str = ""
 
 
 @frozen
 class Past:
     """A state of a pinned table that may still be read: its snapshot, and how many bytes of files came and went in the
-    table from the first state on record to this one."""
+    table from the first state on record to this one; ``went``: those that went."""
 
     snapshot: str
     churn: int
+    went: int = 0
 
 
 @define
@@ -137,6 +140,7 @@ class Run:
             by changes the snapshot that the view's totals reflect.
         churn: bytes of the files that came and went since then.
         totals: it leaves totals for later runs.
+        appends: it adds rows to the view, and leaves all others as they are.
         refused: why it must fail, as the view's property allows no other method.
     """
 
@@ -144,7 +148,7 @@ class Run:
     view: str
     slices: tuple[Slice, ...]
     needs: tuple[tuple[Slice, frozenset[Version]], ...]
-    inputs: tuple[tuple[str, Version], ...]
+    inputs: Inputs
     started_at: int
     mode: Mode
     reason: str
@@ -159,6 +163,7 @@ class Run:
     since: Pairs = ()
     churn: int = 0
     totals: bool = False
+    appends: bool = False
     refused: str = ""
 
 
@@ -194,7 +199,7 @@ class Totals:
     """
 
     version: Version
-    inputs: tuple[tuple[str, Version], ...]
+    inputs: Inputs
     digest: str
 
 
@@ -213,6 +218,8 @@ class ViewState:
         took: how long its runs take, but for those by keys or by changes; ``None`` before the first.
         keyed, added: its last run by keys, and by changes; ``None`` if there was none.
         totals: the newest totals of its aggregate; ``None`` if there are none.
+        whole: the versions of the sources that its newest run of all partitions read; ``None`` if none was published
+            with this definition. A partition that is on no record had no rows then.
         estimate: what is foreseen of its first refresh, as long as it is as it was created; ``None`` where nobody
             knows.
         reads: bytes of each source that the last of them read for a partition that it made.
@@ -244,6 +251,7 @@ class ViewState:
     keyed: Narrow | None = None
     added: Narrow | None = None
     totals: Totals | None = None
+    whole: Inputs | None = None
     estimate: Estimate | None = None
     reads: dict[str, float] = Factory(dict)
     partitions: float = 0

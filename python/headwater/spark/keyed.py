@@ -19,10 +19,10 @@ from headwater.algebra.derive.image import exact
 from headwater.model.command import Launch
 from headwater.model.dependency import Keys, common
 from headwater.model.error import Untold
-from headwater.model.partition import WHOLE, Region
-from headwater.model.seen import Changed, Look
+from headwater.model.seen import Changed
 from headwater.model.view import Definition
 from headwater.spark import sql
+from headwater.spark.following import refuse_drift, refuse_lenient
 from headwater.spark.formats import Formats
 from headwater.spark.rows import held, within
 
@@ -39,9 +39,6 @@ _PLAIN = re.compile(
 
 _ORDERED = re.compile(r"(TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|STRING)", re.I)
 """Types whose values are compared with a literal as they are compared with each other."""
-
-LENIENT = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
-"""Settings with which Spark leaves out rows of a file. A file that went away may have been cleaned up since."""
 
 
 @frozen
@@ -72,17 +69,6 @@ class Reach:
         return reduce(Column.__and__, [frame[sql.identifier(c)].eqNullSafe(self.rows[k]) for c, k in pairs])
 
 
-def refuse_lenient(session: SparkSession) -> None:
-    """Refuses to find keys in a session that may leave out rows.
-
-    Raises:
-        Untold: it is one.
-    """
-    for name in LENIENT:
-        if session.conf.get(name).lower() == "true":
-            raise Untold(f"with {name} Spark may leave out rows")
-
-
 @contextlib.contextmanager
 def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator[Reach]:
     """The keys that the changes of a run reach, close at hand.
@@ -92,7 +78,7 @@ def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator
     """
     run, definition = launch.run, launch.definition
     refuse_lenient(session)
-    _refuse_drift(formats, launch)
+    refuse_drift(formats, launch)
     sources = {source for source, _ in run.since}
     keyed = {each.source: each.keys for each in definition.dependencies if each.source in sources}
     columns, now = common(keyed.values()), dict(run.snapshots)
@@ -123,23 +109,6 @@ def frame(session: SparkSession, reach: Reach, launch: Launch, computed: DataFra
 
 
 # --- inside
-
-
-def _refuse_drift(formats: Formats, launch: Launch) -> None:
-    """Rows that stay must be those on record. The snapshot on record of a lake table may have rows of another program:
-    a publication of other partitions went on from them. A look tells them all the same."""
-    run, definition = launch.run, launch.definition
-    slices = None if WHOLE in run.slices else run.slices
-    since = dict(run.snapshots).get(definition.view, "")
-    [seen] = formats.of_view(definition).look([Look(definition.view, slices, since)])
-    if definition.is_lake:
-        computed = Region(run.slices)
-        drifted = bool(seen.lost) or not since or any(map(computed.covers, seen.partitions))
-    else:
-        there = {each: seen.partitions.get(each) for each in launch.existing}
-        drifted = there != {each: record.fingerprint for each, record in launch.existing.items()}
-    if drifted or not seen.exists or seen.unreadable:
-        raise Untold(f"{definition.view} was written past Headwater")
 
 
 def _keys(changed: Changed, keys: Keys, columns: Sequence[str]) -> Iterator[DataFrame]:

@@ -181,6 +181,10 @@ class Shim:
         """The rows of a query by its totals."""
         return DataFrame(self._call("Totals", query._jdf).finished(totals._jdf), query.sparkSession)
 
+    def appended(self, query: DataFrame) -> DataFrame:
+        """The rows that a query makes of those that stand in for a table."""
+        return DataFrame(self._call("Appended.rows", query._jdf), query.sparkSession)
+
     def stand_in(self, name: str, changed: Changed, lasting: bool) -> None:
         """Names rows that queries read in place of a table (``wire.Pin``); ``lasting``: all that came are there now."""
         added, removed = (None if rows is None else rows._jdf for rows in (changed.added, changed.removed))

@@ -10,11 +10,8 @@ a digest of their files, so totals of a run that was lost are never taken for ot
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import posixpath
-from collections.abc import Callable, Iterator
-from uuid import uuid4
 
 from attrs import evolve, frozen
 from pyspark.sql import DataFrame, SparkSession
@@ -23,22 +20,14 @@ from headwater.model.command import Launch
 from headwater.model.error import Untold
 from headwater.model.event import Mode
 from headwater.model.state import Version
-from headwater.spark import wire
 from headwater.spark.failures import fallen_back, telling
+from headwater.spark.following import Following, Query
 from headwater.spark.formats import Formats
-from headwater.spark.keyed import refuse_lenient
 from headwater.spark.shim import Shim
-from headwater.spark.wire import Pin
-
-PINS = "spark.headwater.pins"
-"""The setting of a run's session that tells the shim how to read tables (``PinnedSnapshots.scala``)."""
 
 HIDDEN = ".totals"
 """The directory of a view's totals, in that of its table. Spark does not read such a name with a table, and Delta does
 not clean it up."""
-
-Query = Callable[[], DataFrame]
-"""Analyses the query of a view with the pins that its session has at that moment."""
 
 
 @frozen
@@ -78,8 +67,8 @@ class _Making:
 class Totals:
     """Makes and keeps the totals of views."""
 
-    def __init__(self, shim: Shim, formats: Formats) -> None:
-        self._shim, self._formats = shim, formats
+    def __init__(self, shim: Shim, formats: Formats, following: Following) -> None:
+        self._shim, self._formats, self._following = shim, formats, following
 
     def leave(self, session: SparkSession, launch: Launch, analysed: Query) -> Left | None:
         """The totals of a run's query, written to where later runs find them; ``None`` if the view has no place yet.
@@ -104,43 +93,12 @@ class Totals:
     def _changed(self, making: _Making) -> DataFrame:
         """The totals on record with those of the rows that came and went since then.
 
-        Of several changed sources, each is followed while those before it in the query's order are new and those
-        after it are old. So no row is counted twice, whatever other sources did ([Garcia98] §4.2).
-
         Raises:
             Untold: nobody can say.
         """
-        session, launch = making.session, making.launch
-        refuse_lenient(session)
         before = _on_record(making)
-        since, now = dict(launch.run.since), dict(launch.run.snapshots)
-        order = [each for each in launch.definition.sources if each in since]
-        sides: list[DataFrame] = []
-        for n, source in enumerate(order):
-            changed = self._formats.changed(session, source, since[source], now[source])
-            if changed.added is None and changed.removed is None:
-                continue
-            name, lasting = uuid4().hex, changed.lasting and len(order) == 1
-            self._shim.stand_in(name, changed, lasting)
-            try:
-                with self._reading(making, now | {each: since[each] for each in order[n + 1 :]}, source, name):
-                    sides.append(self._shim.totals(making.analysed()))
-            finally:
-                self._shim.stand_out(name)
+        sides = self._following.sides(making.session, making.launch, making.analysed, self._shim.totals)
         return self._shim.with_totals(making.query, before, sides)
-
-    @contextlib.contextmanager
-    def _reading(self, making: _Making, snapshots: dict[str, str], source: str, name: str) -> Iterator[None]:
-        """Lets queries read tables at these snapshots, and the stand-in of a name in place of one of them."""
-        session, pins = making.session, self._formats.pins(snapshots)
-        if lost := snapshots.keys() - pins.keys() - {making.launch.run.view}:
-            raise Untold(f"{', '.join(sorted(lost))} cannot be read at a snapshot any more")
-        kept = session.conf.get(PINS)
-        session.conf.set(PINS, wire.encode(pins | {source: Pin("", rows=name)}))
-        try:
-            yield
-        finally:
-            session.conf.set(PINS, kept)
 
     def _kept(self, making: _Making, rows: DataFrame) -> Left:
         """Writes totals, and removes those that no later run needs."""

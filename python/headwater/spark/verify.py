@@ -18,11 +18,11 @@ from headwater.model.partition import Slice
 from headwater.model.view import Column as Declared
 from headwater.model.view import Definition, Pairs, Query
 from headwater.spark import sql, wire
+from headwater.spark.following import PINS
 from headwater.spark.formats import Formats
 from headwater.spark.rows import held, shaped, within
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.totals import PINS
 
 DIGITS = 9
 """Numbers in floating point are equal if so many digits are. Their sum depends on the order of the rows."""

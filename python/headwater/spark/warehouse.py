@@ -16,17 +16,20 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshFailed, Untold
 from headwater.model.event import Mode
+from headwater.model.partition import WHOLE
 from headwater.model.state import Run, Version
 from headwater.model.view import Job, Query
 from headwater.spark import jobs, keyed, wire
+from headwater.spark.appended import Appending
 from headwater.spark.failures import fallen_back, telling, translating
+from headwater.spark.following import PINS, Following
 from headwater.spark.formats import Formats
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer, Target
 from headwater.spark.rows import shaped, within
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.totals import PINS, Totals
+from headwater.spark.totals import Totals
 from headwater.spark.writer import Writer, group
 
 POOL = "headwater"
@@ -61,7 +64,8 @@ class SparkWarehouse:
     ) -> None:
         self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
         self._observer, self._memory, self._writer, self._track = observer, memory, writer, Track(itertools.count())
-        self._totals = Totals(shim, formats)
+        following = Following(shim, formats)
+        self._totals, self._appending = Totals(shim, formats, following), Appending(shim, formats, following)
 
     def look(self, launch: Launch, before: bool) -> None:
         run = launch.run
@@ -141,10 +145,13 @@ class SparkWarehouse:
 
         self._renew(session, launch)
         with contextlib.ExitStack() as held:
-            reach, instead = self._reach(held, session, launch)
+            launch, added, instead = self._added(session, launch)
+            reach, instead = (None, instead) if instead else self._reach(held, session, launch)
             left = self._totals.leave(session, launch, lambda: _analysed(session, launch)) if run.totals else None
 
             def frame() -> DataFrame:
+                if added is not None:
+                    return added
                 rows = self._rows(session, launch) if left is None else self._shim.finished(left.query, left.rows)
                 computed = within(shaped(rows, definition), definition, run.slices)
                 return computed if reach is None else keyed.frame(session, reach, launch, computed)
@@ -169,6 +176,18 @@ class SparkWarehouse:
         except Untold as untold:
             return None, fallen_back(launch, str(untold))
 
+    def _added(self, session: SparkSession, launch: Launch) -> tuple[Launch, DataFrame | None, str]:
+        """What a run writes that adds rows to its view; or the run as one of whole partitions, and why it is one."""
+        if not launch.run.appends:
+            return launch, None, ""
+        try:
+            with telling(self._shim):
+                return launch, self._appending.rows(session, launch, lambda: _analysed(session, launch)), ""
+        except Untold as untold:
+            why = fallen_back(launch, str(untold))
+            mode = Mode.FULL if WHOLE in launch.run.slices else Mode.PARTITION
+            return evolve(launch, run=evolve(launch.run, mode=mode, appends=False)), None, why
+
     def _rows(self, session: SparkSession, launch: Launch) -> DataFrame:
         """The rows that the query or the job of a run makes, of tables as they are now."""
         self._renew(session, launch)
@@ -177,7 +196,7 @@ class SparkWarehouse:
     def _renew(self, session: SparkSession, launch: Launch) -> None:
         """Lets the next queries see tables as they are now."""
         run, definition = launch.run, launch.definition
-        itself = (definition.view,) if definition.earlier or run.mode is Mode.KEYS else ()
+        itself = (definition.view,) if definition.earlier or run.mode is Mode.KEYS or run.appends else ()
         self._shim.renew(session, (*definition.sources, *definition.through, *itself))
 
     def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:

@@ -4,6 +4,9 @@ Example: ``SELECT customer, sum(price) FROM sales GROUP BY customer``. Its *tota
 of rows, the sum of the prices and the count of those that are not NULL. The totals of rows that came are added to
 them, those of rows that went are subtracted.
 
+A query without an aggregate, such as ``SELECT * FROM sales WHERE price > 0``, has no totals. Rows that came are rows of
+the view, if each operator is linear.
+
 The totals are those of the lowest aggregate above which each operator has one input. Below it, a source may be read in
 one place, and each operator on the way must be linear in its rows: the result for the rows of a bag is the sum of the
 results for each of them, whatever other tables hold ([Adler20] ch. 2). All above the aggregate is computed from the
@@ -15,6 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from attrs import evolve
 
 from headwater.algebra.derive.image import COMPARABLE, exact, plain, type_of
 from headwater.algebra.derive.plan import Call, Expr, Node, Reader, parts
@@ -54,10 +59,12 @@ def derive_totals(description: Mapping[str, Any]) -> dict[str, Adding]:
     root = Reader(description).root
     sources = dict.fromkeys(source(each) for each in root.walk() if each.op == "Relation")
     aggregate = _lowest(root)
-    why = "it does not aggregate" if aggregate is None else _without(aggregate)
-    if aggregate is None or why:
+    if aggregate is None:
+        return {table: evolve(_followed(root, table), rows=True) for table in sources}
+    if why := _without(aggregate):
         return {table: Adding(reason=why) for table in sources}
-    return {table: _followed(aggregate, table) for table in sources}
+    [below] = aggregate.children
+    return {table: _followed(below, table) for table in sources}
 
 
 def _lowest(root: Node) -> Node | None:
@@ -122,11 +129,10 @@ def _unknown(call: Call) -> str:
     return ""
 
 
-# --- the way from a source to the aggregate
+# --- the way from a source to the aggregate, or to the view
 
 
-def _followed(aggregate: Node, table: str) -> Adding:
-    [below] = aggregate.children
+def _followed(below: Node, table: str) -> Adding:
     places = [each for each in below.walk() if each.op == "Relation" and source(each) == table]
     if len(places) > 1:
         return Adding(reason=f"it reads {short(table)} in {len(places)} places")
@@ -165,5 +171,5 @@ def _hurdle(node: Node, place: Node) -> str:
             if side not in SIDES.get(kind, ()) or (node.op == "LateralJoin" and side):
                 return f"{table} is on a side of a {kind} JOIN whose rows depend on each other"
         case op:
-            return f"{op} is above {table} and below the aggregate"
+            return f"{op} takes several rows of {table} together"
     return _hurdle(node.children[side], place)

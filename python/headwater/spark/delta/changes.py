@@ -52,6 +52,11 @@ class Changes:
         sizes = [each.get("size") for each in (*self.added, *self.removed)]
         return None if None in sizes else sum(sizes)
 
+    @property
+    def went(self) -> int:
+        """Bytes of the files that are not there any more, as far as the log tells them."""
+        return sum(each.get("size") or 0 for each in self.removed)
+
 
 def changes(commits: Iterable[Sequence[Mapping[str, Any]]], keys: Sequence[str]) -> Changes:
     """What commits, each with its actions, did to a table; ``keys`` are the physical names of its partition columns.

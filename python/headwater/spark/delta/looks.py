@@ -97,7 +97,8 @@ class Looks:
             touched = self._touched(log, before, found)
         except Cut as cut:
             return self._whole(evolve(seen, lost=str(cut)), log)
-        return evolve(seen, partitions=dict.fromkeys(touched, seen.snapshot), looked=tuple(touched), churn=found.churn)
+        partitions = dict.fromkeys(touched, seen.snapshot)
+        return evolve(seen, partitions=partitions, looked=tuple(touched), churn=found.churn, went=found.went)
 
     def _whole(self, seen: Seen, log: Log) -> Seen:
         return evolve(seen, partitions=dict.fromkeys(self._slices(log.layout, log.partitions()), seen.snapshot))

@@ -77,7 +77,8 @@ class Publications:
             catalog.create(session, self._shim, definition)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
-        """Replaces the region of a run by its files, in one commit. A replacement takes the view's name then."""
+        """Replaces the region of a run by its files, or adds these to it, in one commit. A replacement takes the view's
+        name then."""
         definition, name = launch.definition, written.handle.table
         session = self._sessions.of_table(definition.settings)
         if name == definition.view:
@@ -125,7 +126,7 @@ class Publications:
         transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
         transaction.txnVersion(definition.owner)  # so a publication beside this one is a conflict
         reshaped = self._reshape(log, transaction, run, files)
-        removed = self._replaced(session, transaction, launch)
+        removed = self._jvm.seq(()) if files.appended else self._replaced(session, transaction, launch)
         touched = self._touched(log, before)
         self._measure(session, transaction, files, removed)
         if removed.nonEmpty():
@@ -133,8 +134,9 @@ class Publications:
         now = self._jvm.some(int(time.time() * 1000))
         own = self._jvm.delta.actions.SetTransaction(definition.owner, run.version, now)
         actions = files.added.concat(removed).appended(own)
-        version = transaction.commit(actions, self._operation(launch, reshaped))
-        settled = None if WHOLE in run.slices else before  # else a commit of others may be overwritten only in part
+        version = transaction.commit(actions, self._operation(launch, reshaped, files.appended))
+        # Else a commit of others may be overwritten only in part.
+        settled = None if WHOLE in run.slices and not files.appended else before
         return Replaced(
             unchanged=_unchanged(launch, written, touched),
             reshaped=reshaped,
@@ -158,7 +160,7 @@ class Publications:
         """Gives the table the columns that the files have, if it has others."""
         if Layout.read(files.metadata.json()).digest == log.layout.digest:
             return False
-        if WHOLE not in run.slices:
+        if WHOLE not in run.slices or files.appended:
             raise RefreshFailed(f"{run.view}: its table got other columns while the refresh ran; it is tried again")
         now, schema = transaction.metadata(), files.metadata
         transaction.updateMetadataForTableOverwrite(
@@ -198,15 +200,15 @@ class Publications:
         found = self._jvm.map({**files.metrics, "numRemovedFiles": metric})
         transaction.registerSQLMetrics(session._jsparkSession, found)
 
-    def _operation(self, launch: Launch, reshaped: bool) -> Any:
+    def _operation(self, launch: Launch, reshaped: bool, appended: bool) -> Any:
         run, jvm = launch.run, self._jvm
         sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
         told = json.dumps({"headwater": {"version": run.version, "owner": launch.definition.owner, "sources": sources}})
-        predicate = None if WHOLE in run.slices else _predicate(launch)
+        predicate = None if WHOLE in run.slices or appended else _predicate(launch)
         if predicate is not None and len(predicate) > SHOWN:
             predicate = f"{len(run.slices)} partitions"
         return jvm.inner(jvm.delta, "DeltaOperations$Write")(
-            jvm.sql.SaveMode.Overwrite,
+            jvm.sql.SaveMode.Append if appended else jvm.sql.SaveMode.Overwrite,
             jvm.none,
             jvm.some(predicate),
             jvm.some(told),
@@ -239,8 +241,11 @@ def _unchanged(launch: Launch, written: Written, touched: frozenset[Slice] | Non
     """The partitions that come out as the record says they were, if nobody else wrote them."""
     if touched is None:
         return frozenset()
-    made = (each for each in written.made if each.slice not in touched)
-    return frozenset(each.slice for each in made if is_same(each, launch.existing.get(each.slice)))
+    made = [each for each in written.made if each.slice not in touched]
+    there = {each.slice: launch.existing[each.slice] for each in made if each.slice in launch.existing}
+    if written.handle.appended:
+        return frozenset(each.slice for each in made if each.slice in there and each.rows == there[each.slice].rows)
+    return frozenset(each.slice for each in made if is_same(each, there.get(each.slice)))
 
 
 def _predicate(launch: Launch) -> str:

@@ -19,6 +19,7 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run, Version
 from headwater.model.view import Definition
 from headwater.spark import sql
+from headwater.spark.appended import grown
 from headwater.spark.counted import Counted
 from headwater.spark.delta.jvm import Jvm
 from headwater.spark.delta.log import Log, NotDelta
@@ -39,6 +40,7 @@ class Files:
         metadata: of the table that the files are for: with the columns of the view's definition.
         metrics: of the write, as Delta shows them in the history of a table.
         begun: when the first file may have been written (ms).
+        appended: the files come beside those that are there, and take the place of none.
     """
 
     table: str
@@ -46,6 +48,7 @@ class Files:
     metadata: Any
     metrics: Mapping[str, Any]
     begun: int
+    appended: bool = False
 
 
 class Stage:
@@ -66,17 +69,18 @@ class Stage:
         begun = int(time.time() * 1000)
         with self._jvm.active(counted.frame.sparkSession):
             transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
-            if WHOLE in run.slices:
+            if WHOLE in run.slices and not run.appends:
                 self._reshape(log, transaction, definition)
             added = transaction.writeFiles(counted.frame._jdf)
         metrics = {name: transaction.getMetric(name) for name in METRICS}
         found = {name: metric.get() for name, metric in metrics.items() if metric.isDefined()}
-        self._staged[run.view] = run.version, Files(name, added, transaction.metadata(), found, begun)
+        self._staged[run.view] = run.version, Files(name, added, transaction.metadata(), found, begun, run.appends)
         return counted
 
     def written(self, launch: Launch, known: Mapping[Slice, Made]) -> Written:
         run = launch.run
         _, files = self._staged[run.view]
+        known = grown(launch, known) if files.appended else known
         made = tuple(evolve(each, fingerprint=f"v{run.version}") for each in known.values())
         removed = emptied(launch, known, lambda looks: [self._looks.look(each) for each in looks])
         size = files.metrics["numOutputBytes"].value() if "numOutputBytes" in files.metrics else 0

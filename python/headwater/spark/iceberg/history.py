@@ -12,6 +12,9 @@ from headwater.spark.iceberg.java import Java
 REPLACE = "replace"
 """The operation of snapshots that hold the rows of before in other files: ``rewrite_data_files`` and its like."""
 
+APPEND = "append"
+"""The operation of snapshots that add files, and nothing else."""
+
 
 @frozen
 class Between:
@@ -19,10 +22,17 @@ class Between:
 
     Attributes:
         lost: why nobody can say; then there are no snapshots.
+        undone: some are to be undone.
     """
 
     snapshots: tuple[JavaObject, ...] = ()
     lost: str = ""
+    undone: bool = False
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether rows came, and none went."""
+        return not self.undone and all(is_rearranged(each) or each.operation() == APPEND for each in self.snapshots)
 
 
 class History:
@@ -37,13 +47,14 @@ class History:
             return Between()
         if table.snapshot(since) is None:
             return Between(lost=f"its snapshot {since} expired or was removed")
-        if self._java("iceberg.util.SnapshotUtil.isAncestorOf", table, now, since):
+        follows = self._java("iceberg.util.SnapshotUtil.isAncestorOf", table, now, since)
+        if follows:
             numbers = self._java("iceberg.util.SnapshotUtil.snapshotIdsBetween", table, since, now)
         else:
             numbers = self._across(table, since, now)
         if numbers is None:
             return Between(lost=f"its snapshots since {since} are not all there, or the table was replaced")
-        return Between(tuple(table.snapshot(each) for each in numbers))
+        return Between(tuple(table.snapshot(each) for each in numbers), undone=not follows)
 
     def _across(self, table: JavaObject, since: int, now: int) -> list[int] | None:
         """The snapshots on both ways from the newest common ancestor; ``None`` if there is none."""

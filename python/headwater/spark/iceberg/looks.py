@@ -62,8 +62,8 @@ class Looks:
         )
         changed, lost = self._changed(loaded, look.since) if look.since else (None, "")
         if changed is not None:
-            partitions = dict.fromkeys(changed, seen.snapshot)
-            return evolve(seen, partitions=partitions, looked=tuple(changed), churn=self._churn(loaded, look.since))
+            partitions, (churned, went) = dict.fromkeys(changed, seen.snapshot), self._churn(loaded, look.since)
+            return evolve(seen, partitions=partitions, looked=tuple(changed), churn=churned, went=went)
         partitions = dict.fromkeys(self._all(loaded), seen.snapshot)
         if look.slices is None or look.since:
             return evolve(seen, partitions=partitions, lost=lost)
@@ -98,12 +98,14 @@ class Looks:
             return None, "files of an older partitioning changed"
         return changed, ""
 
-    def _churn(self, loaded: Loaded, since: str) -> int | None:
-        """Bytes of the files that came and went since a state."""
+    def _churn(self, loaded: Loaded, since: str) -> tuple[int | None, int]:
+        """Bytes of the files that came and went since a state, and of those that went, at most."""
         was = At.of(since)
         if was is None or 0 in (was.snapshot, loaded.at.snapshot):
-            return None
-        return churn(self._history.between(loaded.table, was.snapshot, loaded.at.snapshot).snapshots)
+            return None, 0
+        between = self._history.between(loaded.table, was.snapshot, loaded.at.snapshot)
+        churned = churn(between.snapshots)
+        return churned, 0 if between.only_adds else churned or 1
 
     def _replaced(self, loaded: Loaded, was: At) -> str:
         """Why the rows of a table may read otherwise than with the schema of a state; empty if they do not."""

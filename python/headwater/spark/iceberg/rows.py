@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -9,7 +10,7 @@ from headwater.model.error import Untold
 from headwater.model.seen import Changed
 from headwater.spark import sql
 from headwater.spark.iceberg.at import At
-from headwater.spark.iceberg.history import History, is_rearranged
+from headwater.spark.iceberg.history import Between, History, is_rearranged
 from headwater.spark.iceberg.java import Java
 from headwater.spark.iceberg.loaded import Catalogs
 
@@ -42,15 +43,20 @@ class Rows:
         if before.snapshot == 0:
             rows = session.read.option("snapshot-id", after.snapshot).table(sql.quoted(table))
             return Changed(rows, None)
-        self._require(loaded.table, table, before.snapshot, after.snapshot)
+        between = self._between(loaded.table, table, before.snapshot, after.snapshot)
         reader = session.read.option("start-snapshot-id", before.snapshot).option("end-snapshot-id", after.snapshot)
         log = reader.table(f"{sql.quoted(table)}.changes")
         # Iceberg takes a condition on the column itself for one on a column of the table, and fails.
         kind = F.concat(F.col(KIND), F.lit(""))
         came, went = (log.where(kind == each).drop(*OF_THE_CHANGE) for each in ("INSERT", "DELETE"))
-        return Changed(came, went, lasting=False)
+        return Changed(came, None) if between.only_adds else Changed(came, went, lasting=False)
 
-    def _require(self, found, table: str, before: int, after: int) -> None:
+    def _between(self, found: JavaObject, table: str, before: int, after: int) -> Between:
+        """The snapshots after one, up to another.
+
+        Raises:
+            Untold: the changelog does not tell what they did.
+        """
         between = self._history.between(found, before, after)
         if between.lost:
             raise Untold(f"{table}: {between.lost}")
@@ -59,3 +65,4 @@ class Rows:
         for each in between.snapshots:
             if not is_rearranged(each) and each.deleteManifests(found.io()):
                 raise Untold(f"a snapshot of {table} has delete files")
+        return between

@@ -1,0 +1,66 @@
+"""Views without an aggregate: from which states of its sources a run goes on that adds rows to a view.
+
+Example: ``SELECT * FROM sales WHERE price > 0`` reflects version 5 of ``sales``, and since then rows only came. Those
+of them that have a price are added to the view, and no row of it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.engine.basis import Basis, inputs, untrusted
+from headwater.model.partition import Region, Slice
+from headwater.model.state import Inputs, State, ViewState
+from headwater.model.view import Definition
+
+
+def has_rows(definition: Definition) -> bool:
+    """Whether a view has no aggregate, so that rows of sources make rows of it."""
+    return any(each.adding.rows for each in definition.dependencies)
+
+
+def appended(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
+    """What a run would go on from that renews these slices of a view by new rows; or why there can be none."""
+    view = state.views[name]
+    if why := untrusted(state, view, slices):
+        return why
+    states = _reflected(state, view, slices)
+    if isinstance(states, str):
+        return states
+    if len(states) > 1:
+        return f"its partitions reflect {len(states)} states of its sources"
+    before, now = dict(next(iter(states))), dict(inputs(state, view.definition))
+    since, churn = {}, 0
+    for dependency in view.definition.dependencies:
+        source = dependency.source
+        if before.get(source) == now[source]:
+            continue
+        if not dependency.adding.possible:
+            return dependency.adding.reason
+        past = state.tables[source].past if source in state.tables else {}
+        if before.get(source) not in past or now[source] not in past:
+            return f"nobody can say which rows of {source} came and went"
+        old, new = past[before[source]], past[now[source]]
+        if new.went > old.went:
+            return f"rows of {source} went or changed"
+        since[source] = old.snapshot
+        churn += new.churn - old.churn
+    return Basis(tuple(since.items()), (), churn, appends=True) if since else "no source changed"
+
+
+# --- inside
+
+
+def _reflected(state: State, view: ViewState, slices: Sequence[Slice]) -> set[Inputs] | str:
+    """The states of the sources that some slices reflect; or why nobody knows. A partition on no record had no rows
+    when all of the view was made, so it reflects the state of that time."""
+    known, region = state.tables[view.definition.view].partitions, Region(slices)
+    records = [record for each, record in known.items() if region.covers(each)]
+    if any(each.fingerprint is not None and each.rows is None for each in records):
+        return "nobody counted its rows"
+    states = {each.inputs for each in records}
+    if all(each in known for each in slices):
+        return states
+    if view.whole is None:
+        return "nobody knows since when it has no other partitions"
+    return states | {view.whole}

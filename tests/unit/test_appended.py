@@ -1,0 +1,158 @@
+"""Views without an aggregate: the states that a run goes on from which adds rows to one."""
+
+from __future__ import annotations
+
+from attrs import evolve
+from cases import A1, A2, change, machine, view
+from test_derive import description, relation
+
+from headwater.algebra.derive.totals import derive_totals
+from headwater.engine.appended import appended
+from headwater.engine.basis import Basis
+from headwater.engine.method import ByChanges, ByPartition, choose_method
+from headwater.engine.policy import SETTLE
+from headwater.engine.totals import leaves_totals
+from headwater.model.dependency import Adding
+from headwater.model.event import Mode, Requested, Started
+from headwater.model.partition import Slice
+
+ROWS = Adding(True, True, rows=True)
+
+
+def copied(*sources: str, asked: str = "incremental, full"):
+    """``v`` over lake tables, by the partition column ``a``; the partitions 1 and 2 are filled with the value 3."""
+    sources = sources or ("t",)
+    definition = view("v", "a", *sources, format="delta", method=asked)
+    dependencies = tuple(evolve(each, adding=ROWS) for each in definition.dependencies)
+    made = machine(dict.fromkeys(sources, "a"), evolve(definition, dependencies=dependencies), lakes=sources)
+    for source in sources:
+        change(made, source, A1)
+        change(made, source, A2)
+    return settled(made)
+
+
+def settled(made):
+    made.now += 2 * SETTLE
+    made.drain()
+    return made
+
+
+def came(made, partition: Slice, source: str = "t"):
+    """Rows come: of a value that grows, none went (``lake.grew``)."""
+    change(made, source, partition, made.world.content[source][partition] + 1)
+    made.now += 2 * SETTLE
+    return made
+
+
+def why(made, *slices: Slice) -> str:
+    return dict(choose_method(made.state, "v", slices).rejected)[ByChanges()]
+
+
+def started(made) -> Started:
+    return next(each for each in reversed(made.journal) if isinstance(each, Started))
+
+
+def test_rows_that_came_are_added():
+    made = copied()
+    before, runs = made.state.tables["t"].snapshot, made.world.appended
+    came(made, A1)
+    assert appended(made.state, "v", (A1,)) == Basis((("t", before),), (), 1, appends=True)
+    made.drain()
+    run = started(made)
+    assert (run.mode, run.since, run.appends, run.totals) == (Mode.CHANGES, (("t", before),), True, False)
+    assert made.world.appended == runs + 1 and not leaves_totals(made.state, "v")
+
+
+def test_rows_that_went_make_whole_partitions():
+    made = copied()
+    change(made, "t", A1, 1)
+    assert why(made, A1) == "is out: rows of t went or changed"
+    made.world.write("t", A1, None)
+    made.look("t")
+    assert why(made, A1) == "is out: rows of t went or changed"
+
+
+def test_partitions_that_reflect_two_states_are_computed_as_a_whole():
+    made = copied()
+    came(made, A1).drain()
+    came(came(made, A1), A2)
+    assert choose_method(made.state, "v", (A1,)).method == ByChanges()
+    assert why(made, A1, A2) == "is out: its partitions reflect 2 states of its sources"
+
+
+def test_a_new_partition_had_no_row_when_all_of_the_view_was_made():
+    made, new = copied(), Slice.of(a="3")
+    change(made, "t", new)
+    made.drain()
+    assert started(made).appends and made.state.tables["v"].partitions[new].rows == 1
+
+
+def test_a_new_partition_and_one_that_was_renewed_since_are_computed_as_a_whole():
+    made, new = copied(), Slice.of(a="3")
+    came(made, A1).drain()
+    change(made, "t", new)
+    came(made, A1)
+    assert why(made, A1, new) == "is out: its partitions reflect 2 states of its sources"
+    made.state.views["v"].whole = None
+    assert why(made, A1, new) == "is out: nobody knows since when it has no other partitions"
+
+
+def test_several_sources_are_followed_at_once():
+    made = copied("t", "u")
+    came(came(made, A1), A1, "u").drain()
+    run = started(made)
+    assert run.appends and [source for source, _ in run.since] == ["t", "u"]
+
+
+def test_a_source_whose_rows_depend_on_each_other_is_not_followed():
+    made = copied("t", "u")
+    known = made.state.views["v"]
+    adding = {"t": ROWS, "u": Adding(reason="u is on a side of a LEFT OUTER JOIN", rows=True)}
+    dependencies = tuple(evolve(each, adding=adding[each.source]) for each in known.definition.dependencies)
+    known.definition = evolve(known.definition, dependencies=dependencies)
+    came(made, A1, "u")
+    assert why(made, A1) == "is out: u is on a side of a LEFT OUTER JOIN"
+    came(made.drain() or made, A1)
+    assert choose_method(made.state, "v", (A1,)).method == ByChanges()
+
+
+def test_other_reasons_than_new_rows_make_whole_partitions():
+    made = came(copied(), A1)
+    made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
+    assert why(made, A1) == "is out: somebody asked for all rows"
+    made = came(copied(), A1)
+    change(made, "v", A1, 99)
+    assert why(made, A1) == "is out: it was written past Headwater"
+    made = came(copied(), A1)
+    made.state.views["v"].unsure = True
+    assert why(made, A1) == "is out: an engine was lost while it published"
+    made = came(copied(), A1)
+    made.state.tables["t"].past.clear()
+    assert why(made, A1) == "is out: nobody can say which rows of t came and went"
+
+
+def test_a_view_over_an_appended_view_is_told_that_no_row_went():
+    made = came(copied(), A1)
+    made.drain()
+    first, last = list(made.state.tables["v"].past.values())[-2:]
+    assert last.went == first.went
+    change(made, "t", A1, 0)
+    settled(made)
+    assert started(made).mode is Mode.PARTITION and list(made.state.tables["v"].past.values())[-1].went >= last.went
+
+
+def test_a_view_that_does_not_ask_is_followed_when_its_refreshes_take_long():
+    made = came(copied(asked="auto"), A1)
+    chosen = choose_method(made.state, "v", (A1,))
+    assert chosen.method == ByPartition() and why(made, A1) == "is out: a refresh takes less than 10 s"
+
+
+def test_a_query_without_an_aggregate_makes_rows_of_rows():
+    found = derive_totals(description(relation(kind="delta")))["db.t"]
+    assert found == ROWS
+
+
+def test_rows_that_depend_on_others_are_not_followed():
+    limited = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]}
+    found = derive_totals(description(limited))["db.t"]
+    assert not found.possible and found.reason == "GlobalLimit takes several rows of t together"
