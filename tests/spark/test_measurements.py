@@ -23,6 +23,7 @@ HERE = {
     "formats": {"rows", "refresh", "merge"},
     "incremental": {"scale", "found"},
     "noticing": {"files", "looks"},
+    "one_row": {"rows", "seconds"},
     "overhead": {"writes", "delays", "starts"},
     "partitions": {"finding", "refreshing"},
     "queries": {"scale", "rounds", "found"},
