@@ -8,7 +8,7 @@ counts from its start on record to its publication. At the end each view is comp
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks import lakes, published, tpch
@@ -26,6 +26,11 @@ MOST = 1.05
 SETTINGS = {"spark.sql.codegen.cache.maxEntries": "2000"}
 """As an application with many views has it (docs/settings.md)."""
 
+View = tuple[str, str]
+"""A query and a method."""
+Taken = dict[float, dict[View, list[tuple[str, float]]]]
+"""For each part that changed and each view, the mode and the seconds of each refresh."""
+
 PARSER = parser(__doc__)
 PARSER.add_argument("--scale", type=float, help="the scale factor of TPC-H (1; 0.1 with --quick)")
 PARSER.add_argument("--parts", nargs="*", type=float, help="of the rows, the parts that change (0.0001 to 0.1)")
@@ -36,25 +41,34 @@ def run(size: Size) -> dict[str, Any]:
     told = PARSER.parse_args()
     scale = told.scale or size.of(1.0, 0.1, 0.01)
     rounds, parts = size.of(5, 2, 1), told.parts or size.of(PARTS, PARTS[1:3], PARTS[1:2])
+    every = list(published.queries("tpch"))
+    queries = told.queries or size.of(every, every, ["q01"])
+    taken, differing = measured(scale, size.of(48, 16, 2), queries, lambda orders: parts, rounds)
+    found = {str(part): by_query(each) for part, each in taken.items()}
+    return {"scale": scale, "found": found, "goals": _goals(taken, differing)}
+
+
+def measured(
+    scale: float, files: int, queries: Sequence[str], parts: Callable[[int], Sequence[float]], rounds: int
+) -> tuple[Taken, list[View]]:
+    """Makes TPC-H of a scale and views of some queries, and refreshes them; the views that differ from their queries.
+
+    Args:
+        files: of ``lineitem``.
+        parts: of the rows, those that change, by the number of orders.
+    """
     with scratch() as place:
         console.log(f"making TPC-H at scale factor {scale:g}")
         tpch.generate(scale, place / "tpch")
         worker = Worker(place / "spark", {**lakes.settings(place / "lake"), **SETTINGS})
-        worker.run("SET spark.sql.shuffle.partitions = 4", *tpch.loading(place / "tpch", "delta", size.of(48, 16, 2)))
+        worker.run("SET spark.sql.shuffle.partitions = 4", *tpch.loading(place / "tpch", "delta", files))
         [[orders]] = worker.rows("SELECT count(*) FROM orders")
-        queries = published.queries("tpch")
-        views = _created(worker, queries, told.queries or size.of(list(queries), list(queries), ["q01"]))
-        taken = _measured(worker, views, orders, parts, rounds)
-        differing = [view for view in views if not _is_right(worker, view, queries[view[0]])]
+        texts = published.queries("tpch")
+        views = _created(worker, texts, queries)
+        taken = _measured(worker, views, orders, parts(orders), rounds)
+        differing = [view for view in views if not _is_right(worker, view, texts[view[0]])]
         worker.close()
-    found = {str(part): _by_query(each) for part, each in taken.items()}
-    return {"scale": scale, "found": found, "goals": _goals(taken, differing)}
-
-
-View = tuple[str, str]
-"""A query and a method."""
-Taken = dict[float, dict[View, list[tuple[str, float]]]]
-"""For each part that changed and each view, the mode and the seconds of each refresh."""
+    return taken, differing
 
 
 def _name(view: View) -> str:
@@ -108,7 +122,7 @@ def _is_right(worker: Worker, view: View, text: str) -> bool:
     return not any(worker.rows(f"SELECT * FROM ({one} EXCEPT ALL {other}) LIMIT 1") for one, other in sides)
 
 
-def _by_query(taken: Mapping[View, Sequence[tuple[str, float]]]) -> dict[str, Any]:
+def by_query(taken: Mapping[View, Sequence[tuple[str, float]]]) -> dict[str, Any]:
     """For each query and method the modes, the seconds, and the ratio to a full refresh."""
     found: dict[str, Any] = {}
     for (query, method), runs in taken.items():
@@ -122,7 +136,7 @@ def _by_query(taken: Mapping[View, Sequence[tuple[str, float]]]) -> dict[str, An
 def _goals(taken: Taken, differing: Sequence[View]) -> list[Goal]:
     goals = []
     for part, views in taken.items():
-        found = _by_query(views)
+        found = by_query(views)
         for method in METHODS[1:]:
             own = {query: each[method]["ratio"]["median"] for query, each in found.items() if method in each}
             middle, most = statistics.median(own.values()), max(own, key=own.__getitem__)

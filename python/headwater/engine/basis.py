@@ -18,7 +18,7 @@ from headwater.model.policy import Following
 from headwater.model.state import PartitionRecord, State, Version, ViewState
 from headwater.model.view import Definition, Pairs, Query
 
-FORMATS = ("delta", "parquet")
+FORMATS = ("delta", "iceberg", "parquet")
 """The formats of views that were tried by random changes."""
 
 WORTH = 10.0

@@ -37,13 +37,13 @@ def replaced(session: SparkSession, shim: Shim, definition: Definition, done: Re
     return evolve(done, reshaped=True, locations=[*done.locations, *left])
 
 
-def refuse_part(run: Run) -> None:
+def refuse_part(run: Run, appended: bool = False) -> None:
     """Refuses to fill a replacement in part.
 
     Raises:
-        RefreshFailed: the run is not one of the whole view.
+        RefreshFailed: the run is not one of the whole view, or it adds rows to those that are there.
     """
-    if WHOLE not in run.slices:
+    if WHOLE not in run.slices or appended:
         raise RefreshFailed(
             f"{run.view} changes its format, but this refresh is not one of the whole view; "
             f"REFRESH MATERIALIZED VIEW {run.view} FULL makes it"
@@ -58,6 +58,14 @@ def emptied(launch: Launch, made: Collection[Slice], look: Looking) -> tuple[Sli
 def is_same(made: Made, known: PartitionRecord | None) -> bool:
     """Whether a partition holds the rows that the record says it held."""
     return known is not None and bool(made.content) and (made.content, made.rows) == (known.content, known.rows)
+
+
+def same(launch: Launch, made: Iterable[Made], appended: bool) -> frozenset[Slice]:
+    """The published partitions that hold the rows that the record says they held; ``appended``: none of these went."""
+    known = launch.existing
+    if appended:
+        return frozenset(each.slice for each in made if each.slice in known and each.rows == known[each.slice].rows)
+    return frozenset(each.slice for each in made if is_same(each, known.get(each.slice)))
 
 
 def taken(view: str) -> RefreshCancelled:

@@ -23,7 +23,7 @@ from headwater.spark.delta.snapshot import Snapshot
 from headwater.spark.delta.stage import Files
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.view_tables import filled, is_resumed, is_same, refuse_part, replaced, taken
+from headwater.spark.view_tables import filled, is_resumed, refuse_part, replaced, same, taken
 
 TRIES = 10
 CONFLICT = "java.util.ConcurrentModificationException"
@@ -83,7 +83,7 @@ class Publications:
         session = self._sessions.of_table(definition.settings)
         if name == definition.view:
             return self._published(session, name, launch, written)
-        refuse_part(launch.run)
+        refuse_part(launch.run, written.handle.appended)
         filled(self._shim, definition)
         catalog.mark(session, definition)
         return replaced(session, self._shim, definition, self._published(session, name, launch, written))
@@ -242,10 +242,7 @@ def _unchanged(launch: Launch, written: Written, touched: frozenset[Slice] | Non
     if touched is None:
         return frozenset()
     made = [each for each in written.made if each.slice not in touched]
-    there = {each.slice: launch.existing[each.slice] for each in made if each.slice in launch.existing}
-    if written.handle.appended:
-        return frozenset(each.slice for each in made if each.slice in there and each.rows == there[each.slice].rows)
-    return frozenset(each.slice for each in made if is_same(each, there.get(each.slice)))
+    return same(launch, made, written.handle.appended)
 
 
 def _predicate(launch: Launch) -> str:

@@ -29,7 +29,7 @@ from headwater.spark.iceberg.shape import Shapes
 VERSION = "headwater.version"
 OWNER = catalog.OWNER
 SOURCES = "headwater.sources"
-OVERWRITE, FILE = "iceberg.OverwriteFiles", "iceberg.DataFile"
+OVERWRITE, APPEND, FILE = "iceberg.OverwriteFiles", "iceberg.AppendFiles", "iceberg.DataFile"
 TRIES = 8
 """The number of commits of other programs that a publication gives way to."""
 
@@ -41,11 +41,13 @@ class Staged:
     Attributes:
         table: the object that they were written for.
         reshapes: whether the view's table gets other columns or another partitioning with them.
+        appended: the files come beside those that are there, and take the place of none.
     """
 
     table: JavaObject
     files: JavaObject
     reshapes: bool
+    appended: bool = False
 
 
 @frozen
@@ -71,7 +73,10 @@ class Publishing:
     def stage(self, table: JavaObject, launch: Launch, frame: DataFrame, key: str) -> Staged:
         """Writes rows into files of a view's table that no commit names. A redefinition always renews everything."""
         definition = launch.definition
+        appended = launch.run.appends
         reshapes = WHOLE in launch.run.slices and not self._shapes.fits(table, definition)
+        if reshapes and appended:
+            raise RefreshFailed(f"{definition.view} has other columns than its table; the refresh is tried again")
         target = self._replacement(table, definition)[0].table() if reshapes else table
         cache = self._java("iceberg.spark.SparkTableCache.get")
         coordinator = self._java("iceberg.spark.FileRewriteCoordinator.get")
@@ -79,13 +84,13 @@ class Publishing:
         try:
             # The rows come in the partitioning that they are counted in, so that a task counts the rows of its files.
             frame.write.format("iceberg").option("distribution-mode", "none").mode("append").save(key)
-            return Staged(target, coordinator.fetchNewFiles(target, key), reshapes)
+            return Staged(target, coordinator.fetchNewFiles(target, key), reshapes, appended)
         finally:
             cache.remove(key)
             coordinator.clearRewrite(target, key)
 
     def commit(self, table: JavaObject, launch: Launch, staged: Staged, zone: str) -> Committed:
-        """Puts the staged files in the place of the rows of a run's region.
+        """Puts the staged files in the place of the rows of a run's region, or beside them.
 
         Raises:
             TakenOver: a higher version is published already.
@@ -142,20 +147,32 @@ class Publishing:
 
     def _replace(self, transaction: JavaObject, launch: Launch, staged: Staged, zone: str) -> None:
         run = launch.run
-        table = transaction.table()
-        everything = WHOLE in run.slices or staged.reshapes
-        filter = True if everything else region(run.slices, self._shapes.types(table), zone)
+        if staged.appended:
+            update = self._appended(transaction, staged)
+        else:
+            update = self._overwritten(transaction, launch, staged, zone)
+        sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
+        told = {VERSION: str(run.version), OWNER: launch.definition.owner, SOURCES: json.dumps(sources)}
+        for name, value in told.items():
+            update.set(name, value)
+        update.commit()
+        transaction.updateProperties().set(VERSION, str(run.version)).commit()
+
+    def _appended(self, transaction: JavaObject, staged: Staged) -> JavaObject:
+        append = transaction.newAppend()
+        self._loops.each(staged.files, self._loops.method(APPEND, "appendFile", APPEND, FILE).bindTo(append))
+        return append
+
+    def _overwritten(self, transaction: JavaObject, launch: Launch, staged: Staged, zone: str) -> JavaObject:
+        table, slices = transaction.table(), launch.run.slices
+        everything = WHOLE in slices or staged.reshapes
+        filter = True if everything else region(slices, self._shapes.types(table), zone)
         overwrite = transaction.newOverwrite()
         overwrite.overwriteByRowFilter(
             self._java("iceberg.expressions.ExpressionParser.fromJson", json.dumps(filter), table.schema())
         )
         self._loops.each(staged.files, self._loops.method(OVERWRITE, "addFile", OVERWRITE, FILE).bindTo(overwrite))
-        sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
-        told = {VERSION: str(run.version), OWNER: launch.definition.owner, SOURCES: json.dumps(sources)}
-        for name, value in told.items():
-            overwrite.set(name, value)
-        overwrite.commit()
-        transaction.updateProperties().set(VERSION, str(run.version)).commit()
+        return overwrite
 
     def _is_conflict(self, error: Py4JJavaError) -> bool:
         """Whether another program's commit came first, or nobody knows which did: a look at the table tells."""

@@ -16,6 +16,7 @@ from headwater.model.seen import Changed, Look, Seen
 from headwater.model.state import Version
 from headwater.model.view import Definition
 from headwater.spark import catalog, paths, sql, zones
+from headwater.spark.appended import grown
 from headwater.spark.counted import Counted
 from headwater.spark.iceberg import schemas
 from headwater.spark.iceberg.at import At
@@ -35,9 +36,9 @@ from headwater.spark.view_tables import (
     filled,
     forget,
     is_resumed,
-    is_same,
     refuse_part,
     replaced,
+    same,
     taken,
     with_above,
 )
@@ -102,6 +103,7 @@ class IcebergTables:
 
     def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         staged = self._staged.pop(_key(launch))
+        known = grown(launch, known) if staged.appended else known
         made = tuple(evolve(each, fingerprint=f"v{launch.run.version}") for each in known.values())
         removed = emptied(launch, known, self.look)
         return Written(made, removed, staged, self._entries.size(staged.files))
@@ -125,7 +127,7 @@ class IcebergTables:
         definition, (table, own) = launch.definition, self._target(launch.definition)
         if own:
             return self._published(table, launch, written)
-        refuse_part(launch.run)
+        refuse_part(launch.run, written.handle.appended)
         if not table.uuid().equals(written.handle.table.uuid()):
             raise taken(definition.view)  # another engine fills another replacement
         session = self._sessions.of_table(definition.settings)
@@ -137,11 +139,9 @@ class IcebergTables:
         committed = self._publishing.commit(table, launch, staged, zones.of_view(definition))
         recorded = At.of(dict(launch.run.snapshots).get(definition.view, ""))
         sure = recorded is not None and not committed.again and self._only_rearranged(table, recorded, committed.base)
-        unchanged = (
-            [each.slice for each in written.made if is_same(each, launch.existing.get(each.slice))] if sure else []
-        )
-        at = _after(launch, committed, recorded, sure)
-        return Replaced((), frozenset(unchanged), staged.reshapes, str(at))
+        unchanged = same(launch, written.made, staged.appended) if sure else frozenset()
+        at = _after(launch, committed, recorded, sure, staged.appended)
+        return Replaced((), unchanged, staged.reshapes, str(at))
 
     def published(self, definition: Definition) -> set[str] | None:
         """The place of the table: a commit names files, and readers find them by it. ``None`` if there is no table."""
@@ -202,9 +202,10 @@ def _key(launch: Launch) -> str:
     return f"headwater {launch.definition.owner} {launch.run.version}"
 
 
-def _after(launch: Launch, committed: Committed, recorded: At | None, sure: bool) -> At:
+def _after(launch: Launch, committed: Committed, recorded: At | None, sure: bool, appended: bool) -> At:
     """The state after a publication. Snapshots of other programs between that on record and this one are looked at the
     next time; one that replaced everything left none of their rows, and a table without a snapshot had none."""
-    if sure or ((WHOLE in launch.run.slices or committed.base == 0) and not committed.again):
+    replaced = WHOLE in launch.run.slices and not appended
+    if sure or ((replaced or committed.base == 0) and not committed.again):
         return committed.at
     return evolve(committed.at, told=0 if recorded is None else recorded.known)
