@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -69,7 +70,12 @@ def drain(session: SparkSession) -> list:
 
 def bag(session: SparkSession, query: str, columns: list[str]) -> Counter:
     quoted = ["`" + each.replace("`", "``") + "`" for each in columns]
-    return Counter(tuple(row) for row in session.sql(query).select(*quoted).collect())
+    return Counter(tuple(map(_comparable, row)) for row in session.sql(query).select(*quoted).collect())
+
+
+def _comparable(value: object) -> object:
+    """A value that Python compares as Spark does: there, NaN equals itself."""
+    return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
 def assert_equals_query(session: SparkSession, view: str, query: str) -> None:
