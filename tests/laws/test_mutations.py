@@ -203,7 +203,7 @@ MUTATIONS = {
         "    if len(states) > 9:\n",
     ),
     "a new partition reflects what the others do": (
-        "engine/appended.py",
+        "engine/basis.py",
         "    if all(each in known for each in slices):\n",
         "    if states:\n",
     ),

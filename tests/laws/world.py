@@ -183,8 +183,10 @@ class World:
             self._refuse_gone_rows(snapshots, tables)
             self.appended += 1
             return
-        for each in run.slices:
-            assert any(state.get(each) == held.get(each) for state in before), f"{each} of {view} has other rows"
+        states = [restricted(state, run.slices) for state in before]
+        held = restricted(held, run.slices)
+        for each in dict.fromkeys(partition for content in (held, *states) for partition in content):
+            assert any(state.get(each) == held.get(each) for state in states), f"{each} of {view} has other rows"
         self.by_keys += 1
 
     def _refuse_gone_rows(self, snapshots: Iterable[tuple[str, Content]], tables: Tables) -> None:
@@ -215,7 +217,8 @@ class World:
         """Whether a look finds that others wrote the partitions that a run is to leave in part."""
         stamps, region = self.stamps.get(launch.run.view, {}), Region(launch.run.slices)
         if not launch.definition.is_lake:
-            return any(known.fingerprint != stamps.get(each) for each, known in launch.existing.items())
+            there = {each: stamp for each, stamp in stamps.items() if region.covers(each)}
+            return there != {each: known.fingerprint for each, known in launch.existing.items()}
         foreign = self._foreign(launch) if launch.run.view in self.lake else None
         return foreign is None or any(map(region.covers, foreign))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from attrs import evolve, frozen
@@ -13,8 +14,8 @@ from pyspark.sql import SparkSession
 from support import database
 
 from headwater.model.command import Launch, Replaced
-from headwater.model.error import RefreshCancelled, TakenOver
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.error import RefreshCancelled, TakenOver, Untold
+from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
@@ -22,7 +23,7 @@ from headwater.ports import TableFormat, Written
 from headwater.spark.counted import counts
 from headwater.spark.delta import DeltaTables
 from headwater.spark.file_tables import FileTables
-from headwater.spark.following import PINS
+from headwater.spark.following import PINS, refuse_drift
 from headwater.spark.iceberg import IcebergTables
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
@@ -225,7 +226,9 @@ class View:
         snapshots = ((self.definition.view, snapshot),) if snapshot else ()
         told = {"snapshots": snapshots, "appends": appends}
         run = Run(version, self.definition.view, slices, (), (), 0, "partition", "because", **told)
-        return Launch(run, self.definition, {each: self.records[each] for each in slices if each in self.records})
+        region = Region(slices)
+        there = {each: record for each, record in self.records.items() if region.covers(each)}
+        return Launch(run, self.definition, there)
 
     def write(self, version: int, **rows: int) -> Written:
         """Writes one row of each partition."""
@@ -332,6 +335,21 @@ def test_nothing_expires_of_a_view_whose_table_is_gone(view: View, tables: Table
     assert not tables.expire(view.definition, [f"{view.definition.root}/.v1"])
     if view.definition.root:
         assert (Path(view.definition.root.removeprefix("file:")) / ".v1").exists()
+
+
+@pytest.mark.parametrize("partition", ["a", "c"])
+def test_rows_of_another_program_are_in_no_partition_that_stays(
+    view: View, tables: TableFormat, spark: SparkSession, partition: str
+) -> None:
+    """In none that is on record, nor in a new one."""
+    published = view.publish(1, a=1, b=1)
+    formats = SimpleNamespace(of_view=lambda _: tables)
+    refuse_drift(formats, view.launch(2, "ac", published.snapshot or "none", appends=True))
+    spark.sql(f"INSERT INTO {view.definition.view} VALUES (9, '{partition}')")
+    for slices in ("ac", [""]):
+        with pytest.raises(Untold, match="written past Headwater"):
+            refuse_drift(formats, view.launch(2, slices, published.snapshot or "none", appends=True))
+    refuse_drift(formats, view.launch(2, "b", published.snapshot or "none", appends=True))
 
 
 # --- publications of lakes

@@ -92,7 +92,7 @@ def test_a_run_goes_on_from_the_snapshot_that_its_partition_reflects():
     later(made, A1)
     assert basis(made.state, "v", (A1,)) == Basis((("t", before),), ("k",), 1)
     made.drain()
-    run = next(each for each in reversed(made.journal) if isinstance(each, Started))
+    run = started(made)
     assert (run.mode, run.since, run.churn) == (Mode.KEYS, (("t", before),), 1)
 
 
@@ -106,15 +106,32 @@ def test_partitions_of_different_states_need_the_changes_since_each_of_them():
     assert found == Basis((("t", first), ("t", second)), ("k",), 3)
 
 
+def started(made) -> Started:
+    return next(each for each in reversed(made.journal) if isinstance(each, Started))
+
+
 def why(made, *slices: Slice) -> str:
     return dict(choose_method(made.state, "v", slices).rejected)[ByKeys()]
+
+
+def test_a_new_partition_had_no_row_when_all_of_the_view_was_made():
+    made, new = keyed(), Slice.of(a="3")
+    first = made.state.tables["t"].snapshot
+    later(made, A1).drain()
+    second = made.state.tables["t"].snapshot
+    later(made, A1, new)
+    for slices in ((A1, new), (WHOLE,)):
+        assert basis(made.state, "v", slices) == Basis((("t", first), ("t", second)), ("k",), 3)
+    made.drain()
+    assert started(made).mode is Mode.KEYS and new in made.state.tables["v"].partitions
 
 
 def test_what_is_not_known_exactly_is_computed_as_a_whole():
     made, new = keyed(), Slice.of(a="3")
     later(made, A1, new)
-    assert why(made, A1, new) == "is out: the partition a=3 is new"
-    assert why(made, WHOLE) == "is out: every partition is behind"
+    made.state.views["v"].whole = None
+    assert why(made, A1, new) == "is out: nobody knows since when it has no other partitions"
+    assert why(made, WHOLE) == "is out: nobody knows since when it has no other partitions"
     made.state.views["v"].unsure = True
     assert why(made, A1) == "is out: an engine was lost while it published"
     made.state.views["v"].unsure, made.state.views["v"].failures = False, 1

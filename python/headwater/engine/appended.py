@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.engine.basis import Basis, inputs, untrusted
+from headwater.engine.basis import Basis, inputs, reflected, untrusted
 from headwater.model.partition import Region, Slice
-from headwater.model.state import Inputs, State, ViewState
+from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
 
 
@@ -24,11 +24,13 @@ def appended(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
     view = state.views[name]
     if why := untrusted(state, view, slices):
         return why
-    states = _reflected(state, view, slices)
+    states = reflected(state, view, slices)
     if isinstance(states, str):
         return states
     if len(states) > 1:
         return f"its partitions reflect {len(states)} states of its sources"
+    if _uncounted(state, view, slices):
+        return "nobody counted its rows"
     before, now = dict(next(iter(states))), dict(inputs(state, view.definition))
     since, churn = {}, 0
     for dependency in view.definition.dependencies:
@@ -48,19 +50,9 @@ def appended(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
     return Basis(tuple(since.items()), (), churn, appends=True) if since else "no source changed"
 
 
-# --- inside
-
-
-def _reflected(state: State, view: ViewState, slices: Sequence[Slice]) -> set[Inputs] | str:
-    """The states of the sources that some slices reflect; or why nobody knows. A partition on no record had no rows
-    when all of the view was made, so it reflects the state of that time."""
+def _uncounted(state: State, view: ViewState, slices: Sequence[Slice]) -> bool:
+    """Whether the record of some partition does not say how many rows it has."""
     known, region = state.tables[view.definition.view].partitions, Region(slices)
-    records = [record for each, record in known.items() if region.covers(each)]
-    if any(each.fingerprint is not None and each.rows is None for each in records):
-        return "nobody counted its rows"
-    states = {each.inputs for each in records}
-    if all(each in known for each in slices):
-        return states
-    if view.whole is None:
-        return "nobody knows since when it has no other partitions"
-    return states | {view.whole}
+    return any(
+        record.rows is None and record.fingerprint is not None for each, record in known.items() if region.covers(each)
+    )

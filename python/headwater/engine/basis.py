@@ -13,9 +13,9 @@ from attrs import frozen
 
 from headwater.engine.coverage import prepared_by
 from headwater.model.dependency import Dependency, common
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.policy import Following
-from headwater.model.state import PartitionRecord, State, Version, ViewState
+from headwater.model.state import Inputs, State, Version, ViewState
 from headwater.model.view import Definition, Pairs, Query
 
 FORMATS = ("delta", "iceberg", "parquet")
@@ -62,14 +62,16 @@ def basis(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
     view = state.views[name]
     if why := untrusted(state, view, slices):
         return why
-    known = reflecting(state, view, slices)
-    if isinstance(known, str):
-        return known
+    states = reflected(state, view, slices)
+    if isinstance(states, str):
+        return states
+    if len(states) > MOST_STATES:
+        return f"its partitions reflect {len(states)} states of its sources"
     now, since, churn = dict(inputs(state, view.definition)), dict[tuple[str, str], None](), 0
     changed: dict[str, Dependency] = {}
     for dependency in view.definition.dependencies:
         source = dependency.source
-        before = {dict(each.inputs).get(source) for each in known}
+        before = {dict(each).get(source) for each in states}
         if before == {now[source]}:
             continue
         if not dependency.keys.columns:
@@ -138,19 +140,16 @@ def untrusted(state: State, view: ViewState, slices: Iterable[Slice]) -> str:
     return _unfit(view) or unpinned(state, view) or _asked_for(state, view, slices)
 
 
-def reflecting(state: State, view: ViewState, slices: Iterable[Slice]) -> list[PartitionRecord] | str:
-    """The records of the partitions in some slices; or why they do not say what the partitions hold."""
-    columns, found = frozenset(view.definition.partitioned_by), []
-    known = state.tables[view.definition.view].partitions
-    for each in slices:
-        if each.columns != columns:
-            return "every partition is behind" if each == WHOLE else f"{each} may have new partitions"
-        record = known.get(each)
-        if record is None or record.fingerprint is None:
-            return f"the partition {each} is new" if columns else "it was never filled"
-        found.append(record)
-    states = {each.inputs for each in found}
-    return found if len(states) <= MOST_STATES else f"its partitions reflect {len(states)} states of its sources"
+def reflected(state: State, view: ViewState, slices: Sequence[Slice]) -> frozenset[Inputs] | str:
+    """The states of the sources that the partitions in some slices reflect; or why nobody knows. One that is on no
+    record had no rows when all partitions were made the last time, so it reflects the state of that time."""
+    known, region = state.tables[view.definition.view].partitions, Region(slices)
+    states = frozenset(record.inputs for each, record in known.items() if region.covers(each))
+    if all(each in known for each in slices):
+        return states
+    if view.whole is None:
+        return "nobody knows since when it has no other partitions"
+    return states | {view.whole}
 
 
 # --- inside

@@ -116,11 +116,11 @@ def refuse_drift(formats: Formats, launch: Launch) -> None:
     slices = None if WHOLE in run.slices else run.slices
     since = dict(run.snapshots).get(definition.view, "")
     [seen] = formats.of_view(definition).look([Look(definition.view, slices, since)])
+    computed = Region(run.slices)
+    there = {each: fingerprint for each, fingerprint in seen.partitions.items() if computed.covers(each)}
     if definition.is_lake:
-        computed = Region(run.slices)
-        drifted = bool(seen.lost) or not since or any(map(computed.covers, seen.partitions))
+        drifted = bool(seen.lost) or not since or bool(there)
     else:
-        there = {each: seen.partitions.get(each) for each in launch.existing}
         drifted = there != {each: record.fingerprint for each, record in launch.existing.items()}
     if drifted or not seen.exists or seen.unreadable:
         raise Untold(f"{definition.view} was written past Headwater")
