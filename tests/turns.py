@@ -20,11 +20,11 @@ SHORT = 900
 
 SECONDS = {
     "tests/laws/test_mutations.py": 45,
-    "tests/spark/test_appended.py": 20,
+    "tests/spark/test_added_rows.py": 20,
     "tests/spark/test_bad_delta.py": 8,
     "tests/spark/test_by_changes.py": 15,
     "tests/spark/test_by_keys.py": 30,
-    "tests/spark/test_changes_random.py": 330,
+    "tests/spark/test_changes_random.py": 240,
     "tests/spark/test_converted_sources.py": 20,
     "tests/spark/test_crashes.py": 100,
     "tests/spark/test_delta.py": 12,
