@@ -27,6 +27,9 @@ BY_EXAMPLE = {
     "a lake view is prepared": ("test_pinned.py",),
     "a run by keys reads a table as it is at that moment": ("test_keys.py",),
     "an overwritten view says that no row of it went": ("test_appended.py",),
+    "one run ends the doubt about all that may have been published": ("test_unsure.py",),
+    "a publication that failed is taken for none": ("test_unsure.py",),
+    "an empty partition reflects what it did when it became empty": ("test_unsure.py",),
     "a run by changes reads a table as it is at that moment": ("test_totals.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
@@ -206,6 +209,21 @@ MUTATIONS = {
         "engine/basis.py",
         "    if all(each in known for each in slices):\n",
         "    if states:\n",
+    ),
+    "one run ends the doubt about all that may have been published": (
+        "engine/runs.py",
+        "    view.unsure = tuple(each for each in view.unsure if not region.covers(each))\n",
+        "    view.unsure = ()\n",
+    ),
+    "a publication that failed is taken for none": (
+        "engine/flight.py",
+        "            unsure = flight.stage is Stage.PUBLISH\n",
+        "            unsure = False\n",
+    ),
+    "an empty partition reflects what it did when it became empty": (
+        "engine/runs.py",
+        "            record.partitions[each] = evolve(known, inputs=run.inputs)  # it is still empty\n",
+        "            pass\n",
     ),
     "rows that went are followed by adding rows": (
         "engine/appended.py",

@@ -28,8 +28,19 @@ JOINED = {
     "GROUP BY l, n",
     "null safe": "SELECT count(*) FROM orders JOIN lines ON o <=> l",
     "above an outer join": "SELECT count(*) FROM orders LEFT JOIN lines ON day = x WHERE o = l",
+    "below an outer join": "SELECT count(*), count(p) FROM orders JOIN lines ON day = x LEFT JOIN parts "
+    "ON p = part AND o = l",
+    "below an anti join": "SELECT count(*) FROM orders JOIN lines ON day = x LEFT ANTI JOIN parts "
+    "ON p = part AND o = l",
+    "below a right join": "SELECT count(*), count(p) FROM parts RIGHT JOIN (orders JOIN lines ON day = x) "
+    "ON p = part AND o = l",
+    "below a semi join": "SELECT count(*) FROM orders JOIN lines ON day = x LEFT SEMI JOIN parts ON p = part AND o = l",
 }
-FREE = ("renamed", "null safe", "above an outer join")
+FREE = (
+    "renamed",
+    "null safe",
+    *("above an outer join", "below an outer join", "below an anti join", "below a right join"),
+)
 """No condition is known for these: a column has another name or may be NULL, or a row may find no other one."""
 UNCHANGED = "UNION ALL SELECT l FROM lines"
 """The rows of this input did not change."""

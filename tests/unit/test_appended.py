@@ -124,8 +124,8 @@ def test_other_reasons_than_new_rows_make_whole_partitions():
     change(made, "v", A1, 99)
     assert why(made, A1) == "is out: it was written past Headwater"
     made = came(copied(), A1)
-    made.state.views["v"].unsure = True
-    assert why(made, A1) == "is out: an engine was lost while it published"
+    made.state.views["v"].unsure = (A1,)
+    assert why(made, A1) == "is out: a refresh that is on no record may have been published"
     made = came(copied(), A1)
     made.state.tables["t"].past.clear()
     assert why(made, A1) == "is out: nobody can say which rows of t came and went"

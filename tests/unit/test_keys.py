@@ -132,9 +132,9 @@ def test_what_is_not_known_exactly_is_computed_as_a_whole():
     made.state.views["v"].whole = None
     assert why(made, A1, new) == "is out: nobody knows since when it has no other partitions"
     assert why(made, WHOLE) == "is out: nobody knows since when it has no other partitions"
-    made.state.views["v"].unsure = True
-    assert why(made, A1) == "is out: an engine was lost while it published"
-    made.state.views["v"].unsure, made.state.views["v"].failures = False, 1
+    made.state.views["v"].unsure = (A1,)
+    assert why(made, A1) == "is out: a refresh that is on no record may have been published"
+    made.state.views["v"].unsure, made.state.views["v"].failures = (), 1
     assert why(made, A1) == "is out: the last refresh failed"
 
 

@@ -105,9 +105,9 @@ def strict(definition: Definition) -> bool:
 
 def only_changed(state: State, name: str, slices: Sequence[Slice]) -> bool:
     """Whether changes of sources are the only reason to renew these slices of a view, and it has rows of all of them.
-    Nobody asked for all rows, it was not redefined, and no other program wrote into it."""
+    Nobody asked for all rows, it was not redefined, no other program wrote into it, and its runs are on record."""
     view = state.views[name]
-    if _asked_for(state, view, slices):
+    if view.unsure or _asked_for(state, view, slices):
         return False
     known = state.tables[name].partitions if name in state.tables else {}
     return bool(known) and all(each in known for each in slices if each != WHOLE)
@@ -171,7 +171,7 @@ def _unfit(view: ViewState) -> str:
         return why
     if any(re.search(r"\b(CHAR|VARIANT)\b", each.type, re.IGNORECASE) for each in definition.columns):
         return "it has a column of which the rows are not read back as they were written"
-    return "an engine was lost while it published" if view.unsure else ""
+    return "a refresh that is on no record may have been published" if view.unsure else ""
 
 
 def _asked_for(state: State, view: ViewState, slices: Iterable[Slice]) -> str:

@@ -64,6 +64,7 @@ class Flight:
         busy: its next step is being carried out.
         told: it is on record that other runs can read it; it takes no track any more.
         seconds: what its steps took so far; ``copying``: µs of them that went into a copy to the warehouse.
+        unsure: its publication failed, so readers may see it all the same.
         refused: some computed column of its readers cannot be evaluated.
     """
 
@@ -77,6 +78,7 @@ class Flight:
     seconds: float = 0.0
     copying: int = 0
     refused: bool = False
+    unsure: bool = False
     error: str = ""
     cancelled: bool = False
 
@@ -203,7 +205,8 @@ def _advanced(flight: Flight, answer: Answer) -> Flight:
         case Shown(replaced=replaced, at=at):
             return evolve(flight, stage=Stage.RECORD, replaced=replaced, shown_at=at)
         case Stopped(error=error, cancelled=cancelled):
-            return evolve(flight, stage=Stage.FAIL, error=error, cancelled=cancelled)
+            unsure = flight.stage is Stage.PUBLISH
+            return evolve(flight, stage=Stage.FAIL, error=error, cancelled=cancelled, unsure=unsure)
 
 
 def published(flight: Flight) -> Published:

@@ -131,7 +131,8 @@ def _evaluate(state: State, flight: Flight) -> Evaluate | None:
 
 
 def _failed(flight: Flight, error: str, cancelled: bool, now: int) -> Failed:
-    return Failed(now, flight.version, flight.launch.run.view, error, round(flight.seconds, 3), cancelled)
+    seconds = round(flight.seconds, 3)
+    return Failed(now, flight.version, flight.launch.run.view, error, seconds, cancelled, flight.unsure)
 
 
 def _awaited(state: State, run: Run) -> bool:

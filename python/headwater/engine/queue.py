@@ -17,7 +17,7 @@ from headwater.engine.delay.freshness import wave
 from headwater.engine.policy import PREEMPTED
 from headwater.engine.reached import Changes, Reached
 from headwater.model.event import Skipped, Started
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.policy import Overrun
 from headwater.model.state import Origin, Run, State, Version, ViewState
 
@@ -211,8 +211,7 @@ def forget_engine(state: State, engine: int) -> None:
         for view in [view for view, run in runs.items() if run.engine == engine]:
             del runs[view]
     while lost := next((run for run in state.running.values() if run.engine == engine), None):
-        state.views[lost.view].unsure = True
-        put_back(state, lost)
+        put_back(state, lost, unsure=True)
 
 
 def prepare(state: State, run: Run) -> None:
@@ -254,8 +253,12 @@ def skip(state: State, event: Skipped) -> None:
     touch(state, event.view)
 
 
-def put_back(state: State, run: Run) -> None:
-    """A run came to nothing; what it was for is pending again. So did those that read what it made."""
+def put_back(state: State, run: Run, unsure: bool = False) -> None:
+    """A run came to nothing; what it was for is pending again. So did those that read what it made. ``unsure``: it may
+    have been published all the same."""
+    if unsure and run.view in state.views:
+        view = state.views[run.view]
+        view.unsure = simplified((*view.unsure, *run.slices))
     del state.running[run.view]
     _put_back_readers(state, run)
     for each, origins in run.needs if run.view in state.views else ():

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from attrs import evolve
+
 from headwater.engine import past, queue
 from headwater.engine.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.delay.freshness import lately, learned
@@ -65,7 +67,7 @@ def launched(state: State, name: str) -> Launch:
     existing = _existing(state, name, run.slices)
     size, _ = expected_sizes(state, name, run.slices)
     view = state.views[name]
-    return Launch(run, view.definition, existing, size, view.unsure, view.totals)
+    return Launch(run, view.definition, existing, size, bool(view.unsure), view.totals)
 
 
 def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:
@@ -132,8 +134,12 @@ def published(state: State, view: ViewState, event: Published) -> None:
         record.partitions[made.slice] = PartitionRecord(
             event.version, made.fingerprint, made.rows, run.inputs, made.content
         )
+    region = Region(run.slices)
     for gone in event.removed:
         record.partitions[gone] = PartitionRecord(event.version, None, 0, run.inputs)
+    for each, known in [*record.partitions.items()]:
+        if known.fingerprint is None and region.covers(each):
+            record.partitions[each] = evolve(known, inputs=run.inputs)  # it is still empty
     if redefined:
         columns = frozenset(view.definition.partitioned_by)
         for other in [each for each in record.partitions if each.columns != columns]:
@@ -142,7 +148,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
     went = 0 if run.appends and not event.instead else event.size
     past.went_on(record, None if redefined else event.size + went, went)
-    view.failures, view.retry_at, view.preempted, view.unsure = 0, 0, 0, False
+    view.failures, view.retry_at, view.preempted = 0, 0, 0
+    view.unsure = tuple(each for each in view.unsure if not region.covers(each))
     view.overran = (event.version, state.highest)
     if WHOLE in run.slices:
         view.whole = run.inputs
@@ -227,7 +234,7 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
     run = state.running.get(event.view)
     if run is None or run.version != event.version:
         return
-    queue.put_back(state, run)
+    queue.put_back(state, run, event.unsure)
     if event.cancelled and run.preempted:
         return
     if event.cancelled:

@@ -164,7 +164,7 @@ def _declared(state: State, event: Declared) -> None:
         _halt_unreadable(state, name)
     else:
         if name in state.running:
-            queue.put_back(state, state.running[name])  # what it makes is of the old definition
+            queue.put_back(state, state.running[name], unsure=True)  # what it makes is of the old definition
         known.definition, known.estimate, known.totals, known.whole = event.definition, None, None, None
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, ""
@@ -218,7 +218,7 @@ def _dropped(state: State, view: str) -> None:
 
 def _renamed(state: State, old: str, new: str, definition) -> None:
     if old in state.running:
-        queue.put_back(state, state.running[old])  # it would be published under the old name
+        queue.put_back(state, state.running[old], unsure=True)  # it would be published under the old name
     state.kept.pop(old, None)
     state.sharing.pop(old, None)
     view = state.views.pop(old)

@@ -248,7 +248,7 @@ class Published:
 
 @frozen
 class Failed:
-    """A run ended without publishing; what it was for is pending again."""
+    """A run ended without publishing; what it was for is pending again. ``unsure``: readers may see it all the same."""
 
     at: int
     version: int
@@ -256,6 +256,7 @@ class Failed:
     error: str
     seconds: float
     cancelled: bool = False
+    unsure: bool = False
 
 
 @frozen

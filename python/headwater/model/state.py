@@ -232,8 +232,9 @@ class ViewState:
         unaided: µs of a run that has nothing close at hand, and all slots to itself; 0 where nobody knows.
         share: the part of all slots that it would fill in that time; 0 where nobody knows.
         preempted: how many runs in a row were preempted.
-        unsure: an engine was lost with a run of it, and may have published that: readers may see partitions that are
-            not on record.
+        unsure: slices of runs that came to nothing on record, and may have been published: their engine was lost, their
+            publication failed, or the view was redefined meanwhile. Readers may see partitions there that are not on
+            record.
         overran: the last run that was published, and the highest version at its end: the changes between came
             while it ran. ``None`` once another run started.
     """
@@ -263,7 +264,7 @@ class ViewState:
     unaided: float = 0
     share: float = 0
     preempted: int = 0
-    unsure: bool = False
+    unsure: tuple[Slice, ...] = ()
     overran: tuple[Version, Version] | None = None
 
 

@@ -22,7 +22,7 @@ from headwater.model.view import Job, Query
 from headwater.spark import jobs, keyed, wire
 from headwater.spark.appended import Appending
 from headwater.spark.failures import fallen_back, telling, translating
-from headwater.spark.following import PINS, Following
+from headwater.spark.following import PINS, Following, refuse_drift
 from headwater.spark.formats import Formats
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer, Target
@@ -161,8 +161,20 @@ class SparkWarehouse:
             with memory.overlaid(context, run):
                 written, counted = memory.keep(launch, frame, stop) or self._writer.write(launch, frame())
                 moved = memory.moved(counted.spent(), run, written)
+        if reach is not None or added is not None:
+            self._refuse_late_drift(launch)
         told = evolve(written, moved=moved, scanned=scanned, effort=memory.effort(run, session), instead=instead)
         return told if left is None else evolve(told, instead=left.instead, totals=left.digest)
+
+    def _refuse_late_drift(self, launch: Launch) -> None:
+        """Refuses rows that were read from a view of files after another program wrote there. No snapshot kept them
+        out, and the publication would make them the run's own."""
+        if launch.definition.is_lake:
+            return
+        try:
+            refuse_drift(self._formats, launch)
+        except Untold as untold:
+            raise RefreshFailed(f"{untold} while it was refreshed; the refresh is tried again") from untold
 
     def _reach(
         self, held: contextlib.ExitStack, session: SparkSession, launch: Launch

@@ -80,7 +80,7 @@ class Looks:
             return None, "its partitioning changed"
         if was.schema != now.schema and (why := self._replaced(loaded, was)):
             return None, why
-        if was.known == now.snapshot:
+        if was.known == was.snapshot == now.snapshot:
             return [], ""
         if was.known == 0 or now.snapshot == 0:
             return None, ""

@@ -2,7 +2,7 @@ package io.headwater.spark
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.{Cross, Inner}
+import org.apache.spark.sql.catalyst.plans.{Cross, Inner, LeftSemi}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.headwater.Access
@@ -26,7 +26,7 @@ private[spark] final class Narrowing(session: SparkSession, plan: LogicalPlan) {
   /** The pairs of a column of the changed rows and one of another table that must be equal, at and below a node. */
   private def wanted(node: LogicalPlan, above: Seq[Expression]): Seq[(Attribute, Attribute)] = node match {
     case each if each eq standIn => Nil
-    case join: Join => pairs(join, above) ++ wanted(side(join), within(side(join), above ++ conjuncts(join.condition)))
+    case join: Join => pairs(join, above) ++ wanted(side(join), within(side(join), above ++ held(join)))
     case Filter(condition, child) => wanted(child, above ++ conjuncts(Some(condition)))
     case other => wanted(side(other), within(side(other), above))
   }
@@ -37,7 +37,7 @@ private[spark] final class Narrowing(session: SparkSession, plan: LogicalPlan) {
       val own = side(join)
       val conditions = pairs(join, above).flatMap { case (changed, other) => ranges.get(changed.exprId).map(between(other, _)) }
       val children = join.children.map {
-        case child if child eq own => rewritten(own, within(own, above ++ conjuncts(join.condition)))
+        case child if child eq own => rewritten(own, within(own, above ++ held(join)))
         case child => conditions.filter(_.references.subsetOf(child.outputSet)).reduceOption(And).fold(child)(Filter(_, child))
       }
       join.withNewChildren(children)
@@ -55,6 +55,12 @@ private[spark] final class Narrowing(session: SparkSession, plan: LogicalPlan) {
     all.collect { case EqualTo(a: Attribute, b: Attribute) => Seq((a, b), (b, a)) }.flatten.filter { case (changed, other) =>
       standIn.outputSet.contains(changed) && others.contains(other) && isOrdered(changed.dataType)
     }
+  }
+
+  /** What each row of the changed side fulfils that makes a row of the join. An outer or an anti join keeps the others. */
+  private def held(join: Join): Seq[Expression] = join.joinType match {
+    case Inner | Cross | LeftSemi => conjuncts(join.condition)
+    case _ => Nil
   }
 
   private def side(node: LogicalPlan): LogicalPlan = node.children.find(StandIns.in).get

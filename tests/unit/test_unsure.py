@@ -1,0 +1,109 @@
+"""Runs that are on no record and may have been published all the same: nobody goes on from the rows that they may have
+left."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+from cases import A1, A2, change
+from test_appended import came, copied, why
+
+from headwater.engine.appended import appended
+from headwater.engine.basis import inputs, only_changed
+from headwater.engine.transition import transition
+from headwater.model.error import RefreshFailed
+from headwater.model.event import Declared, EngineLost, Event, Failed, Made, Mode, Published, Renamed, Started
+from headwater.model.partition import WHOLE, Slice
+
+DOUBT = "is out: a refresh that is on no record may have been published"
+ENGINE = 77
+
+
+def begun(made, *slices: Slice) -> int:
+    """A run of another engine."""
+    version, state = made.state.highest + 1, made.state
+    needs = tuple((each, ()) for each in slices)
+    read = inputs(state, state.views["v"].definition)
+    transition(state, Started(made.now, version, "v", needs, read, Mode.PARTITION, "because", engine=ENGINE))
+    return version
+
+
+def over(made, version: int, *slices: Slice) -> None:
+    made_of = tuple(Made(each, 1, f"v{version}") for each in slices)
+    transition(made.state, Published(made.now, version, "v", made_of, (), 1.0, snapshot=f"s{version}"))
+
+
+def lost(made, version: int) -> Event:
+    return EngineLost(made.now, ENGINE)
+
+
+def failed(made, version: int) -> Event:
+    return Failed(made.now, version, "v", "no space left", 1.0, cancelled=True, unsure=True)
+
+
+def altered(made, version: int) -> Event:
+    return Declared(made.now, version + 1, made.state.views["v"].definition, "was altered", fill=False)
+
+
+@pytest.mark.parametrize("ended", [lost, failed, altered])
+def test_doubt_lasts_until_each_partition_was_made_again(ended):
+    made = copied()
+    came(came(made, A1), A2)
+    version = begun(made, A1, A2)
+    transition(made.state, ended(made, version))
+    known = made.state.views["v"]
+    assert set(known.unsure) == {A1, A2} and why(made, A2) == DOUBT
+    assert not only_changed(made.state, "v", (A2,)), "so a view may compute all rows whatever it allows"
+    over(made, begun(made, A1), A1)
+    assert known.unsure == (A2,) and why(made, A2) == DOUBT
+    over(made, begun(made, A2), A2)
+    assert not known.unsure
+
+
+def test_a_renamed_view_takes_its_doubt_along():
+    made = copied()
+    came(made, A1)
+    begun(made, A1)
+    definition = evolve(made.state.views["v"].definition, view="w")
+    transition(made.state, Renamed(made.now, "v", "w", definition))
+    assert made.state.views["w"].unsure == (A1,)
+
+
+def test_a_run_that_failed_before_its_publication_leaves_no_doubt():
+    made = copied()
+    came(made, A1)
+    transition(made.state, evolve(failed(made, begun(made, A1)), unsure=False))
+    assert not made.state.views["v"].unsure
+
+
+def test_a_publication_that_fails_after_its_commit_is_in_doubt():
+    made = copied()
+    came(made, A1)
+    publish = made.world.publish
+
+    def torn(launch, written):
+        publish(launch, written)
+        made.world.publish = publish
+        raise RefreshFailed("the connection was lost")
+
+    made.world.publish = torn
+    made.drain()
+    [event] = [each for each in made.journal if isinstance(each, Failed)]
+    assert event.unsure and not made.state.views["v"].unsure, "the next run made all rows"
+    runs = [each for each in made.journal if isinstance(each, Started)]
+    assert runs[-2].appends and not runs[-1].appends
+
+
+def test_a_partition_that_stays_empty_reflects_what_the_run_read():
+    """Or it would reflect an older definition, or keep the others from one state."""
+    made = copied()
+    made.world.write("t", A1, None)
+    made.look("t")
+    made.drain()
+    assert made.state.tables["v"].partitions[A1].fingerprint is None
+    change(made, "t", A2, 9)
+    before = made.state.tables["v"].partitions[A1].inputs
+    over(made, begun(made, WHOLE), A2)
+    assert made.state.tables["v"].partitions[A1].inputs != before
+    assert isinstance(appended(made.state, "v", (WHOLE,)), str)
+    assert appended(made.state, "v", (WHOLE,)) == "no source changed"
