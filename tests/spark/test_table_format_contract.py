@@ -49,7 +49,8 @@ class Format:
 
 FILES = Format("files", "parquet", FileTables)
 DELTA = Format("delta", "delta", DeltaTables, lake=True)
-FORMATS = [FILES, DELTA, Format("iceberg", "iceberg", IcebergTables, lake=True, catalog="lake")]
+ICEBERG = Format("iceberg", "iceberg", IcebergTables, lake=True, catalog="lake")
+FORMATS = [FILES, DELTA, ICEBERG]
 LAKES = [each for each in FORMATS if each.lake]
 
 DROPPED = "ALTER TABLE t DROP PARTITION (p = 'a')"
@@ -417,6 +418,20 @@ def test_a_commit_of_another_program_before_rows_are_added_is_told(
     replaced = tables.publish(launch, written)
     assert view.bag == [("a", 1), ("a", 5), ("a", 9), ("b", 1)]
     assert look(tables, view.definition.view, since=replaced.snapshot).looked == (A,)
+
+
+@only([ICEBERG])
+def test_a_view_that_was_put_back_behind_a_publication_has_changed(
+    view: View, tables: TableFormat, spark: SparkSession
+) -> None:
+    """Also to the snapshot since which another program wrote."""
+    first = view.publish(1, a=1, b=1)
+    spark.sql(f"INSERT INTO {view.definition.view} VALUES (9, 'b')")
+    second = view.publish(2, first.snapshot, a=2)
+    [[before]] = spark.sql(f"SELECT min_by(snapshot_id, committed_at) FROM {view.definition.view}.snapshots").collect()
+    table = view.definition.view.partition(".")[2]
+    spark.sql(f"CALL lake.system.rollback_to_snapshot('{table}', {before})")
+    assert A in look(tables, view.definition.view, since=second.snapshot).looked
 
 
 @only(LAKES)
