@@ -5,6 +5,7 @@ Other programs write, and other engines look, between any two steps.
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 from hypothesis import given, target
 from hypothesis import strategies as st
@@ -143,64 +144,33 @@ def test_when_writes_stop_the_record_has_the_snapshots_that_readers_see(graph, s
             assert record.snapshot == made.world.lake.logs[table].current
 
 
-def test_a_run_by_keys_goes_on_from_the_states_that_its_partitions_reflect():
-    """``World`` refuses it otherwise, in every law; here each view asks for it."""
+@pytest.mark.parametrize(
+    ("asked", "adding", "counted", "often", "least"),
+    [
+        ("keys, full", ADDING, "by_keys", 450, 1_000),
+        ("incremental, full", ADDING, "by_changes", 300, 700),
+        ("incremental, full", ROWS, "appended", 300, 100),
+    ],
+    ids=["keys", "totals", "rows"],
+)
+def test_a_run_goes_on_from_the_states_that_partitions_or_totals_reflect(asked, adding, counted, often, least):
+    """``World`` refuses it otherwise, and added rows if some went, in every law; here each view asks for it."""
     runs: list[int] = []
 
-    @examples(450)
+    @examples(often)
     @given(
         graph=st.one_of(of_lakes(graphs(most=3)), of_lakes(chains(past=False)), chains(past=False)),
         script=st.one_of(scripts(50), redefining(40), racing(40)),
     )
     def exact(graph, script):
-        made = machine(asked := _asking(graph, "keys, full"))
-        play(made, asked, script)
+        made = machine(asking := _asking(graph, asked, adding))
+        play(made, asking, script)
         made.drain()
-        target(float(made.world.by_keys))
-        runs.append(made.world.by_keys)
+        runs.append(getattr(made.world, counted))
+        target(float(runs[-1]))
 
     exact()
-    assert sum(runs) > 1_000
-
-
-def test_a_run_by_changes_goes_on_from_the_states_that_its_totals_reflect():
-    """``World`` refuses it otherwise, in every law; here each view asks for it."""
-    runs: list[int] = []
-
-    @examples(300)
-    @given(
-        graph=st.one_of(of_lakes(graphs(most=3)), of_lakes(chains(past=False)), chains(past=False)),
-        script=st.one_of(scripts(50), redefining(40), racing(40)),
-    )
-    def exact(graph, script):
-        made = machine(asked := _asking(graph, "incremental, full"))
-        play(made, asked, script)
-        made.drain()
-        target(float(made.world.by_changes))
-        runs.append(made.world.by_changes)
-
-    exact()
-    assert sum(runs) > 700
-
-
-def test_a_run_that_adds_rows_goes_on_from_the_one_state_that_its_partitions_reflect():
-    """``World`` refuses it otherwise, and if rows went, in every law; here each view asks for it."""
-    runs: list[int] = []
-
-    @examples(300)
-    @given(
-        graph=st.one_of(of_lakes(graphs(most=3)), of_lakes(chains(past=False)), chains(past=False)),
-        script=st.one_of(scripts(50), redefining(40), racing(40)),
-    )
-    def exact(graph, script):
-        made = machine(asked := _asking(graph, "incremental, full", ROWS))
-        play(made, asked, script)
-        made.drain()
-        target(float(made.world.appended))
-        runs.append(made.world.appended)
-
-    exact()
-    assert sum(runs) > 100
+    assert sum(runs) > least
 
 
 def _asking(graph, method: str, adding: Adding = ADDING):

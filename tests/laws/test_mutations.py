@@ -202,13 +202,13 @@ MUTATIONS = {
     ),
     "rows are added to partitions of several states": (
         "engine/appended.py",
-        "    if len(states) > 1:\n",
-        "    if len(states) > 9:\n",
+        "most=1)\n    if isinstance(states, str):\n        return states\n",
+        "most=9)\n    if isinstance(states, str):\n        return states\n    states = sorted(states)[:1]\n",
     ),
     "a new partition reflects what the others do": (
         "engine/basis.py",
-        "    if all(each in known for each in slices):\n",
-        "    if states:\n",
+        "    if not all(each in known for each in slices):\n",
+        "    if not states:\n",
     ),
     "one run ends the doubt about all that may have been published": (
         "engine/runs.py",

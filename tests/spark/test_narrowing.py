@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.seen import Changed
+from headwater.spark.following import PINS
 from headwater.spark.shim import Shim
-from headwater.spark.warehouse import PINS
 from headwater.spark.wire import Pin, encode
 
 JOINED = {

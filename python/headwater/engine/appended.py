@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.engine.basis import Basis, inputs, reflected, untrusted
+from headwater.engine.basis import Basis, inputs, reflected
 from headwater.model.partition import Region, Slice
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
@@ -22,16 +22,13 @@ def has_rows(definition: Definition) -> bool:
 def appended(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
     """What a run would go on from that renews these slices of a view by new rows; or why there can be none."""
     view = state.views[name]
-    if why := untrusted(state, view, slices):
-        return why
-    states = reflected(state, view, slices)
+    states = reflected(state, view, slices, most=1)
     if isinstance(states, str):
         return states
-    if len(states) > 1:
-        return f"its partitions reflect {len(states)} states of its sources"
     if _uncounted(state, view, slices):
         return "nobody counted its rows"
-    before, now = dict(next(iter(states))), dict(inputs(state, view.definition))
+    [reflects] = states
+    before, now = dict(reflects), dict(inputs(state, view.definition))
     since, churn = {}, 0
     for dependency in view.definition.dependencies:
         source = dependency.source

@@ -60,13 +60,9 @@ def pins(state: State, definition: Definition) -> Pairs:
 def basis(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
     """What a run by keys would go on from which renews these slices of a view; or why there can be none."""
     view = state.views[name]
-    if why := untrusted(state, view, slices):
-        return why
-    states = reflected(state, view, slices)
+    states = reflected(state, view, slices, MOST_STATES)
     if isinstance(states, str):
         return states
-    if len(states) > MOST_STATES:
-        return f"its partitions reflect {len(states)} states of its sources"
     now, since, churn = dict(inputs(state, view.definition)), dict[tuple[str, str], None](), 0
     changed: dict[str, Dependency] = {}
     for dependency in view.definition.dependencies:
@@ -135,21 +131,22 @@ def unpinned(state: State, view: ViewState) -> str:
     )
 
 
-def untrusted(state: State, view: ViewState, slices: Iterable[Slice]) -> str:
-    """Why a run that renews these slices cannot go on from the rows of the view; empty if it can."""
-    return _unfit(view) or unpinned(state, view) or _asked_for(state, view, slices)
+def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int) -> frozenset[Inputs] | str:
+    """The states of the sources that the partitions in some slices reflect; or why no run can go on from their rows.
+    One that is on no record had no rows when all partitions were made the last time, and reflects that state.
 
-
-def reflected(state: State, view: ViewState, slices: Sequence[Slice]) -> frozenset[Inputs] | str:
-    """The states of the sources that the partitions in some slices reflect; or why nobody knows. One that is on no
-    record had no rows when all partitions were made the last time, so it reflects the state of that time."""
+    Args:
+        most: so many states a run can go on from.
+    """
+    if why := _unfit(view) or unpinned(state, view) or _asked_for(state, view, slices):
+        return why
     known, region = state.tables[view.definition.view].partitions, Region(slices)
     states = frozenset(record.inputs for each, record in known.items() if region.covers(each))
-    if all(each in known for each in slices):
-        return states
-    if view.whole is None:
-        return "nobody knows since when it has no other partitions"
-    return states | {view.whole}
+    if not all(each in known for each in slices):
+        if view.whole is None:
+            return "nobody knows since when it has no other partitions"
+        states |= {view.whole}
+    return states if len(states) <= most else f"its partitions reflect {len(states)} states of its sources"
 
 
 # --- inside

@@ -155,9 +155,9 @@ class Started:
     scans that it reads, if they can be made, in place of tables. ``engine``: the number of the engine that it
     belongs to. ``snapshots``: of each table that is pinned the snapshot at which the run reads it. ``since``: of a run
     by keys, for each source that changed the snapshots that its partitions reflect; of one by changes the snapshot that
-    the view's totals reflect. ``churn``: bytes of the files that came and went since then. ``totals``: the run leaves
-    totals for later runs. ``appends``: it adds rows to the view, and leaves all others as they are. ``refused``: why it
-    must fail, as the view's property allows no other method.
+    the view's totals, or its partitions, reflect. ``churn``: bytes of the files that came and went since then.
+    ``totals``: the run leaves totals for later runs. ``appends``: it adds rows to the view, and leaves all others as
+    they are. ``refused``: why it must fail, as the view's property allows no other method.
     ``foreseen``: the seconds that its method takes, as far as past runs tell; ``None`` where nobody knows.
     """
 

@@ -137,7 +137,7 @@ class Run:
         engine: the number of the engine that it belongs to.
         snapshots: of each table that is pinned, the view's own among them, the snapshot on record as the run began.
         since: of a run by keys, for each source that changed the snapshots that the view's partitions reflect; of one
-            by changes the snapshot that the view's totals reflect.
+            by changes the snapshot that the view's totals, or its partitions, reflect.
         churn: bytes of the files that came and went since then.
         totals: it leaves totals for later runs.
         appends: it adds rows to the view, and leaves all others as they are.
