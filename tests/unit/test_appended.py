@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from attrs import evolve
 from cases import A1, A2, change, machine, view
 from test_derive import description, relation
@@ -12,8 +13,9 @@ from headwater.engine.basis import Basis
 from headwater.engine.method import ByChanges, ByPartition, choose_method
 from headwater.engine.policy import SETTLE
 from headwater.engine.totals import leaves_totals
+from headwater.engine.transition import transition
 from headwater.model.dependency import Adding
-from headwater.model.event import Mode, Requested, Started
+from headwater.model.event import Made, Mode, Published, Requested, Started
 from headwater.model.partition import Slice
 
 ROWS = Adding(True, True, rows=True)
@@ -131,14 +133,16 @@ def test_other_reasons_than_new_rows_make_whole_partitions():
     assert why(made, A1) == "is out: nobody can say which rows of t came and went"
 
 
-def test_a_view_over_an_appended_view_is_told_that_no_row_went():
-    made = came(copied(), A1)
-    made.drain()
-    first, last = list(made.state.tables["v"].past.values())[-2:]
-    assert last.went == first.went
-    change(made, "t", A1, 0)
-    settled(made)
-    assert started(made).mode is Mode.PARTITION and list(made.state.tables["v"].past.values())[-1].went >= last.went
+@pytest.mark.parametrize(("appends", "instead", "went"), [(True, "", 0), (False, "", 7), (True, "rows of t went", 7)])
+def test_a_publication_tells_the_readers_whether_rows_went(appends, instead, went):
+    made = copied()
+    before, version = list(made.state.tables["v"].past.values())[-1], made.state.highest + 1
+    begun = Started(made.now, version, "v", ((A1, ()),), (), Mode.CHANGES, "because", appends=appends)
+    transition(made.state, begun)
+    told = {"size": 7, "snapshot": "s", "instead": instead}
+    transition(made.state, Published(made.now, version, "v", (Made(A1, 1, "f"),), (), 1.0, **told))
+    last = list(made.state.tables["v"].past.values())[-1]
+    assert (last.churn - before.churn, last.went - before.went) == (7 + went, went)
 
 
 def test_a_view_that_does_not_ask_is_followed_when_its_refreshes_take_long():
