@@ -38,6 +38,8 @@ from headwater.store.journal import Stale
 TRACKS = 1_000
 MANY = 20
 """Failures in a row after which a refresh is not tried in vain any more."""
+ENDLESS = 10_000
+"""Entries of one step that nobody needs."""
 TAKES = 100
 """What a run takes (ms)."""
 
@@ -185,7 +187,7 @@ class Machine:
         self._unlucky: dict[int, HeadwaterError] = {}
         self._unchecked: set[str] = set()
         self._broken: BaseException | None = None
-        self._main, self._engines, self._told = getcurrent(), 0, len(journal)
+        self._main, self._engines, self._told, self._began = getcurrent(), 0, len(journal), 0
         world.pause, world.looking, world.stopping, world.unread = self._pause, self._look_for, self._stop, self._unread
         world.note = self._noted
         self._start_engine()
@@ -233,6 +235,7 @@ class Machine:
         return event
 
     def _note(self, event: Event) -> None:
+        assert len(self.journal) - self._began < ENDLESS, "an engine records without an end"
         if isinstance(event, Published):
             run = self.state.running.get(event.view)
             if run is not None and run.version == event.version:
@@ -300,6 +303,7 @@ class Machine:
     # runs
 
     def step(self) -> None:
+        self._began = len(self.journal)
         self.loop.step()
         self._pump()
 
