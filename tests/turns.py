@@ -41,6 +41,7 @@ SECONDS = {
     "tests/spark/test_iceberg_session_catalog.py": 50,
     "tests/spark/test_iceberg_views.py": 8,
     "tests/spark/test_jobs.py": 15,
+    "tests/spark/test_key_files.py": 45,
     "tests/spark/test_lake_recovery.py": 60,
     "tests/spark/test_lake_streams.py": 60,
     "tests/spark/test_lake_views.py": 15,

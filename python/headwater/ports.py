@@ -196,8 +196,13 @@ class TableFormat(Protocol):
             Untold: the format cannot say.
         """
 
-    def write(self, launch: Launch, frame: Any, place: str, hashed: bool) -> Any:
-        """Writes a run's rows to a place that no reader sees, and counts them."""
+    def key_files(self, session: Any, launch: Launch, reach: Any) -> Any:
+        """The files of a view that hold the keys of a run (``key_files.KeyFiles``), to be written anew. ``None``:
+        whole partitions are."""
+
+    def write(self, launch: Launch, frame: Any, place: str, hashed: bool, key_files: Any = None) -> Any:
+        """Writes a run's rows to a place that no reader sees, and counts them. They take the place of the files that
+        hold its keys, or of its partitions."""
 
     def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         """The output that lies at a place; ``known`` are its rows and sums."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import fetched
 import pytest
+import searching
 from iceberg_table import Table
 from pyspark.sql import SparkSession
 from support import SHORT, Journal, database
@@ -36,7 +37,6 @@ CONF = {
     "spark.sql.catalog.lake.type": "hadoop",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks
-    "spark.headwater.python": sys.executable,
     "spark.driver.memory": "2g",
     "spark.sql.session.timeZone": "UTC",
 }
@@ -61,6 +61,7 @@ def application(tmp_path_factory) -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     session = (
         builder.config("spark.jars", ",".join(map(str, (build_jar(), *fetched.delta(), *fetched.iceberg()))))
+        .config("spark.headwater.python", str(searching.python(home)))
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.sql.catalog.lake.warehouse", str(home / "warehouse/lake"))
         .config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:;databaseName={home}/metastore;create=true")

@@ -24,6 +24,7 @@ HERE = {
     "growth": {"rows", "found"},
     "incremental": {"scale", "found"},
     "noticing": {"files", "looks"},
+    "one_key": {"rows", "seconds"},
     "one_row": {"rows", "seconds"},
     "overhead": {"writes", "delays", "starts"},
     "partitions": {"finding", "refreshing"},

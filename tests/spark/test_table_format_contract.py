@@ -11,10 +11,11 @@ import pytest
 from attrs import evolve, frozen
 from found import look
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from support import database
 
 from headwater.model.command import Launch, Replaced
-from headwater.model.error import RefreshCancelled, TakenOver, Untold
+from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver, Untold
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord, Run
@@ -22,9 +23,12 @@ from headwater.model.view import Column, Definition
 from headwater.ports import TableFormat, Written
 from headwater.spark.counted import counts
 from headwater.spark.delta import DeltaTables
+from headwater.spark.delta import key_search as of_delta
 from headwater.spark.file_tables import FileTables
 from headwater.spark.following import PINS, refuse_drift
 from headwater.spark.iceberg import IcebergTables
+from headwater.spark.iceberg import key_search as of_iceberg
+from headwater.spark.keyed import Reach
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.wire import encode
@@ -56,7 +60,7 @@ LAKES = [each for each in FORMATS if each.lake]
 DROPPED = "ALTER TABLE t DROP PARTITION (p = 'a')"
 """A statement of file tables only."""
 
-A, B, C = (Slice.of(p=each) for each in "abc")
+A, B, C, D = (Slice.of(p=each) for each in "abcd")
 
 
 def only(formats: list[Format]) -> pytest.MarkDecorator:
@@ -254,6 +258,18 @@ class View:
         launch = self.launch(version, rows, snapshot, appends=True)
         return launch, self.written(launch, **rows)
 
+    def rekey(self, version: int, snapshot: str, key: int, new: str) -> tuple[Launch, Written]:
+        """Writes new rows of a value of ``x``, in place of those that have it."""
+        launch = self.launch(version, [""], snapshot)
+        rows = self._session.sql(f"SELECT {key} AS `key 0`")
+        reach = Reach(rows, ("x",), ("key 0",), f"x = {key}", 1)
+        key_files = self._tables.key_files(self._session, launch, reach)
+        assert key_files is not None
+        frame = reach.weighed(key_files.rows, self._session.sql(f"SELECT * FROM {new}"), F.lit(True))
+        counted = self._tables.write(launch, frame, "", True, key_files)
+        key_files.close()
+        return launch, self._tables.written(launch, "", counts(counted.sums(), ("p",)))
+
     @property
     def bag(self) -> list[tuple[str, int]]:
         return sorted((row["p"], row["x"]) for row in self._session.newSession().table(self.definition.view).collect())
@@ -268,6 +284,19 @@ class View:
 def view(spark: SparkSession, format: Format, tables: TableFormat, place: str, tmp_path: Path) -> View:
     spark.conf.set("spark.headwater.internal", "true")  # as in the sessions of an engine, which write views
     return View(spark, format, tables, place, tmp_path / "v")
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of small views are searched, too."""
+    for each in (of_delta, of_iceberg):
+        monkeypatch.setattr(each, "SMALL", 0)
+
+
+def files(spark: SparkSession, view: View) -> set[str]:
+    name = "_metadata.file_path" if view.definition.format == "delta" else "_file"
+    query = f"SELECT DISTINCT {name} FROM {view.definition.view}"
+    return {row[0] for row in spark.newSession().sql(query).collect()}
 
 
 def test_readers_see_a_run_when_it_is_published(view: View, format: Format, tables: TableFormat) -> None:
@@ -418,6 +447,48 @@ def test_a_commit_of_another_program_before_rows_are_added_is_told(
     replaced = tables.publish(launch, written)
     assert view.bag == [("a", 1), ("a", 5), ("a", 9), ("b", 1)]
     assert look(tables, view.definition.view, since=replaced.snapshot).looked == (A,)
+
+
+@only(LAKES)
+def test_only_the_files_that_hold_the_keys_of_a_run_are_replaced(
+    view: View, tables: TableFormat, spark: SparkSession, searched: None
+) -> None:
+    first = view.publish(1, a=1, b=2, c=3)
+    before = files(spark, view)
+    launch, written = view.rekey(2, first.snapshot, 2, "VALUES (2, 'a'), (2, 'd') AS t(x, p)")
+    assert {each.slice: each.rows for each in written.made} == {A: 2, C: 1, D: 1} and written.removed == (B,)
+    for _ in range(2):
+        replaced = tables.publish(launch, written)
+        assert view.bag == [("a", 1), ("a", 2), ("c", 3), ("d", 2)]
+    assert (
+        len(before & files(spark, view)) == 2 and not look(tables, view.definition.view, since=replaced.snapshot).looked
+    )
+    added = {each.slice: each for each in view.written(view.launch(3, "a"), a=2).made}[A]
+    [made] = [each for each in written.made if each.slice == A]
+    assert int(made.content, 16) == (int(view.records[A].content, 16) + int(added.content, 16)) % (1 << 128)
+
+
+@only(LAKES)
+def test_rows_that_come_out_as_before_in_the_files_of_their_keys_are_unchanged(
+    view: View, tables: TableFormat, searched: None
+) -> None:
+    first = view.publish(1, a=1, b=2, c=3)
+    launch, written = view.rekey(2, first.snapshot, 2, "VALUES (2, 'b') AS t(x, p)")
+    assert tables.publish(launch, written).unchanged == {A, B, C}
+
+
+@only(LAKES)
+@pytest.mark.parametrize("statement", ["DELETE FROM {view} WHERE p = 'b'", "UPDATE {view} SET x = 9 WHERE p = 'b'"])
+def test_a_file_with_keys_that_another_program_removed_is_not_replaced(
+    view: View, tables: TableFormat, spark: SparkSession, searched: None, statement: str
+) -> None:
+    first = view.publish(1, a=1, b=2, c=3)
+    launch, written = view.rekey(2, first.snapshot, 2, "VALUES (2, 'b'), (2, 'b') AS t(x, p)")
+    spark.sql(statement.format(view=view.definition.view))
+    there = view.bag
+    with pytest.raises(RefreshFailed, match="it is tried again"):
+        tables.publish(launch, written)
+    assert view.bag == there
 
 
 @only([ICEBERG])

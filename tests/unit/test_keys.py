@@ -144,7 +144,7 @@ def test_a_source_that_is_read_as_it_is_at_that_moment_is_computed_as_a_whole():
     dependencies = tuple(evolve(each, keys=K) for each in definition.dependencies)
     made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t"])
     later(made, A1)
-    assert why(made, A1) == "is out: u has no snapshots, as Delta and Iceberg tables have"
+    assert why(made, A1) == "is out: u has no snapshots; a table USING delta or USING iceberg has"
 
 
 def test_rows_that_somebody_asked_for_are_computed_as_a_whole():

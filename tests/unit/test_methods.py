@@ -163,8 +163,8 @@ def test_explain_refresh_tells_the_method():
     assert explain(made.state, "v", made.now)[-4:] == [
         f"  method: by partition, 2 of {existing} partitions, about 4.0 s",
         f"    in full would take about {2 * existing}.0 s",
-        "    by keys is out: t has no snapshots, as Delta and Iceberg tables have",
-        "    by changes is out: nobody knows its aggregate",
+        "    by keys is out: t has no snapshots; a table USING delta or USING iceberg has",
+        "    by changes is out: t has no snapshots; a table USING delta or USING iceberg has",
     ]
 
 

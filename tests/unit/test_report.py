@@ -139,8 +139,8 @@ def test_explain_refresh():
         "  depends on base.t by a = a",
         "  method: by partition, 1 of 2 partitions, about 0.1 s",
         "    in full would take about 0.1 s",
-        "    by keys is out: mart.v has no snapshots, as Delta and Iceberg tables have",
-        "    by changes is out: nobody knows its aggregate",
+        "    by keys is out: mart.v has no snapshots; a table USING delta or USING iceberg has",
+        "    by changes is out: mart.v has no snapshots; a table USING delta or USING iceberg has",
     ]
 
 

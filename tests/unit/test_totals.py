@@ -101,7 +101,7 @@ def test_a_source_that_is_read_as_it_is_at_that_moment_is_computed_as_a_whole():
     definition = view("v", "a", "t", "u", format="delta", method="incremental, full")
     dependencies = tuple(evolve(each, adding=FOLLOWED) for each in definition.dependencies)
     made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t"])
-    assert why(later(made, A1)) == "is out: u has no snapshots, as Delta and Iceberg tables have"
+    assert why(later(made, A1)) == "is out: u has no snapshots; a table USING delta or USING iceberg has"
 
 
 def test_a_new_definition_has_no_totals_yet():

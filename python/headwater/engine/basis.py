@@ -123,7 +123,7 @@ def unpinned(state: State, view: ViewState) -> str:
     sources = ((each, state.tables.get(each)) for each in view.definition.sources)
     return next(
         (
-            f"{each} has no snapshots, as Delta and Iceberg tables have"
+            f"{each} has no snapshots; a table USING delta or USING iceberg has"
             for each, known in sources
             if not (known and known.pinned)
         ),

@@ -41,4 +41,4 @@ def _never(definition: Definition, formats: Mapping[str, str]) -> str:
     if why := never(definition):
         return why
     loose = [each for each in definition.sources if formats.get(each) not in LAKE_FORMATS]
-    return f"{loose[0]} has no snapshots, as Delta and Iceberg tables have" if loose else ""
+    return f"{loose[0]} has no snapshots; a table USING delta or USING iceberg has" if loose else ""

@@ -67,7 +67,7 @@ def _without(state: State, view: ViewState) -> str:
         return why
     if has_rows(definition):
         return "it does not aggregate"
-    return unfollowed(definition) or unpinned(state, view)
+    return unpinned(state, view) or unfollowed(definition)
 
 
 def _pays(view: ViewState) -> bool:

@@ -6,24 +6,17 @@ view of files gets its partition anew: the rows that it has, read from it, and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import reduce
 
-from attrs import evolve, frozen
+from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
-from headwater.model.error import RefreshFailed, Untold
-from headwater.model.event import Made
-from headwater.model.partition import Region, Slice
-from headwater.spark.counted import NOTHING
+from headwater.model.error import Untold
 from headwater.spark.following import Following, Query, refuse_drift
 from headwater.spark.formats import Formats
 from headwater.spark.rows import held, shaped, within
 from headwater.spark.shim import Shim
-
-BITS = 128
-"""Of a content sum (``Tally.scala``)."""
 
 
 @frozen
@@ -49,24 +42,3 @@ class Appending:
         if not definition.is_lake:
             frames.insert(0, within(held(session, definition), definition, slices))
         return reduce(DataFrame.union, frames)
-
-
-def grown(launch: Launch, added: Mapping[Slice, Made]) -> dict[Slice, Made]:
-    """The partitions of a run that adds rows, by those that they have on record and the new ones.
-
-    Raises:
-        RefreshFailed: rows are in partitions that are not the run's.
-    """
-    behind = Region(launch.run.slices)
-    if not all(map(behind.covers, added)):
-        raise RefreshFailed(f"{launch.run.view}: new rows are in other partitions than those that are behind")
-    found = dict(added)
-    for each, record in launch.existing.items():
-        new = added.get(each, evolve(NOTHING, slice=each))
-        found[each] = evolve(new, rows=(record.rows or 0) + new.rows, content=_sum(record.content, new.content))
-    return found
-
-
-def _sum(one: str, other: str) -> str:
-    """The content sum of two bags of rows together; empty if one of them is not known."""
-    return f"{(int(one, 16) + int(other, 16)) % (1 << BITS):0{BITS // 4}x}" if one and other else ""

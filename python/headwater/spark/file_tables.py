@@ -23,6 +23,7 @@ from headwater.model.state import PartitionRecord, Version
 from headwater.model.view import LAKE_FORMATS, Definition
 from headwater.spark import catalog, paths, sql
 from headwater.spark.counted import Counted, slice_of
+from headwater.spark.keyed import Reach
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.view_tables import emptied, forget, forget_replaced, is_resumed, is_same, taken, with_above
@@ -92,7 +93,11 @@ class FileTables:
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
         raise Untold(f"the files of {table} cannot be read as they once were")
 
-    def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
+    def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> None:
+        """The catalog's pointer is to a directory, so no file stays."""
+        return
+
+    def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool, key_files: None = None) -> Counted:
         """A view's rows, as files below a place."""
         definition, columns = launch.definition, launch.definition.partitioned_by
         if columns:

@@ -24,13 +24,16 @@ from headwater.model.view import Definition
 from headwater.spark import sql
 from headwater.spark.following import refuse_drift, refuse_lenient
 from headwater.spark.formats import Formats
-from headwater.spark.rows import held, within
+from headwater.spark.rows import cast, condition, held, within
 
 MOST = 100_000
 """With more keys, whole partitions are computed."""
 
 LISTED = 500
 """So many values of a column are listed in a condition on the sources; of more, the least and the greatest."""
+
+WEIGHT = "headwater weight"
+"""The column that tells of a row whether it comes (1), stays (0) or goes (-1)."""
 
 _PLAIN = re.compile(
     r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING)", re.I
@@ -48,25 +51,45 @@ class Reach:
     Attributes:
         rows: the keys; each has ``names`` for its columns, which are none of the view's.
         columns: of the view, in the order of ``names``.
-        bounds: a condition that rows with these keys fulfil, for the sources to skip files by.
+        bounds: a condition that rows with these keys fulfil, to skip files by.
+        count: of the keys.
     """
 
     rows: DataFrame
     columns: tuple[str, ...]
     names: tuple[str, ...]
     bounds: str
+    count: int
+
+    def near(self, frame: DataFrame) -> DataFrame:
+        """Rows within the bounds of the keys."""
+        return frame.where(self.bounds)
+
+    def among(self, frame: DataFrame) -> DataFrame:
+        """The rows with these keys."""
+        return frame.join(F.broadcast(self.rows), self._agreeing(frame), "left_semi")
 
     def over(self, old: DataFrame, new: DataFrame) -> DataFrame:
         """The old rows, with those of the keys replaced by the new rows of the keys."""
-        keys = F.broadcast(self.rows)
-        kept = old.join(keys, self._agreeing(old), "left_anti")
-        changed = new.where(self.bounds).join(keys, self._agreeing(new), "left_semi")
-        return kept.unionByName(changed)
+        kept = old.join(F.broadcast(self.rows), self._agreeing(old), "left_anti")
+        return kept.unionByName(self.among(self.near(new)))
 
-    def _agreeing(self, frame: DataFrame) -> Column:
+    def weighed(self, old: DataFrame, new: DataFrame, mine: Column) -> DataFrame:
+        """The same, and the old rows of the keys, each with its weight.
+
+        Args:
+            mine: whether a row is the run's to replace; a file may have rows of other partitions.
+        """
+        reached = self.rows.withColumn(WEIGHT, F.lit(-1))
+        weight = F.when(mine & reached[WEIGHT].isNotNull(), -1).otherwise(0).alias(WEIGHT)
+        columns = [old[sql.identifier(each)] for each in old.columns]
+        was = old.join(F.broadcast(reached), self._agreeing(old, reached), "left_outer").select(*columns, weight)
+        return was.unionByName(self.among(self.near(new)).withColumn(WEIGHT, F.lit(1)))
+
+    def _agreeing(self, frame: DataFrame, keys: DataFrame | None = None) -> Column:
         """Equal keys; two that are NULL are equal."""
-        pairs = zip(self.columns, self.names, strict=True)
-        return reduce(Column.__and__, [frame[sql.identifier(c)].eqNullSafe(self.rows[k]) for c, k in pairs])
+        keys, pairs = keys or self.rows, zip(self.columns, self.names, strict=True)
+        return reduce(Column.__and__, [frame[sql.identifier(c)].eqNullSafe(keys[k]) for c, k in pairs])
 
 
 @contextlib.contextmanager
@@ -93,19 +116,26 @@ def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator
         raise Untold("no row came or went")
     rows = rows.limit(MOST + 1).persist()
     try:
-        yield Reach(rows, columns, names, _bounds(rows, definition, columns, names))
+        bounds, count = _bounds(rows, definition, columns, names)
+        yield Reach(rows, columns, names, bounds, count)
     finally:
         rows.unpersist()
 
 
-def frame(session: SparkSession, reach: Reach, launch: Launch, computed: DataFrame) -> DataFrame:
-    """The rows of a run's slices.
+def frame(
+    session: SparkSession, reach: Reach, launch: Launch, computed: DataFrame, key_files: DataFrame | None
+) -> DataFrame:
+    """The rows of a run's slices; of files that hold the keys, theirs with weights.
 
     Args:
         computed: the rows of the query in these slices.
+        key_files: the rows of the files; ``None``: whole partitions are written.
     """
-    old = within(held(session, launch.definition), launch.definition, launch.run.slices)
-    return reach.over(old, computed)
+    definition = launch.definition
+    if key_files is not None:
+        mine = F.expr(condition(definition, launch.run.slices))
+        return reach.weighed(cast(key_files, definition), computed, mine)
+    return reach.over(within(held(session, definition), definition, launch.run.slices), computed)
 
 
 # --- inside
@@ -151,8 +181,9 @@ def _netted(frames: Sequence[DataFrame], count: int) -> DataFrame:
     return sums.where("weight <> 0").select(*keys)
 
 
-def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], names: Sequence[str]) -> str:
-    """A condition that holds for rows with these keys: of each column the values, or the least and the greatest.
+def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], names: Sequence[str]) -> tuple[str, int]:
+    """A condition that holds for rows with these keys: of each column the values, or the least and the greatest. And
+    the number of the keys.
 
     Raises:
         Untold: there are too many.
@@ -176,4 +207,4 @@ def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], nam
             between = f"{name} BETWEEN {' AND '.join(literals)}"
             some.append(between if listed is None else f"{name} IN ({', '.join(literals)})")
         terms.append(f"({' OR '.join(some)})")
-    return " AND ".join(terms) if terms and count else "TRUE"
+    return " AND ".join(terms) if terms and count else "TRUE", count

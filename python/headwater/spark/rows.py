@@ -12,11 +12,14 @@ from headwater.model.view import Definition, Query
 from headwater.spark import sql
 
 
+def condition(definition: Definition, slices: Sequence[Slice]) -> str:
+    """A condition that rows of a view in some slices fulfil."""
+    return sql.predicate(slices, {column.name: column.type for column in definition.columns})
+
+
 def within(frame: DataFrame, definition: Definition, slices: Sequence[Slice]) -> DataFrame:
     """Those of a frame with a view's columns that are in some slices."""
-    if WHOLE in slices:
-        return frame
-    return frame.where(sql.predicate(slices, {column.name: column.type for column in definition.columns}))
+    return frame if WHOLE in slices else frame.where(condition(definition, slices))
 
 
 def shaped(frame: DataFrame, definition: Definition) -> DataFrame:
@@ -27,13 +30,14 @@ def shaped(frame: DataFrame, definition: Definition) -> DataFrame:
         return frame
     if isinstance(definition.made_by, Query):
         frame = frame.toDF(*(name for name, _ in wanted))
-    return _cast(frame, definition)
+    return cast(frame, definition)
 
 
 def held(session: SparkSession, definition: Definition) -> DataFrame:
     """The rows in a view's table."""
-    return _cast(session.table(sql.quoted(definition.view)), definition)
+    return cast(session.table(sql.quoted(definition.view)), definition)
 
 
-def _cast(frame: DataFrame, definition: Definition) -> DataFrame:
+def cast(frame: DataFrame, definition: Definition) -> DataFrame:
+    """Rows of a view's columns, in the order and of the types that it declares."""
     return frame.select(*(F.col(sql.identifier(c.name)).cast(c.type).alias(c.name) for c in definition.columns))

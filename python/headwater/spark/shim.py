@@ -113,10 +113,13 @@ class Shim:
         told = self._call("Publication.publish", self._session._jsparkSession, wire.encode(request))
         return wire.decode(told, wire.PublicationAnswer)
 
-    def counted(self, frame: DataFrame, columns: Sequence[str], hashed: bool, exact: bool = False) -> Counted:
+    def counted(
+        self, frame: DataFrame, columns: Sequence[str], hashed: bool, exact: bool = False, weight: str = ""
+    ) -> Counted:
         """The same rows, counted while they are written. Unless they are ``exact``, partition columns have the values
-        that directories give back: NULL for the empty string."""
-        counted = self._call("Counted", frame._jdf, list(columns), hashed, exact)
+        that directories give back: NULL for the empty string. With a column ``weight``, the count is a difference: of
+        rows that come (1), stay (0) or go (-1). Those that go are not written, nor is the column."""
+        counted = self._call("Counted", frame._jdf, list(columns), hashed, exact, weight)
         frame = DataFrame(counted.counted(), frame.sparkSession)
         return Counted(
             frame, lambda: wire.decode(counted.sums(), list[wire.Sum]), lambda: wire.decode(counted.spent(), wire.Spent)

@@ -37,13 +37,13 @@ def replaced(session: SparkSession, shim: Shim, definition: Definition, done: Re
     return evolve(done, reshaped=True, locations=[*done.locations, *left])
 
 
-def refuse_part(run: Run, appended: bool = False) -> None:
+def refuse_part(run: Run, partly: bool) -> None:
     """Refuses to fill a replacement in part.
 
     Raises:
-        RefreshFailed: the run is not one of the whole view, or it adds rows to those that are there.
+        RefreshFailed: the run is not one of the whole view, or leaves rows as they are.
     """
-    if WHOLE not in run.slices or appended:
+    if WHOLE not in run.slices or partly:
         raise RefreshFailed(
             f"{run.view} changes its format, but this refresh is not one of the whole view; "
             f"REFRESH MATERIALIZED VIEW {run.view} FULL makes it"

@@ -147,6 +147,9 @@ class SparkWarehouse:
         with contextlib.ExitStack() as held:
             launch, added, instead = self._added(session, launch)
             reach, instead = (None, instead) if instead else self._reach(held, session, launch)
+            key_files = None if reach is None else self._formats.of_view(definition).key_files(session, launch, reach)
+            if key_files is not None:
+                held.callback(key_files.close)
             left = self._totals.leave(session, launch, lambda: _analysed(session, launch)) if run.totals else None
 
             def frame() -> DataFrame:
@@ -154,12 +157,16 @@ class SparkWarehouse:
                     return added
                 rows = self._rows(session, launch) if left is None else self._shim.finished(left.query, left.rows)
                 computed = within(shaped(rows, definition), definition, run.slices)
-                return computed if reach is None else keyed.frame(session, reach, launch, computed)
+                if reach is None:
+                    return computed
+                return keyed.frame(session, reach, launch, computed, None if key_files is None else key_files.rows)
 
             with memory.overlaid(context, run):
                 scanned = memory.share(run, frame, sees, stop)
             with memory.overlaid(context, run):
-                written, counted = memory.keep(launch, frame, stop) or self._writer.write(launch, frame())
+                written, counted = memory.keep(launch, frame, stop) or self._writer.write(
+                    launch, frame(), "", key_files
+                )
                 moved = memory.moved(counted.spent(), run, written)
         if reach is not None or added is not None:
             self._refuse_late_drift(launch)

@@ -12,6 +12,7 @@ from headwater.model.state import Version
 from headwater.spark.counted import Counted, counts
 from headwater.spark.file_tables import place_of
 from headwater.spark.formats import Formats
+from headwater.spark.key_files import KeyFiles
 from headwater.spark.shim import Shim
 
 
@@ -26,11 +27,14 @@ class Writer:
     def __init__(self, shim: Shim, formats: Formats, bandwidth: int) -> None:
         self._shim, self._formats, self._bandwidth = shim, formats, bandwidth
 
-    def write(self, launch: Launch, frame: DataFrame, place: str = "") -> tuple[Written, Counted]:
-        """A run's rows, in the warehouse or at another place."""
+    def write(
+        self, launch: Launch, frame: DataFrame, place: str = "", key_files: KeyFiles | None = None
+    ) -> tuple[Written, Counted]:
+        """A run's rows, in the warehouse or at another place; in that of the files that hold its keys, if there are
+        some."""
         tables = self._formats.of_view(launch.definition)
         place = place or place_of(launch)
-        counted = tables.write(launch, frame, place, launch.definition.policy.cutoff)
+        counted = tables.write(launch, frame, place, launch.definition.policy.cutoff, key_files)
         known = counts(counted.sums(), launch.definition.partitioned_by)
         return tables.written(launch, place, known), counted
 

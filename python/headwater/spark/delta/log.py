@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from headwater.model.error import RefreshFailed
 from headwater.model.name import FunctionName, PathName, TableName, named
+from headwater.spark import sql
 from headwater.spark.delta.changes import Commit, Values
 from headwater.spark.delta.jvm import Jvm
 from headwater.spark.delta.layout import Layout
@@ -140,6 +141,16 @@ class Log:
     def places(self, version: int, paths: Iterable[str]) -> list[Values]:
         """The values of the partitions in which files lay at an earlier version."""
         return self._values(self._files_of(self.state_at(version)).where(F.col("path").isin(*paths)))
+
+    def named(self, names: Sequence[str]) -> Any:
+        """The actions ``add`` of files in the current state; ``None`` if one is not there any more with all its rows.
+        Delta gives each file a name that no other has."""
+        if not names:
+            return self.jvm.seq(())
+        listed = ", ".join(map(sql.string, names))
+        there = self.state.allFiles().filter(f"substring_index(path, '/', -1) IN ({listed}) AND deletionVector IS NULL")
+        found = list(there.collect())
+        return self.jvm.seq(found) if len(found) == len(names) else None
 
     # --- inside
 

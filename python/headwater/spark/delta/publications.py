@@ -83,7 +83,7 @@ class Publications:
         session = self._sessions.of_table(definition.settings)
         if name == definition.view:
             return self._published(session, name, launch, written)
-        refuse_part(launch.run, written.handle.appended)
+        refuse_part(launch.run, written.handle.partly)
         filled(self._shim, definition)
         catalog.mark(session, definition)
         return replaced(session, self._shim, definition, self._published(session, name, launch, written))
@@ -126,7 +126,7 @@ class Publications:
         transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
         transaction.txnVersion(definition.owner)  # so a publication beside this one is a conflict
         reshaped = self._reshape(log, transaction, run, files)
-        removed = self._jvm.seq(()) if files.appended else self._replaced(session, transaction, launch)
+        removed = self._replaced(session, log, transaction, launch, files)
         touched = self._touched(log, before)
         self._measure(session, transaction, files, removed)
         if removed.nonEmpty():
@@ -134,9 +134,9 @@ class Publications:
         now = self._jvm.some(int(time.time() * 1000))
         own = self._jvm.delta.actions.SetTransaction(definition.owner, run.version, now)
         actions = files.added.concat(removed).appended(own)
-        version = transaction.commit(actions, self._operation(launch, reshaped, files.appended))
+        version = transaction.commit(actions, self._operation(launch, reshaped, files))
         # Else a commit of others may be overwritten only in part.
-        settled = None if WHOLE in run.slices and not files.appended else before
+        settled = None if WHOLE in run.slices and not files.partly else before
         return Replaced(
             unchanged=_unchanged(launch, written, touched),
             reshaped=reshaped,
@@ -160,7 +160,7 @@ class Publications:
         """Gives the table the columns that the files have, if it has others."""
         if Layout.read(files.metadata.json()).digest == log.layout.digest:
             return False
-        if WHOLE not in run.slices or files.appended:
+        if WHOLE not in run.slices or files.partly:
             raise RefreshFailed(f"{run.view}: its table got other columns while the refresh ran; it is tried again")
         now, schema = transaction.metadata(), files.metadata
         transaction.updateMetadataForTableOverwrite(
@@ -177,8 +177,17 @@ class Publications:
         )
         return True
 
-    def _replaced(self, session: SparkSession, transaction: Any, launch: Launch) -> Any:
-        """The actions ``add`` of the files that lie in a run's region now."""
+    def _replaced(self, session: SparkSession, log: Log, transaction: Any, launch: Launch, files: Files) -> Any:
+        """The actions ``add`` of the files whose place those of a run take.
+
+        Raises:
+            RefreshFailed: another program removed one that the run has read.
+        """
+        if files.instead is not None:
+            there = log.named(files.instead)
+            if there is None:
+                raise RefreshFailed(f"{launch.run.view}: its table got other files meanwhile; it is tried again")
+            return there
         if WHOLE in launch.run.slices:
             return transaction.filterFiles()
         parser = session._jsparkSession.sessionState().sqlParser()
@@ -200,15 +209,15 @@ class Publications:
         found = self._jvm.map({**files.metrics, "numRemovedFiles": metric})
         transaction.registerSQLMetrics(session._jsparkSession, found)
 
-    def _operation(self, launch: Launch, reshaped: bool, appended: bool) -> Any:
+    def _operation(self, launch: Launch, reshaped: bool, files: Files) -> Any:
         run, jvm = launch.run, self._jvm
         sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
         told = json.dumps({"headwater": {"version": run.version, "owner": launch.definition.owner, "sources": sources}})
-        predicate = None if WHOLE in run.slices or appended else _predicate(launch)
+        predicate = None if WHOLE in run.slices or files.partly else _predicate(launch)
         if predicate is not None and len(predicate) > SHOWN:
             predicate = f"{len(run.slices)} partitions"
         return jvm.inner(jvm.delta, "DeltaOperations$Write")(
-            jvm.sql.SaveMode.Append if appended else jvm.sql.SaveMode.Overwrite,
+            jvm.sql.SaveMode.Append if files.appended else jvm.sql.SaveMode.Overwrite,
             jvm.none,
             jvm.some(predicate),
             jvm.some(told),

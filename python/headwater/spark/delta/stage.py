@@ -19,11 +19,12 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run, Version
 from headwater.model.view import Definition
 from headwater.spark import sql
-from headwater.spark.appended import grown
-from headwater.spark.counted import Counted
+from headwater.spark.counted import Counted, altered
 from headwater.spark.delta.jvm import Jvm
 from headwater.spark.delta.log import Log, NotDelta
 from headwater.spark.delta.looks import Looks
+from headwater.spark.key_files import KeyFiles
+from headwater.spark.keyed import WEIGHT
 from headwater.spark.shim import Shim
 from headwater.spark.view_tables import emptied, filled
 
@@ -40,7 +41,8 @@ class Files:
         metadata: of the table that the files are for: with the columns of the view's definition.
         metrics: of the write, as Delta shows them in the history of a table.
         begun: when the first file may have been written (ms).
-        appended: the files come beside those that are there, and take the place of none.
+        instead: the names of the files whose place they take, which may be none. ``None``: they take that of all files
+            in the run's region.
     """
 
     table: str
@@ -48,7 +50,17 @@ class Files:
     metadata: Any
     metrics: Mapping[str, Any]
     begun: int
-    appended: bool = False
+    instead: tuple[str, ...] | None = None
+
+    @property
+    def partly(self) -> bool:
+        """Whether files in the run's region stay."""
+        return self.instead is not None
+
+    @property
+    def appended(self) -> bool:
+        """Whether all of them stay."""
+        return self.instead == ()
 
 
 class Stage:
@@ -58,29 +70,31 @@ class Stage:
         self._jvm, self._shim, self._looks = jvm, shim, looks
         self._staged: dict[str, tuple[Version, Files]] = {}
 
-    def write(self, launch: Launch, frame: DataFrame, hashed: bool) -> Counted:
+    def write(self, launch: Launch, frame: DataFrame, hashed: bool, key_files: KeyFiles | None) -> Counted:
         run, definition = launch.run, launch.definition
+        instead = () if run.appends else None if key_files is None else key_files.files
         name, log = self._opened(definition)
         if log is None:
             raise RefreshCancelled(f"{run.view} was dropped while its refresh ran")
         if definition.partitioned_by:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in definition.partitioned_by])
-        counted = self._shim.counted(frame, definition.partitioned_by, hashed)
+        weight = "" if key_files is None else WEIGHT
+        counted = self._shim.counted(frame, definition.partitioned_by, hashed, weight=weight)
         begun = int(time.time() * 1000)
         with self._jvm.active(counted.frame.sparkSession):
             transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
-            if WHOLE in run.slices and not run.appends:
+            if WHOLE in run.slices and instead is None:
                 self._reshape(log, transaction, definition)
             added = transaction.writeFiles(counted.frame._jdf)
         metrics = {name: transaction.getMetric(name) for name in METRICS}
         found = {name: metric.get() for name, metric in metrics.items() if metric.isDefined()}
-        self._staged[run.view] = run.version, Files(name, added, transaction.metadata(), found, begun, run.appends)
+        self._staged[run.view] = run.version, Files(name, added, transaction.metadata(), found, begun, instead)
         return counted
 
     def written(self, launch: Launch, known: Mapping[Slice, Made]) -> Written:
         run = launch.run
         _, files = self._staged[run.view]
-        known = grown(launch, known) if files.appended else known
+        known = altered(launch, known) if files.partly else known
         made = tuple(evolve(each, fingerprint=f"v{run.version}") for each in known.values())
         removed = emptied(launch, known, lambda looks: [self._looks.look(each) for each in looks])
         size = files.metrics["numOutputBytes"].value() if "numOutputBytes" in files.metrics else 0

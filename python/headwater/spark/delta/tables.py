@@ -17,12 +17,15 @@ from headwater.model.view import Definition
 from headwater.spark import paths
 from headwater.spark.counted import Counted
 from headwater.spark.delta.jvm import Jvm
+from headwater.spark.delta.key_search import KeySearch
 from headwater.spark.delta.looks import Looks
 from headwater.spark.delta.publications import Publications
 from headwater.spark.delta.retention import Retention
 from headwater.spark.delta.rows import Rows
 from headwater.spark.delta.snapshot import Snapshot
 from headwater.spark.delta.stage import Stage
+from headwater.spark.key_files import KeyFiles
+from headwater.spark.keyed import Reach
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.view_tables import forget, with_above
@@ -41,7 +44,7 @@ class DeltaTables:
         self._stage = Stage(jvm, shim, self._looks)
         self._publications = Publications(jvm, shim, sessions, self._looks)
         self._retention = Retention(shim, sessions, self._publications, self._stage)
-        self._rows = Rows(jvm)
+        self._rows, self._searching = Rows(jvm), KeySearch(jvm, self._publications)
         self._locations: dict[str, str] = {}
 
     # --- looks
@@ -72,9 +75,14 @@ class DeltaTables:
 
     # --- writes
 
-    def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
+    def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> KeyFiles | None:
+        return self._searching.of(session, launch, reach)
+
+    def write(
+        self, launch: Launch, frame: DataFrame, place: str, hashed: bool, key_files: KeyFiles | None = None
+    ) -> Counted:
         """A view's rows, as files of its table that no commit names yet; the table says where, not ``place``."""
-        return self._stage.write(launch, frame, hashed)
+        return self._stage.write(launch, frame, hashed, key_files)
 
     def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         return self._stage.written(launch, known)

@@ -21,10 +21,12 @@ from headwater.model.partition import WHOLE
 from headwater.model.view import Definition
 from headwater.spark import catalog
 from headwater.spark.iceberg.at import At
+from headwater.spark.iceberg.chosen import Choosing, Chosen
 from headwater.spark.iceberg.java import Java
 from headwater.spark.iceberg.loops import Loops
 from headwater.spark.iceberg.regions import region
 from headwater.spark.iceberg.shape import Shapes
+from headwater.spark.key_files import KeyFiles
 
 VERSION = "headwater.version"
 OWNER = catalog.OWNER
@@ -41,13 +43,24 @@ class Staged:
     Attributes:
         table: the object that they were written for.
         reshapes: whether the view's table gets other columns or another partitioning with them.
-        appended: the files come beside those that are there, and take the place of none.
+        instead: the files whose place they take, which may be none. ``None``: they take that of all files in the run's
+            region.
     """
 
     table: JavaObject
     files: JavaObject
     reshapes: bool
-    appended: bool = False
+    instead: Chosen | None = None
+
+    @property
+    def partly(self) -> bool:
+        """Whether files in the run's region stay."""
+        return self.instead is not None
+
+    @property
+    def appended(self) -> bool:
+        """Whether all of them stay."""
+        return self.instead is not None and not self.instead.names
 
 
 @frozen
@@ -68,14 +81,16 @@ class Publishing:
     """Writes and commits the files of runs."""
 
     def __init__(self, java: Java, shapes: Shapes) -> None:
-        self._java, self._shapes, self._loops = java, shapes, Loops(java)
+        self._java, self._shapes, self._loops, self._choosing = java, shapes, Loops(java), Choosing(java)
 
-    def stage(self, table: JavaObject, launch: Launch, frame: DataFrame, key: str) -> Staged:
+    def stage(
+        self, table: JavaObject, launch: Launch, frame: DataFrame, key: str, key_files: KeyFiles | None
+    ) -> Staged:
         """Writes rows into files of a view's table that no commit names. A redefinition always renews everything."""
         definition = launch.definition
-        appended = launch.run.appends
+        instead = Chosen() if launch.run.appends else None if key_files is None else key_files.files
         reshapes = WHOLE in launch.run.slices and not self._shapes.fits(table, definition)
-        if reshapes and appended:
+        if reshapes and instead is not None:
             raise RefreshFailed(f"{definition.view} has other columns than its table; the refresh is tried again")
         target = self._replacement(table, definition)[0].table() if reshapes else table
         cache = self._java("iceberg.spark.SparkTableCache.get")
@@ -84,7 +99,7 @@ class Publishing:
         try:
             # The rows come in the partitioning that they are counted in, so that a task counts the rows of its files.
             frame.write.format("iceberg").option("distribution-mode", "none").mode("append").save(key)
-            return Staged(target, coordinator.fetchNewFiles(target, key), reshapes, appended)
+            return Staged(target, coordinator.fetchNewFiles(target, key), reshapes, instead)
         finally:
             cache.remove(key)
             coordinator.clearRewrite(target, key)
@@ -108,7 +123,7 @@ class Publishing:
                 raise TakenOver(f"version {published} of {launch.run.view} is already published")
             if published == launch.run.version:
                 return Committed(number, _at(base), again=True)
-            self._replace(transaction, launch, staged, zone)
+            self._replace(table, transaction, launch, staged, zone)
             try:
                 transaction.underlyingOps().commit(base, transaction.currentMetadata())
             except Py4JJavaError as error:
@@ -145,10 +160,12 @@ class Publishing:
         replaced = base.buildReplacement(schema, spec, unsorted, base.location(), properties)
         return self._java("iceberg.Transactions.replaceTableTransaction", table.name(), operations, replaced), base
 
-    def _replace(self, transaction: JavaObject, launch: Launch, staged: Staged, zone: str) -> None:
+    def _replace(self, table: JavaObject, transaction: JavaObject, launch: Launch, staged: Staged, zone: str) -> None:
         run = launch.run
         if staged.appended:
             update = self._appended(transaction, staged)
+        elif staged.instead is not None:
+            update = self._rewritten(table, transaction, launch, staged, staged.instead)
         else:
             update = self._overwritten(transaction, launch, staged, zone)
         sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
@@ -162,6 +179,26 @@ class Publishing:
         append = transaction.newAppend()
         self._loops.each(staged.files, self._loops.method(APPEND, "appendFile", APPEND, FILE).bindTo(append))
         return append
+
+    def _rewritten(
+        self, table: JavaObject, transaction: JavaObject, launch: Launch, staged: Staged, instead: Chosen
+    ) -> JavaObject:
+        """Iceberg removes no file that is not there, and does not say so.
+
+        Raises:
+            RefreshFailed: another program removed a file, or rows of it.
+        """
+        now = transaction.table().currentSnapshot()
+        there: Chosen | None = instead
+        if now is None or now.snapshotId() != instead.snapshot:
+            there = None if now is None else self._choosing.of(table, now.snapshotId(), instead.names)
+        if there is None:
+            raise RefreshFailed(f"{launch.run.view}: its table got other files meanwhile; it is tried again")
+        overwrite = transaction.newOverwrite()
+        for each in there.tasks:
+            overwrite.deleteFile(each.file())
+        self._loops.each(staged.files, self._loops.method(OVERWRITE, "addFile", OVERWRITE, FILE).bindTo(overwrite))
+        return overwrite
 
     def _overwritten(self, transaction: JavaObject, launch: Launch, staged: Staged, zone: str) -> JavaObject:
         table, slices = transaction.table(), launch.run.slices

@@ -16,19 +16,21 @@ from headwater.model.seen import Changed, Look, Seen
 from headwater.model.state import Version
 from headwater.model.view import Definition
 from headwater.spark import catalog, paths, sql, zones
-from headwater.spark.appended import grown
-from headwater.spark.counted import Counted
+from headwater.spark.counted import Counted, altered
 from headwater.spark.iceberg import schemas
 from headwater.spark.iceberg.at import At
 from headwater.spark.iceberg.entries import Entries
 from headwater.spark.iceberg.history import History, is_rearranged
 from headwater.spark.iceberg.java import Java
+from headwater.spark.iceberg.key_search import KeySearch
 from headwater.spark.iceberg.loaded import Catalogs
 from headwater.spark.iceberg.looks import Looks
 from headwater.spark.iceberg.publishing import Committed, Publishing, Staged, version
 from headwater.spark.iceberg.retention import Retention
 from headwater.spark.iceberg.rows import Rows
 from headwater.spark.iceberg.shape import Shapes
+from headwater.spark.key_files import KeyFiles
+from headwater.spark.keyed import WEIGHT, Reach
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.view_tables import (
@@ -60,7 +62,7 @@ class IcebergTables:
         self._catalogs, self._entries, self._history = Catalogs(java), Entries(java), History(java)
         self._publishing, self._retention = Publishing(java, Shapes(java)), Retention(java)
         self._looks = Looks(shim, self._catalogs, self._entries, self._history)
-        self._rows = Rows(java, self._catalogs, self._history)
+        self._rows, self._searching = Rows(java, self._catalogs, self._history), KeySearch(java)
         self._staged: dict[str, Staged] = {}
 
     # --- looks
@@ -91,19 +93,25 @@ class IcebergTables:
 
     # --- writes
 
-    def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool) -> Counted:
+    def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> KeyFiles | None:
+        table, own = self._target(launch.definition)
+        return self._searching.of(session, table, launch, reach, f"{_key(launch)} held") if own else None
+
+    def write(
+        self, launch: Launch, frame: DataFrame, place: str, hashed: bool, key_files: KeyFiles | None = None
+    ) -> Counted:
         definition, columns = launch.definition, launch.definition.partitioned_by
         if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
-        counted = self._shim.counted(frame, columns, hashed, exact=True)
+        counted = self._shim.counted(frame, columns, hashed, exact=True, weight="" if key_files is None else WEIGHT)
         key = _key(launch)
         table = self._target(definition)[0]
-        self._staged[key] = self._publishing.stage(table, launch, counted.frame, key)
+        self._staged[key] = self._publishing.stage(table, launch, counted.frame, key, key_files)
         return counted
 
     def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         staged = self._staged.pop(_key(launch))
-        known = grown(launch, known) if staged.appended else known
+        known = altered(launch, known) if staged.partly else known
         made = tuple(evolve(each, fingerprint=f"v{launch.run.version}") for each in known.values())
         removed = emptied(launch, known, self.look)
         return Written(made, removed, staged, self._entries.size(staged.files))
@@ -127,7 +135,7 @@ class IcebergTables:
         definition, (table, own) = launch.definition, self._target(launch.definition)
         if own:
             return self._published(table, launch, written)
-        refuse_part(launch.run, written.handle.appended)
+        refuse_part(launch.run, written.handle.partly)
         if not table.uuid().equals(written.handle.table.uuid()):
             raise taken(definition.view)  # another engine fills another replacement
         session = self._sessions.of_table(definition.settings)
@@ -140,7 +148,7 @@ class IcebergTables:
         recorded = At.of(dict(launch.run.snapshots).get(definition.view, ""))
         sure = recorded is not None and not committed.again and self._only_rearranged(table, recorded, committed.base)
         unchanged = same(launch, written.made, staged.appended) if sure else frozenset()
-        at = _after(launch, committed, recorded, sure, staged.appended)
+        at = _after(launch, committed, recorded, sure, staged.partly)
         return Replaced((), unchanged, staged.reshapes, str(at))
 
     def published(self, definition: Definition) -> set[str] | None:
@@ -202,10 +210,10 @@ def _key(launch: Launch) -> str:
     return f"headwater {launch.definition.owner} {launch.run.version}"
 
 
-def _after(launch: Launch, committed: Committed, recorded: At | None, sure: bool, appended: bool) -> At:
+def _after(launch: Launch, committed: Committed, recorded: At | None, sure: bool, partly: bool) -> At:
     """The state after a publication. Snapshots of other programs between that on record and this one are looked at the
     next time; one that replaced everything left none of their rows, and a table without a snapshot had none."""
-    replaced = WHOLE in launch.run.slices and not appended
+    replaced = WHOLE in launch.run.slices and not partly
     if sure or ((replaced or committed.base == 0) and not committed.again):
         return committed.at
     return evolve(committed.at, told=0 if recorded is None else recorded.known)

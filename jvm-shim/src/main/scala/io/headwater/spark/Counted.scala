@@ -9,10 +9,12 @@ import org.apache.spark.sql.headwater.{Spent, Tallied}
  * A query's rows, counted by partition (and hashed, if asked for) in the pass in which they are written.
  *
  * @param exact whether partition columns keep their values; else they have those that directories named by them give back
+ * @param weight the column that tells how often a row counts; empty if each counts once
  */
-class Counted(frame: DataFrame, columns: java.util.List[String], hashed: Boolean, exact: Boolean) {
+class Counted(
+    frame: DataFrame, columns: java.util.List[String], hashed: Boolean, exact: Boolean, weight: String) {
   private val names = columns.asScala.toList
-  private val (rows, tally) = Tallied.of(frame, names, hashed, exact)
+  private val (rows, tally) = Tallied.of(frame, names, hashed, exact, Option(weight).filter(_.nonEmpty))
 
   def counted: DataFrame = rows
 

@@ -183,7 +183,7 @@ class TablesSuite extends AnyFunSuite {
     val session = LocalSpark.emptyShop().newSession()
     session.experimental.extraStrategies = Seq(TalliedStrategy(session)) // as the extension injects it
     def sums(query: String, files: Int, hashed: Boolean = true): Map[JValue, (JValue, JValue)] = {
-      val counted = new Counted(session.sql(query).repartition(files), Seq("month", "note").asJava, hashed, exact = false)
+      val counted = new Counted(session.sql(query).repartition(files), Seq("month", "note").asJava, hashed, exact = false, weight = "")
       val root = s"${LocalSpark.warehouse}/shop.db/counted"
       counted.counted.write.mode("overwrite").partitionBy("month", "note").parquet(root)
       parse(counted.sums).asInstanceOf[JArray].arr
@@ -200,13 +200,33 @@ class TablesSuite extends AnyFunSuite {
     assert(sums(rows, 2, hashed = false)(ab) == ((JInt(2), JString(""))))
   }
 
+  test("counted: rows with a weight make the difference, and those that go are not written") {
+    val session = LocalSpark.emptyShop().newSession()
+    session.experimental.extraStrategies = Seq(TalliedStrategy(session))
+    val root = s"${LocalSpark.warehouse}/shop.db/counted"
+    def sum(values: String, weight: String = ""): (BigInt, BigInt) = {
+      val frame = session.sql(s"SELECT * FROM VALUES $values").repartition(2)
+      val counted = new Counted(frame, java.util.List.of(), hashed = true, exact = false, weight)
+      counted.counted.write.mode("overwrite").parquet(root)
+      val List(one) = parse(counted.sums).asInstanceOf[JArray].arr
+      val (JInt(rows), JString(content)) = (one \ "rows", one \ "content"): @unchecked
+      (rows, BigInt(content, 16))
+    }
+    val (before, after) = (sum("(1, 'a'), (2, 'b'), (3, NULL) AS t(x, y)"), sum("(1, 'a'), (3, NULL), (7, 'c'), (8, '') AS t(x, y)"))
+    val (more, change) = sum("(1, 'a', 0), (2, 'b', -1), (3, NULL, 0), (7, 'c', 1), (8, '', 1) AS t(x, y, w)", "w")
+    assert((before._1, more, after._1) == (3, 1, 4))
+    assert((before._2 + change).mod(BigInt(1) << 128) == after._2)
+    assert(session.read.parquet(root).columns.toSeq == Seq("x", "y"))
+    assert(session.read.parquet(root).collect().map(_.getInt(0)).toSet == Set(1, 3, 7, 8))
+  }
+
   test("spent: what was read of each table, and how long writing went on when all rows were there") {
     val session = LocalSpark.emptyShop().newSession()
     session.experimental.extraStrategies = Seq(TalliedStrategy(session))
     session.sql("CREATE TABLE shop.lines USING parquet AS SELECT id, id % 7 AS k FROM range(200000)")
     session.sql("CREATE TABLE shop.notes USING csv AS SELECT 1 AS k")
     val query = "SELECT a.k, count(*) AS n FROM shop.lines a JOIN shop.lines b ON a.id = b.id JOIN shop.notes t ON a.k = t.k GROUP BY a.k"
-    val counted = new Counted(session.sql(query), java.util.List.of(), hashed = false, exact = false)
+    val counted = new Counted(session.sql(query), java.util.List.of(), hashed = false, exact = false, weight = "")
     assert(parse(counted.spent) == parse("""{"reads": [], "writing": 0}"""))
     counted.counted.write.mode("overwrite").parquet(s"${LocalSpark.warehouse}/shop.db/counted")
     val spent = parse(counted.spent)

@@ -7,7 +7,7 @@ import org.apache.spark.TaskContext
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project, UnaryNode}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
@@ -40,8 +40,12 @@ class Tally extends AccumulatorV2[Map[Seq[String], Sum], Map[Seq[String], Sum]] 
   override def value: Map[Seq[String], Sum] = sums.toMap
 }
 
-/** Passes rows on and sums them up by partition, in the pass in which they are written. */
-case class Tallied(tally: Tally, columns: Seq[Attribute], hashed: Boolean, zone: String, child: LogicalPlan)
+/**
+ * Passes rows on and sums them up by partition, in the pass in which they are written. With a column `weight`, a row counts
+ * so many times: 1, 0 or -1.
+ */
+case class Tallied(
+    tally: Tally, columns: Seq[Attribute], hashed: Boolean, zone: String, weight: Option[Attribute], child: LogicalPlan)
   extends UnaryNode {
   override def output: Seq[Attribute] = child.output
   override protected def withNewChildInternal(newChild: LogicalPlan): Tallied = copy(child = newChild)
@@ -51,30 +55,38 @@ object Tallied {
 
   /**
    * The same rows, as [[AsRead]] has them unless they are to be `exact`, counted by the values of the partition columns
-   * `columns`, and hashed if asked for, when they are computed.
+   * `columns`, and hashed if asked for, when they are computed. With a column `weight`, rows of a negative one are counted
+   * and do not pass, nor does the column.
    */
-  def of(frame: DataFrame, columns: Seq[String], hashed: Boolean, exact: Boolean): (DataFrame, Tally) = {
+  def of(
+      frame: DataFrame, columns: Seq[String], hashed: Boolean, exact: Boolean, weight: Option[String]): (DataFrame, Tally) = {
     val session = Access.classic(frame.sparkSession)
     val tally = new Tally
     session.sparkContext.register(tally)
     val zone = session.sessionState.conf.sessionLocalTimeZone
     val analyzed = frame.queryExecution.analyzed
     val plan = if (exact) analyzed else AsRead(analyzed, columns, zone)
-    val by = columns.map(name => plan.output.find(_.name == name).getOrElse(
-      throw new IllegalArgumentException(s"no column $name")))
-    (Access.frame(session, Tallied(tally, by, hashed, zone, plan)), tally)
+    def column(name: String) = plan.output.find(_.name == name).getOrElse(
+      throw new IllegalArgumentException(s"no column $name"))
+    val weighing = weight.map(column)
+    val tallied = Tallied(tally, columns.map(column), hashed, zone, weighing, plan)
+    val passing = weighing.fold[LogicalPlan](tallied) { by =>
+      Project(plan.output.filterNot(_.exprId == by.exprId), Filter(GreaterThanOrEqual(by, Literal(0)), tallied))
+    }
+    (Access.frame(session, passing), tally)
   }
 }
 
 case class TalliedStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case Tallied(tally, columns, hashed, zone, child) =>
-      TalliedExec(tally, columns, hashed, zone, planLater(child)) :: Nil
+    case Tallied(tally, columns, hashed, zone, weight, child) =>
+      TalliedExec(tally, columns, hashed, zone, weight, planLater(child)) :: Nil
     case _ => Nil
   }
 }
 
-case class TalliedExec(tally: Tally, columns: Seq[Attribute], hashed: Boolean, zone: String, child: SparkPlan)
+case class TalliedExec(
+    tally: Tally, columns: Seq[Attribute], hashed: Boolean, zone: String, weight: Option[Attribute], child: SparkPlan)
   extends UnaryExecNode {
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
@@ -86,10 +98,10 @@ case class TalliedExec(tally: Tally, columns: Seq[Attribute], hashed: Boolean, z
 
   override protected def doExecute(): RDD[InternalRow] = {
     tally.ran = Some(this)
-    val (into, by, all, hashes, timeZone) = (tally, columns, child.output, hashed, zone)
+    val (into, by, all, hashes, timeZone, times) = (tally, columns, child.output, hashed, zone, weight)
     val after = longMetric(TalliedExec.After)
     child.execute().mapPartitions { rows =>
-      val task = new TaskTally(by, all, hashes, timeZone)
+      val task = new TaskTally(by, all, hashes, timeZone, times)
       TaskContext.get().addTaskCompletionListener[Unit] { _ =>
         into.add(task.spelled)
         after += task.sinceLast
@@ -109,11 +121,27 @@ object TalliedExec {
 }
 
 /** The sums of one task. Rows of one partition mostly come together, so the last one's is kept at hand. */
-private class TaskTally(by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean, zone: String) {
-  private class Cell { var rows, high, low = 0L }
+private class TaskTally(
+    by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean, zone: String, weight: Option[Attribute]) {
+  private class Cell {
+    private var rows, high, low = 0L
+    def sum: Sum = Sum(rows, high, low)
+    def count(times: Int): Unit = rows += times
+    def add(highs: Long, lows: Long): Unit = {
+      high += highs
+      low += lows
+      if (java.lang.Long.compareUnsigned(low, lows) < 0) high += 1
+    }
+    def subtract(highs: Long, lows: Long): Unit = {
+      high -= highs
+      if (java.lang.Long.compareUnsigned(low, lows) < 0) high -= 1
+      low -= lows
+    }
+  }
   private val cells = new java.util.HashMap[UnsafeRow, Cell]
   private val key = UnsafeProjection.create(by, all)
-  private val whole = UnsafeProjection.create(all, all)
+  private val times = weight.map(by => all.indexWhere(_.exprId == by.exprId))
+  private val whole = UnsafeProjection.create(all.indices.filterNot(times.contains).map(all), all)
   private var last: UnsafeRow = _
   private var cell: Cell = _
   private var ended = 0L
@@ -124,14 +152,15 @@ private class TaskTally(by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean
   def sinceLast: Long = if (ended == 0) 0 else System.nanoTime - ended
 
   def add(row: InternalRow): Unit = {
-    if (cell == null || by.nonEmpty) moveTo(key(row))
-    cell.rows += 1
-    if (hashed) {
-      val bytes = row match { case unsafe: UnsafeRow => unsafe; case other => whole(other) }
-      val low = hash(bytes, TaskTally.Low)
-      cell.high += hash(bytes, TaskTally.High)
-      cell.low += low
-      if (java.lang.Long.compareUnsigned(cell.low, low) < 0) cell.high += 1
+    val many = times.fold(1)(row.getInt)
+    if (many != 0) {
+      if (cell == null || by.nonEmpty) moveTo(key(row))
+      cell.count(many)
+      if (hashed) {
+        val bytes = row match { case unsafe: UnsafeRow if times.isEmpty => unsafe; case other => whole(other) }
+        val (high, low) = (hash(bytes, TaskTally.High), hash(bytes, TaskTally.Low))
+        if (many > 0) cell.add(high, low) else cell.subtract(high, low)
+      }
     }
   }
 
@@ -152,8 +181,7 @@ private class TaskTally(by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean
     val found = mutable.Map.empty[Seq[String], Sum]
     cells.forEach { (values, cell) =>
       val spelled = texts.map(text => Option(text.eval(values)).map(_.toString).filterNot(AsRead.Nameless).orNull)
-      val sum = Sum(cell.rows, cell.high, cell.low)
-      found(spelled) = found.get(spelled).fold(sum)(_ + sum)
+      found(spelled) = found.get(spelled).fold(cell.sum)(_ + cell.sum)
     }
     found.toMap
   }

@@ -1,0 +1,25 @@
+"""An engine that searches the files of small views for keys, as any engine does in large ones. Tests run it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from headwater.spark import engine
+from headwater.spark.delta import key_search as of_delta
+from headwater.spark.iceberg import key_search as of_iceberg
+
+
+def python(folder: Path) -> Path:
+    """A program that runs this engine, to be taken for a Python."""
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, os.path.abspath(__file__)])} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+if __name__ == "__main__":
+    of_delta.SMALL = of_iceberg.SMALL = 0
+    engine.main()

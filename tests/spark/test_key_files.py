@@ -1,0 +1,65 @@
+"""Refreshes by keys of large views in Delta and Iceberg: files without these keys stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from support import Journal, database
+from test_by_keys import runs
+
+from headwater.model.event import Event, Mode, Published
+
+ROWS = 150_000
+LARGE = f"""SELECT /*+ REPARTITION_BY_RANGE(20, id) */ id, CAST(id % 10 AS INT) AS price,
+IF(id % 7 = 0, NULL, sha2(CAST(id AS STRING), 512)) AS note FROM range({ROWS})"""
+"""Some 10 MB."""
+QUERY = "SELECT /*+ REPARTITION_BY_RANGE(20, id) */ id, price, note, price * 2 AS double FROM {table}"
+
+
+def made(events: list[Event], view: str) -> tuple[int, str]:
+    """The rows and the content sum of the last publication of a view."""
+    return [(one.rows, one.content) for e in events if isinstance(e, Published) and e.view == view for one in e.made][
+        -1
+    ]
+
+
+def files(spark: SparkSession, view: str, format: str) -> set[str]:
+    name = "_metadata.file_path" if format == "delta" else "_file"
+    return {row[0] for row in spark.sql(f"SELECT DISTINCT {name} FROM {view}").collect()}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_files_without_the_keys_stay(spark: SparkSession, journal: Journal, format: str) -> None:
+    place = f"lake.{database(spark)}" if format == "iceberg" else database(spark)
+    table, view = f"{place}.sales", f"{place}.doubled"
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {place}")
+    spark.sql(f"CREATE TABLE {table} USING {format} AS {LARGE}")
+    query = QUERY.format(table=table)
+    asked = "TBLPROPERTIES ('headwater.method' = 'keys, full')"
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING {format} {asked} AS {query}")
+    events = journal.events()
+    first = made(events, view)
+    last = files(spark, view, format)
+    for statement, rows in (
+        (f"UPDATE {table} SET price = 77 WHERE id IN (4711, 4712)", ROWS),
+        (f"DELETE FROM {table} WHERE id BETWEEN 100000 AND 100099", ROWS - 100),
+        (f"INSERT INTO {table} VALUES (-1, 5, NULL), (-1, 5, NULL), (NULL, 1, 'new')", ROWS - 97),
+    ):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        events += journal.events()
+        now = files(spark, view, format)
+        assert len(last & now) >= len(last) - 2, "most files stay"
+        assert last != now
+        last = now
+        assert made(events, view)[0] == rows
+        for one, other in ((f"TABLE {view}", query), (query, f"TABLE {view}")):
+            assert not spark.sql(f"({one}) EXCEPT ALL ({other})").take(1)
+    assert runs(events, view)[1:] == [(Mode.KEYS, "")] * 3
+    spark.sql(f"UPDATE {table} SET price = id % 10 WHERE id IN (4711, 4712)")
+    spark.sql(f"DELETE FROM {table} WHERE id < 0 OR id IS NULL")
+    back = LARGE.replace("REPARTITION_BY_RANGE(20, id)", "REPARTITION(1)")
+    spark.sql(f"INSERT INTO {table} {back} WHERE id BETWEEN 100000 AND 100099")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert made(journal.events(), view) == first, "the sum of the content follows what came and went"
