@@ -200,7 +200,7 @@ MUTATIONS = {
     ),
     "a run by changes reads a table as it is at that moment": (
         "engine/totals.py",
-        "    return unfollowed(definition) or unpinned(state, view)\n",
+        "    return unpinned(state, view) or unfollowed(definition)\n",
         "    return unfollowed(definition)\n",
     ),
     "rows are added to partitions of several states": (

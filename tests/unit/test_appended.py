@@ -145,10 +145,24 @@ def test_a_publication_tells_the_readers_whether_rows_went(appends, instead, wen
     assert (last.churn - before.churn, last.went - before.went) == (7 + went, went)
 
 
+@pytest.mark.parametrize(
+    ("mode", "appends", "instead", "learned"),
+    [(Mode.CHANGES, True, "", False), (Mode.KEYS, False, "", False), (Mode.KEYS, False, "no", True)],
+)
+def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(mode, appends, instead, learned):
+    made = copied()
+    version = made.state.highest + 1
+    made.state.views["v"].size = 1000.0
+    transition(made.state, Started(made.now, version, "v", ((A1, ()),), (), mode, "because", appends=appends))
+    told = {"size": 7, "snapshot": "s", "instead": instead}
+    transition(made.state, Published(made.now, version, "v", (Made(A1, 1, "f"),), (), 1.0, **told))
+    assert (made.state.views["v"].size != 1000.0) == learned
+
+
 def test_a_view_that_does_not_ask_is_followed_when_its_refreshes_take_long():
     made = came(copied(asked="auto"), A1)
     chosen = choose_method(made.state, "v", (A1,))
-    assert chosen.method == ByPartition() and why(made, A1) == "is out: a refresh takes less than 10 s"
+    assert chosen.method == ByPartition() and why(made, A1) == "is out: a refresh takes less than 1 s"
 
 
 def test_a_query_without_an_aggregate_makes_rows_of_rows():

@@ -11,7 +11,7 @@ from cases import A1, A2, change, machine, view
 from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 
 from headwater.algebra.derive.keys import derive_keys
-from headwater.engine.basis import WORTH, Basis, basis
+from headwater.engine.basis import Basis, basis
 from headwater.engine.method import ByKeys, choose_method
 from headwater.engine.policy import SETTLE
 from headwater.model.dependency import Keys, common
@@ -165,18 +165,18 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
     made = keyed(method="auto")
     later(made, A1)
     known = made.state.views["v"]
-    assert why(made, A1) == "is out: a refresh takes less than 10 s"
-    known.took = Took(WORTH, 0.0)
+    assert why(made, A1) == "is out: a refresh takes less than 3 s"
+    known.took = Took(10.0, 0.0)
     assert why(made, A1) == "is out: nobody knows yet how much a refresh reads"
-    known.reads = {"t": 2.0}
+    known.reads = {"t": 0.5}
     assert why(made, A1) == "is out: too much changed"
     known.reads = {"t": 100.0}
     assert choose_method(made.state, "v", (A1,)).method == ByKeys()
     known.keyed = Narrow(None, 1)
     assert why(made, A1) == "is out: the last one had to compute whole partitions"
-    known.keyed = Narrow(3 * WORTH, 1)
+    known.keyed = Narrow(30.0, 1)
     assert why(made, A1) == "would take about 30.0 s"
-    known.keyed = Narrow(WORTH / 3, 1)
+    known.keyed = Narrow(3.3, 1)
     assert choose_method(made.state, "v", (A1,)).method == ByKeys()
 
 

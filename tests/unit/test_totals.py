@@ -7,7 +7,7 @@ from cases import A1, change, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.basis import WORTH, Basis
+from headwater.engine.basis import Basis
 from headwater.engine.method import ByChanges, ByPartition, choose_method
 from headwater.engine.policy import SETTLE
 from headwater.engine.report import explain
@@ -122,9 +122,9 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     assert not leaves_totals(made.state, "v")
     assert why(made) == "is out: it has no totals yet"
     known = made.state.views["v"]
-    known.took = Took(WORTH, 0.0)
+    known.took = Took(2.0, 0.0)
     assert leaves_totals(made.state, "v")
-    known.added = Narrow(2 * WORTH, 1)
+    known.added = Narrow(4.0, 1)
     assert not leaves_totals(made.state, "v")
 
 

@@ -21,9 +21,6 @@ from headwater.model.view import Definition, Pairs, Query
 FORMATS = ("delta", "iceberg", "parquet")
 """The formats of views that were tried by random changes."""
 
-WORTH = 10.0
-"""Of a view whose runs take fewer seconds, ``auto`` follows no changes: reading them takes one to two in any case."""
-
 MOST_STATES = 3
 """So many states of one source the partitions of a run may reflect. The rows since each of them are read."""
 

@@ -12,18 +12,15 @@ from typing import ClassVar, Protocol
 from attrs import frozen
 
 from headwater.engine.appended import appended, has_rows
-from headwater.engine.basis import WORTH, Basis, basis, only_changed
+from headwater.engine.basis import Basis, basis, only_changed
+from headwater.engine.narrow import FIXED, foreseen
 from headwater.engine.totals import added
 from headwater.model.event import Mode
 from headwater.model.partition import WHOLE, Region, Slice, simplified
 from headwater.model.policy import Following
-from headwater.model.state import Narrow, State
+from headwater.model.state import Narrow, State, ViewState
 
 Slices = Sequence[Slice]
-
-MOST_CHURN = 0.2
-"""Nobody knows yet how long a run takes that follows changes of this view. It is tried if no more than this part of its
-sources' bytes came and went, and if other runs of the view take long (``WORTH``)."""
 
 
 @frozen
@@ -114,7 +111,7 @@ class ByKeys:
 
     def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
         found = basis(state, view, slices)
-        return found if isinstance(found, str) else _following(state, view, slices, found, state.views[view].keyed)
+        return found if isinstance(found, str) else _following(state, view, slices, found, self.mode)
 
 
 @frozen
@@ -132,7 +129,7 @@ class ByChanges:
     def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
         appends = has_rows(state.views[view].definition)
         found = appended(state, view, slices) if appends else added(state, view, slices)
-        return found if isinstance(found, str) else _following(state, view, slices, found, state.views[view].added)
+        return found if isinstance(found, str) else _following(state, view, slices, found, self.mode)
 
 
 METHODS: tuple[Method, ...] = (ByPartition(), InFull(), ByKeys(), ByChanges())
@@ -208,31 +205,38 @@ def _against(found: Offer | str) -> str:
     return f"would write {cost.partitions} partitions" if cost.seconds is None else f"would take {cost.said}"
 
 
-def _following(state: State, view: str, slices: Slices, found: Basis, known: Narrow | None) -> Offer:
-    """The offer of a method that follows changes. The last such run took so long. More changes cost in proportion;
-    fewer never look cheaper."""
-    frame = simplified(slices)
-    count = _count(state, view, frame, slices)
-    if known is None or known.seconds is None:
-        return Offer(frame, Cost(count), found)
-    return Offer(frame, Cost(count, known.seconds * max(1.0, found.churn / max(1, known.churn))), found)
+def _following(state: State, view: str, slices: Slices, found: Basis, mode: Mode) -> Offer:
+    """The offer of a method that follows changes. The last such run tells what it takes; without one, nobody knows."""
+    frame, known = simplified(slices), _known(state.views[view], mode)
+    seconds = None if known is None else _foreseen(state, view, found, mode)
+    return Offer(frame, Cost(_count(state, view, frame, slices), seconds), found)
 
 
 def _untried(state: State, view: str, method: Method, found: Offer | str) -> str:
     """Why a method that follows changes is not tried, as long as nobody knows its cost; empty if it is, or is known."""
     if isinstance(found, str) or found.basis is None:
         return ""
-    own = state.views[view]
-    known = own.keyed if method.mode is Mode.KEYS else own.added
+    own, mode, churn = state.views[view], method.mode, found.basis.churn
+    known = _known(own, mode)
     if known is not None:
-        failed = known.seconds is None and found.basis.churn >= known.churn
-        return "the last one had to compute whole partitions" if failed else ""
-    if own.took is None or own.took.mean < WORTH:
-        return f"a refresh takes less than {WORTH:.0f} s"
-    read = _read(state, view, found.frame, found.basis)
-    if not read:
+        return "the last one had to compute whole partitions" if known.seconds is None and churn >= known.churn else ""
+    if own.took is None or own.took.mean < FIXED[mode]:
+        return f"a refresh takes less than {FIXED[mode]:.0f} s"
+    told = _foreseen(state, view, found.basis, mode)
+    if told is None:
         return "nobody knows yet how much a refresh reads"
-    return "too much changed" if found.basis.churn > MOST_CHURN * read else ""
+    return "too much changed" if told > own.took.mean else ""
+
+
+def _known(view: ViewState, mode: Mode) -> Narrow | None:
+    """The last run of a view by a method that follows changes."""
+    return view.keyed if mode is Mode.KEYS else view.added
+
+
+def _foreseen(state: State, view: str, found: Basis, mode: Mode) -> float | None:
+    own = state.views[view]
+    whole = own.took.mean if own.took is not None else None
+    return foreseen(_known(own, mode), mode, found.churn, whole, _read(own, found))
 
 
 def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> Cost:
@@ -249,11 +253,11 @@ def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> 
     )
 
 
-def _read(state: State, view: str, slices: Slices, found: Basis) -> float:
+def _read(view: ViewState, found: Basis) -> float:
     """Bytes that a refresh of whole partitions reads of the sources that changed; 0 where nobody knows."""
-    reads = state.views[view].reads
     sources = {source for source, _ in found.since}
-    return len(slices) * sum(reads[each] for each in sources) if sources <= reads.keys() else 0
+    each = sum(view.reads[source] for source in sources) if sources <= view.reads.keys() else 0
+    return max(1, view.partitions or 1) * each
 
 
 def _count(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> int:

@@ -170,7 +170,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.took = learned(view.took, event.seconds)
     view.refreshed_at, view.estimate = event.at, None
     view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
-    if event.made and event.size:
+    partly = (run.mode is Mode.KEYS or run.appends) and not event.instead
+    if event.made and event.size and not partly:
         view.size = _newer(view.size, event.size / len(event.made))
     if event.made and event.held:
         view.held = _newer(view.held, event.held / len(event.made))

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.engine.appended import has_rows
-from headwater.engine.basis import WORTH, Basis, inputs, never, strict, unpinned
+from headwater.engine.basis import Basis, inputs, never, strict, unpinned
+from headwater.engine.narrow import FIXED
+from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
 from headwater.model.state import State, ViewState
@@ -71,8 +73,8 @@ def _without(state: State, view: ViewState) -> str:
 
 
 def _pays(view: ViewState) -> bool:
-    """Whether a run by changes may be cheaper than others. It is tried for views whose runs take long."""
-    if view.took is None or view.took.mean < WORTH:
+    """Whether a run by changes may be cheaper than others by enough that its totals are worth their time."""
+    if view.took is None or view.took.mean < 2 * FIXED[Mode.CHANGES]:
         return False
     return view.added is None or (view.added.seconds is not None and view.added.seconds < view.took.mean)
 
