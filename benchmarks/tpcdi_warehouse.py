@@ -13,7 +13,6 @@ specification delivers all prospects anew.
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 from attrs import frozen
@@ -103,12 +102,6 @@ def loading(raw: Path, days: int, place: Path) -> list[str]:
         *views,
         *(re.sub(r"TABLE (\w+)", rf"\g<0> USING delta LOCATION '{place}/\1'", each, count=1) for each in made),
     ]
-
-
-def copying(made: Path, place: Path) -> list[str]:
-    """Copies the sources, and returns the statements that declare the copies."""
-    shutil.copytree(made, place)
-    return [f"CREATE TABLE {each.name} USING delta LOCATION '{each}'" for each in sorted(place.iterdir())]
 
 
 def arriving(batch: int, part: int) -> list[str]:
