@@ -19,6 +19,7 @@ from support import SHORT
 from benchmarks import worker
 
 HERE = {
+    "choices": {"rows", "pairs", "refreshes"},
     "cutoff": {"rows", "copied", "aggregated"},
     "formats": {"rows", "refresh", "merge"},
     "growth": {"rows", "found"},
@@ -35,6 +36,7 @@ HERE = {
 }
 """Benchmarks that measure in workers, and their figures."""
 APART = {"fixed": {"rows", "bare", "refresh", "statement", "ratio", "calls"}, "pipelines": {"rows"}}
+APART["rivals"] = {"rows", "found"}
 """Benchmarks in applications of their own, and their figures."""
 
 
