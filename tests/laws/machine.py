@@ -392,7 +392,7 @@ class Machine:
         """Whether all that starts next keeps failing, and it may be for want of a table that nobody can look at: a
         view's table of another format is replaced as a whole, or not at all."""
         views = [self.state.views[each.view] for each in ready(self.state, at)]
-        return bool(self.state.unreadable) and all(each.failures > MANY for each in views)
+        return bool(self.state.unreadable) and bool(views) and all(each.failures > MANY for each in views)
 
     def settle(self) -> None:
         """Looks at everything until nothing new is found and nothing is pending."""

@@ -13,6 +13,7 @@ from machine import Machine
 from reference import computed
 from world import World
 
+from headwater.engine.coverage import upstream
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Adding, Dependency, Expression, Keys, Occurrence, Same, Windowed
 from headwater.model.event import Altered, Broken, Budgeted, Hurried, Renamed, Requested, Resumed, Suspended, Unreadable
@@ -381,7 +382,9 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
         case "crash":
             made.crash()
         case "hurry":
-            made.record(lambda version: Hurried(made.now, version))
+            known = sorted(made.state.views)
+            some = upstream(made.state, known[which % len(known)]) & {*known} if known and how % 2 else None
+            made.record(lambda version: Hurried(made.now, version, some and tuple(sorted(some))))
         case "budget":
             made.record(lambda _: Budgeted(made.now, (None, 0.5, 500.0)[how % 3]))
         case "resume":

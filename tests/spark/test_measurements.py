@@ -32,7 +32,6 @@ HERE = {
     "queries": {"scale", "rounds", "found"},
     "refresh": {"rows"},
     "streams": {"batches", "found"},
-    "tpcdi": {"scale", "views", "found"},
 }
 """Benchmarks that measure in workers, and their figures."""
 APART = {"fixed": {"rows", "bare", "refresh", "statement", "ratio", "calls"}, "pipelines": {"rows"}}

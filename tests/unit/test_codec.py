@@ -90,7 +90,7 @@ KINDS = {
         st.lists(st.tuples(texts, st.lists(values, max_size=2).map(tuple), values), max_size=3).map(tuple),
     ),
     Requested: st.builds(Requested, numbers, numbers, texts, some, texts),
-    Hurried: st.builds(Hurried, numbers, numbers),
+    Hurried: st.builds(Hurried, numbers, numbers, st.none() | st.lists(texts, max_size=2).map(tuple)),
     Started: st.builds(
         Started,
         numbers,

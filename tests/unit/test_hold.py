@@ -115,6 +115,14 @@ def test_who_waits_is_served_at_once():
     assert [each.view for each in ready(state, 5)] == ["a"]
 
 
+def test_who_waits_for_one_view_hurries_no_other():
+    views = {"a": (("t",), "1 minute", 10.0), "b": (("t",), "1 minute", 10.0), "c": (("a",), "1 minute", 1.0)}
+    state = change(build(views))
+    state = transition(state, Hurried(5, state.highest + 1, ("a", "c", "gone")))
+    assert [each.view for each in ready(state, 5)] == ["a"]
+    assert state.views["c"].hurried and not state.views["b"].hurried
+
+
 @pytest.mark.parametrize(
     ("freshness", "seconds", "longest"),
     [

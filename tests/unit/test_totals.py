@@ -8,11 +8,11 @@ from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
 from headwater.engine.basis import Basis
-from headwater.engine.method import ByChanges, ByPartition, choose_method
+from headwater.engine.method import ByChanges, ByKeys, ByPartition, choose_method
 from headwater.engine.policy import SETTLE
 from headwater.engine.report import explain
 from headwater.engine.totals import added, leaves_totals
-from headwater.model.dependency import Adding
+from headwater.model.dependency import Adding, Keys
 from headwater.model.event import Declared, Mode, Published, Requested, Started
 from headwater.model.partition import Slice
 from headwater.model.state import Narrow, Took
@@ -126,6 +126,20 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     assert leaves_totals(made.state, "v")
     known.added = Narrow(4.0, 1)
     assert not leaves_totals(made.state, "v")
+
+
+def test_a_run_by_keys_leaves_no_totals():
+    """They would cost as much as the whole view, and count as the time of the keys."""
+    made = totalled("auto")
+    known = made.state.views["v"]
+    keyed = tuple(evolve(each, keys=Keys(("a",), (("a",),))) for each in known.definition.dependencies)
+    known.definition = evolve(known.definition, dependencies=keyed)
+    known.took, known.reads, known.added = Took(12.0, 0.0), {"t": 1e6, "u": 1e6}, Narrow(None, 0)
+    later(made, A1)
+    known.added = None
+    assert choose_method(made.state, "v", (A1,)).method == ByKeys() and leaves_totals(made.state, "v")
+    made.drain()
+    assert started(made).mode is Mode.KEYS and not started(made).totals
 
 
 def test_a_view_that_allows_nothing_else_fails_and_says_why():

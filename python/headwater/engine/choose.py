@@ -31,7 +31,7 @@ from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
 from headwater.engine.succession import awaited, is_dated, spread, unspread
 from headwater.engine.totals import leaves_totals
-from headwater.model.event import Skipped, Started
+from headwater.model.event import Mode, Skipped, Started
 from headwater.model.extract import Shared
 from headwater.model.partition import Slice, Value, overlapping, sort_key
 from headwater.model.state import Needs, State, Version, ViewState
@@ -79,7 +79,7 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
     method, why = choose_method(state, chosen.view, chosen.slices), reason(state, chosen.origins)
     basis = method.offer.basis
     since = basis.since if basis is not None else ()
-    totals = leaves_totals(state, chosen.view)
+    totals = leaves_totals(state, chosen.view) and method.method.mode is not Mode.KEYS
     return Started(
         now,
         version,

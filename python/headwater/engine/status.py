@@ -259,7 +259,7 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
         due = Due(state, view)
         at, held = due.at(oldest), due.held(oldest)
         until = at if starts is None else min(at, starts)
-        if due.skipped(oldest) and oldest > state.hurried and not state.origins[oldest].definition:
+        if due.skipped(oldest) and not due.hurried(oldest):
             yield Phase(until, "waits for the next change, or starts in", at, " (headwater.overrun = skip)")
         elif held is None:
             yield Phase(until, "starts in", at, "; further changes may join until then")

@@ -63,8 +63,11 @@ def transition(state: State, event: Event) -> State:
         case Evaluated(images=images):
             state.images.update({(sql, inputs): value for sql, inputs, value in images})
             state.index.stale.update(state.views)
-        case Hurried(version=version):
+        case Hurried(version=version, views=None):
             state.hurried = max(state.hurried, version)
+        case Hurried(version=version, views=views):
+            for view in state.views.keys() & set(views or ()):
+                state.views[view].hurried = max(state.views[view].hurried, version)
         case Budgeted(core_seconds_per_day=spent, cores=cores):
             state.budget, state.index.rations = None if spent is None else Budget(spent, cores), None
         case Unreadable(table=table, reason=reason):

@@ -128,10 +128,12 @@ class Requested:
 
 @frozen
 class Hurried:
-    """Somebody waits: what is pending now does not wait for further changes to join it."""
+    """Somebody waits: what is pending now for these views, or for all (``None``), does not wait for further changes to
+    join it."""
 
     at: int
     version: int
+    views: tuple[str, ...] | None = None
 
 
 class Mode(Enum):

@@ -232,6 +232,7 @@ class ViewState:
         unaided: µs of a run that has nothing close at hand, and all slots to itself; 0 where nobody knows.
         share: the part of all slots that it would fill in that time; 0 where nobody knows.
         preempted: how many runs in a row were preempted.
+        hurried: somebody waits for all its changes up to this version.
         unsure: slices of runs that came to nothing on record, and may have been published: their engine was lost, their
             publication failed, or the view was redefined meanwhile. Readers may see partitions there that are not on
             record.
@@ -264,6 +265,7 @@ class ViewState:
     unaided: float = 0
     share: float = 0
     preempted: int = 0
+    hurried: Version = 0
     unsure: tuple[Slice, ...] = ()
     overran: tuple[Version, Version] | None = None
 
@@ -395,7 +397,7 @@ class State:
         origins: the changes that some request is for.
         merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
-        hurried: somebody waits for all changes up to this version.
+        hurried: somebody waits for all changes of all views up to this version.
         unreadable: the tables that cannot be looked at now, each with the reason.
         budget: what refreshing may cost; ``None``: no limit.
         index: facts that follow from the rest.

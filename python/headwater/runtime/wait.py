@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from headwater.engine.coverage import upstream
 from headwater.engine.refreshes import Outcome, Refresh, refreshes
@@ -37,10 +37,18 @@ class Waiting:
         with self._recorder.lock:
             self._recorder.changed.notify_all()
 
-    def hurry(self) -> Version:
-        """Lets the pending requests run without waiting for further changes. Returns the newest version among them."""
+    def hurry(self, views: Callable[[State], Collection[str]] | None = None) -> Version:
+        """Lets the pending requests of some views, and of the views upstream, run without waiting for further changes;
+        without ``views``, those of all. Returns the newest version among them."""
         recorder = self._recorder
-        event = recorder.record(lambda _, version: Hurried(recorder.clock.now(), version))
+
+        def hurried(state: State, version: Version) -> Hurried:
+            if views is None:
+                return Hurried(recorder.clock.now(), version)
+            found = {each for view in views(state) for each in upstream(state, view)} & state.views.keys()
+            return Hurried(recorder.clock.now(), version, tuple(sorted(found)))
+
+        event = recorder.record(hurried)
         self._loop.step()
         return event.version
 

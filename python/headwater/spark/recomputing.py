@@ -87,7 +87,7 @@ class Recomputing:
         )
 
     def _until_fresh(self, view: str, since: int, token: int) -> list[Refresh]:
-        version = self._waiting.hurry()
+        version = self._waiting.hurry(lambda _: (view,))
         return self._waiting.until_view_fresh(view, version, since=since, token=token)
 
     def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:

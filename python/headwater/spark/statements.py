@@ -268,7 +268,7 @@ class Statements:
         if written:
             self.waiting.until_fresh(
                 lambda state: depending(state, written),
-                self.waiting.hurry(),
+                self.waiting.hurry(lambda state: depending(state, written)),
                 since=since,
                 token=message.id,
                 timeout=limit / 1000,

@@ -20,6 +20,7 @@ class Due:
 
     def __init__(self, state: State, view: ViewState) -> None:
         self._state, self._definition, policy = state, view.definition, view.definition.policy
+        self._hurried = max(state.hurried, view.hurried)
         self._roots = {view.definition.view, *view.definition.sources}
         self._settle, self._hold = policy.settle, hold(state, view.definition.view)
         skips = policy.overrun is Overrun.SKIP and policy.freshness is None
@@ -29,7 +30,7 @@ class Due:
     def at(self, origin: Version) -> int:
         """When this change need not wait; at once when somebody waits for it."""
         change = self._state.origins[origin]
-        if origin <= self._state.hurried or change.definition:
+        if self.hurried(origin):
             return change.at
         held = self.held(origin)
         at = change.at + self._settle if held is None else _until(change, held)
@@ -39,6 +40,10 @@ class Due:
             return at
         latest = change.at + SKIPPED * self._settle
         return max(at, latest if self._next is None else min(latest, self.at(self._next)))
+
+    def hurried(self, origin: Version) -> bool:
+        """Whether somebody waits for this change."""
+        return origin <= self._hurried or self._state.origins[origin].definition
 
     def skipped(self, origin: Version) -> bool:
         """Whether this change came while the view ran, and is left to the next one."""
