@@ -272,7 +272,7 @@ class World:
                 self.make(view, launch.definition.is_lake)
             self.commit(view, before.keys() ^ after.keys() | written.handle.keys())
             snapshot = self.lake.logs[view].published(foreign) if view in self.lake else ""
-            self.publications.append(Publication(view, version, before, after, anew))
+            self.publications.append(Publication(view, version, before, dict(after), anew))
             left = set(self.stamps[view].values()) - {f"v{version}"}
             replaced = Replaced([f"{view}/{stamp}" for stamp in left], unchanged, snapshot=snapshot)
         self.note("published")
@@ -290,10 +290,12 @@ class World:
 
     def _is_made_anew(self, launch: Launch, before: Content) -> bool:
         """Whether a publication leaves nothing of a view's table: of a lake table that had other columns, and when its
-        format changes. It is refused where the run did not compute all that is there."""
+        format changes. It is refused where the run did not compute all that is there, or was there."""
         view, columns, lake = launch.run.view, set(launch.definition.partitioned_by), launch.definition.is_lake
         anew = lake != (view in self.lake) or (lake and any(each.columns != columns for each in before))
-        if anew and len(restricted(before, launch.run.slices)) < len(before):
+        last = next((each.after for each in reversed(self.publications) if each.view == view), {})
+        known = {**{each: None for each in last if each.columns == columns}, **before}
+        if anew and len(restricted(known, launch.run.slices)) < len(known):
             self.unread([view])
             raise RefreshFailed(f"{view} has another shape than it was published in")
         return anew
