@@ -24,7 +24,7 @@ SECONDS = {
     "tests/spark/test_bad_delta.py": 8,
     "tests/spark/test_by_changes.py": 15,
     "tests/spark/test_by_keys.py": 30,
-    "tests/spark/test_changes_random.py": 240,
+    "tests/spark/test_changes_random.py": 270,
     "tests/spark/test_converted_sources.py": 20,
     "tests/spark/test_crashes.py": 100,
     "tests/spark/test_delta.py": 12,
