@@ -34,11 +34,7 @@ HERE = {
     "streams": {"batches", "found"},
 }
 """Benchmarks that measure in workers, and their figures."""
-APART = {
-    "fixed": {"rows", "bare", "refresh", "statement", "ratio", "calls"},
-    "pipelines": {"rows"},
-    "rivals": {"rows", "found"},
-}
+APART = {"fixed": {"rows", "bare", "refresh", "statement", "ratio", "calls"}, "pipelines": {"rows"}}
 """Benchmarks in applications of their own, and their figures."""
 
 
