@@ -208,6 +208,15 @@ def refreshes(rows: Iterable[Sequence[Any]]) -> list[Row]:
     return [dict(zip(REFRESHES, row, strict=True)) for row in rows]
 
 
+def refreshed(worker: Worker, view: str) -> Row:
+    """The refresh of a suspended view, as its row tells it. All others are suspended, so it runs alone."""
+    alter = f"ALTER MATERIALIZED VIEW {view}"
+    worker.run(f"{alter} RESUME", f"REFRESH MATERIALIZED VIEW {view}", f"{alter} SUSPEND")
+    [row] = refreshes(worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 1"))
+    assert row["status"] == "published", f"{view} was not refreshed: {row}"
+    return row
+
+
 @contextmanager
 def bar(console: Console, said: str, total: int) -> Iterator[Callable[[], None]]:
     """A progress bar, if a terminal is attached; what it gives is called after each step."""

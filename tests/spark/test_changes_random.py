@@ -234,7 +234,7 @@ def _name(event: Published) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "format, source, seed", [("delta", "vectors", 1), ("iceberg", "delta", 2), ("parquet", "iceberg", 5)]
 )
@@ -248,7 +248,7 @@ def test_every_view_by_keys_equals_its_query(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "format, source, seed", [("iceberg", "delta", 3), ("parquet", "vectors", 4), ("delta", "iceberg", 6)]
 )
@@ -261,7 +261,7 @@ def test_every_view_by_changes_equals_its_query(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "format, source, seed", [("delta", "vectors", 7), ("iceberg", "delta", 8), ("parquet", "iceberg", 9)]
 )

@@ -118,14 +118,12 @@ def unpinned(state: State, view: ViewState) -> str:
     """Of which source a run would read rows newer than its record; empty if all are read at a snapshot. A run that
     computes a part of its rows would read a new write for that part only."""
     sources = ((each, state.tables.get(each)) for each in view.definition.sources)
-    return next(
-        (
-            f"{each} has no snapshots; a table USING delta or USING iceberg has"
-            for each, known in sources
-            if not (known and known.pinned)
-        ),
-        "",
-    )
+    return next((without_snapshots(each) for each, known in sources if not (known and known.pinned)), "")
+
+
+def without_snapshots(table: str) -> str:
+    """Why changed rows of a table cannot be followed that its format does not tell."""
+    return f"{table} has no snapshots; a table USING delta or USING iceberg has"
 
 
 def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int) -> frozenset[Inputs] | str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from headwater.engine.basis import never
+from headwater.engine.basis import never, without_snapshots
 from headwater.engine.report import mapped
 from headwater.engine.totals import unfollowed
 from headwater.model.dependency import Dependency
@@ -41,4 +41,4 @@ def _never(definition: Definition, formats: Mapping[str, str]) -> str:
     if why := never(definition):
         return why
     loose = [each for each in definition.sources if formats.get(each) not in LAKE_FORMATS]
-    return f"{loose[0]} has no snapshots; a table USING delta or USING iceberg has" if loose else ""
+    return without_snapshots(loose[0]) if loose else ""

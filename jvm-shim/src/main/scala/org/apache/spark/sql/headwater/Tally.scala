@@ -140,7 +140,8 @@ private class TaskTally(
   }
   private val cells = new java.util.HashMap[UnsafeRow, Cell]
   private val key = UnsafeProjection.create(by, all)
-  private val times = weight.map(by => all.indexWhere(_.exprId == by.exprId))
+  private val times = weight.map(by => all.indexWhere(_.exprId == by.exprId)) // planning may change all but the id
+  require(times.forall(_ >= 0), s"no column ${weight.mkString}")
   private val whole = UnsafeProjection.create(all.indices.filterNot(times.contains).map(all), all)
   private var last: UnsafeRow = _
   private var cell: Cell = _
