@@ -123,6 +123,8 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     assert why(made) == "is out: it has no totals yet"
     known = made.state.views["v"]
     known.took = Took(2.0, 0.0)
+    assert not leaves_totals(made.state, "v")
+    known.reads = {"t": 1e8}
     assert leaves_totals(made.state, "v")
     known.added = Narrow(4.0, 1)
     assert not leaves_totals(made.state, "v")
@@ -134,7 +136,7 @@ def test_a_run_by_keys_leaves_no_totals():
     known = made.state.views["v"]
     keyed = tuple(evolve(each, keys=Keys(("a",), (("a",),))) for each in known.definition.dependencies)
     known.definition = evolve(known.definition, dependencies=keyed)
-    known.took, known.reads, known.added = Took(12.0, 0.0), {"t": 1e6, "u": 1e6}, Narrow(None, 0)
+    known.took, known.reads, known.added = Took(12.0, 0.0), {"t": 1e8}, Narrow(None, 0)
     later(made, A1)
     known.added = None
     assert choose_method(made.state, "v", (A1,)).method == ByKeys() and leaves_totals(made.state, "v")

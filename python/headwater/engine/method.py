@@ -13,7 +13,7 @@ from attrs import frozen
 
 from headwater.engine.appended import appended, has_rows
 from headwater.engine.basis import Basis, basis, only_changed
-from headwater.engine.narrow import FIXED, foreseen
+from headwater.engine.narrow import FIXED, SMALL, foreseen
 from headwater.engine.totals import added
 from headwater.model.event import Mode
 from headwater.model.partition import WHOLE, Region, Slice, simplified
@@ -222,9 +222,11 @@ def _untried(state: State, view: str, method: Method, found: Offer | str) -> str
         return "the last one had to compute whole partitions" if known.seconds is None and churn >= known.churn else ""
     if own.took is None or own.took.mean < FIXED[mode]:
         return f"a refresh takes less than {FIXED[mode]:.0f} s"
-    told = _foreseen(state, view, found.basis, mode)
-    if told is None:
+    read, told = _read(own, found.basis), _foreseen(state, view, found.basis, mode)
+    if told is None or not read:
         return "nobody knows yet how much a refresh reads"
+    if read < SMALL:
+        return f"a refresh reads less than {SMALL / 1e6:.0f} MB"
     return "too much changed" if told > own.took.mean else ""
 
 

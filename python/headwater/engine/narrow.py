@@ -14,6 +14,10 @@ FIXED = {Mode.CHANGES: 1.0, Mode.KEYS: 3.0}
 """Seconds of such a run after a small change, before one is known. Among 45 pairs of views and changes, runs after one
 row took 0.9 to 1.8 s by changes, and 1.8 to 3.6 s by keys (``benchmarks/choices.py``)."""
 
+SMALL = 4_000_000
+"""Bytes of sources. Fewer are read in less time than their changes are found. The seconds of a first refresh say
+nothing of that: a cold engine takes several for a table of four rows."""
+
 SLOPE = 2.0
 """A byte that changed takes so many times as long as one that a refresh of whole partitions reads: of a rewritten file,
 the rows before and after are read. In these pairs, a change in all files took 0.5 to 1.4 times as long as the line says

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headwater.engine.appended import has_rows
 from headwater.engine.basis import Basis, inputs, never, strict, unpinned
-from headwater.engine.narrow import FIXED
+from headwater.engine.narrow import FIXED, SMALL
 from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
@@ -74,7 +74,8 @@ def _without(state: State, view: ViewState) -> str:
 
 def _pays(view: ViewState) -> bool:
     """Whether a run by changes may be cheaper than others by enough that its totals are worth their time."""
-    if view.took is None or view.took.mean < 2 * FIXED[Mode.CHANGES]:
+    read = max(1, view.partitions or 1) * sum(view.reads.values())
+    if view.took is None or view.took.mean < 2 * FIXED[Mode.CHANGES] or read < SMALL:
         return False
     return view.added is None or (view.added.seconds is not None and view.added.seconds < view.took.mean)
 
