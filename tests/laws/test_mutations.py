@@ -34,6 +34,7 @@ BY_EXAMPLE = {
     "a publication that failed is taken for none": ("test_unsure.py",),
     "an empty partition reflects what it did when it became empty": ("test_unsure.py",),
     "a run by changes reads a table as it is at that moment": ("test_totals.py",),
+    "totals of another definition are used": ("test_totals.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
@@ -483,6 +484,7 @@ def test_the_laws_notice(mutation: str, tmp_path: Path) -> None:
             "not long",
             "-p",
             "no:cacheprovider",
+            "--hypothesis-seed=0",  # chance finds a fault today and misses it tomorrow
         ],
         env={**os.environ, "PYTHONPATH": str(tmp_path), "HEADWATER_EXAMPLES": "2"},
         cwd=LAWS.parents[1],
