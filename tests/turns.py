@@ -32,6 +32,7 @@ SECONDS = {
     "tests/spark/test_derive_recompute.py": 2,
     "tests/spark/test_examples.py": 40,
     "tests/spark/test_faults.py": 6,
+    "tests/spark/test_file_sources.py": 15,
     "tests/spark/test_format_change.py": 12,
     "tests/spark/test_format_kills.py": 60,
     "tests/spark/test_fuzz.py": 240,

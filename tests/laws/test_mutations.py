@@ -35,6 +35,7 @@ BY_EXAMPLE = {
     "an empty partition reflects what it did when it became empty": ("test_unsure.py",),
     "a run by changes reads a table as it is at that moment": ("test_totals.py",),
     "totals of another definition are used": ("test_totals.py",),
+    "what came and went between two looks is no change": ("test_compare.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 

@@ -208,12 +208,14 @@ def adding(plan) -> Adding:
 def test_an_aggregate_follows_the_rows_below_it():
     assert adding(aggregated()) == FOLLOWED
     assert adding({"op": "Distinct", "output": [0, 1], "children": [relation(kind="delta")]}) == FOLLOWED
+    assert adding(aggregated(below=relation(kind="file", partition_columns=[]))) == FOLLOWED, "new files tell new rows"
 
 
 def test_what_it_cannot_follow_has_a_reason():
     assert adding(aggregated(distinct=True)).reason == "count(DISTINCT …) is computed from all rows of a group"
     assert adding(aggregated(name="count_if")).reason == "count_if is computed from all rows of a group"
-    assert adding(aggregated(below=relation(kind="file"))).reason == "t does not tell which rows came and went"
+    partitioned = relation(kind="file", partition_columns=["p"])
+    assert adding(aggregated(below=partitioned)).reason == "t does not tell which rows came and went"
     assert "otherwise than as it is" in adding(aggregated(below=relation(kind="delta", aspect="snapshot"))).reason
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]}
     assert adding(aggregated(below=limited)).reason == "GlobalLimit takes several rows of t together"

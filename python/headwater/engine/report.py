@@ -150,7 +150,7 @@ def _found(state: State, source: str, formats: Mapping[str, str] | None) -> str:
         told.append(f"snapshot {record.snapshot}")
     if source in state.views:
         told.append("its refreshes are its changes")
-    elif record is not None and record.pinned:
+    elif record is not None and record.pinned and format not in ("files", ""):
         told.append("changes come from its log")
     else:
         told.append("changes come from a listing")

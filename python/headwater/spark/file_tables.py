@@ -1,7 +1,8 @@
 """Tables, and paths, that are the files in their directories: the first format of ``ports.TableFormat``.
 
 Each version of a view lies in a hidden directory ``.v<version>`` of the view's root. Publishing moves the catalog's
-pointers there. Nothing can be read as it once was, so a look before a run and one after it tell what the run read.
+pointers there. A table without partitions can be read as it once was while programs only append to it. Of other tables
+a look before a run and one after it tell what the run read.
 """
 
 from __future__ import annotations
@@ -87,11 +88,14 @@ class FileTables:
     # --- reads and writes
 
     def pin(self, table: str, snapshot: str) -> Pin | None:
-        """Nothing: files cannot be read as they once were."""
-        return None
+        """How to read the files that a table had; ``None`` if some are gone."""
+        return Pin(snapshot, files=True) if self._shim.has_files(table, snapshot) else None
 
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
-        raise Untold(f"the files of {table} cannot be read as they once were")
+        rows = self._shim.added_files(session, table, since, until)
+        if rows is None:
+            raise Untold(f"{table} has other files than it had; only new files are followed")
+        return Changed(rows, None)
 
     def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> None:
         """The catalog's pointer is to a directory, so no file stays."""
@@ -189,7 +193,7 @@ class FileTables:
     def _asked(self, look: Look) -> Asked:
         """A look by value misses partitions of other names, so it is good only for tables that have none."""
         some = None if look.slices is None else tuple(dict(each.bound) for each in look.slices)
-        return Asked(look.table, some, whole=some is None or look.table not in self._regular)
+        return Asked(look.table, some, whole=some is None or look.table not in self._regular, since=look.since)
 
     def _seen(self, fact: Fact) -> Seen:
         table = fact.table
@@ -215,6 +219,8 @@ class FileTables:
             location=fact.location or "",
             owner=fact.properties.get(catalog.OWNER, ""),
             snapshot=fact.snapshot,
+            pinned=fact.readable,
+            churn=fact.added,
         )
 
     def _note_names(self, fact: Fact, partitions: Mapping[Slice, Sequence[FoundPartition]]) -> None:

@@ -197,6 +197,15 @@ class Shim:
         """Forgets them."""
         self._call("StandIns.remove", name)
 
+    def has_files(self, table: str, snapshot: str) -> bool:
+        """Whether a table of files can still be read as it was at a snapshot."""
+        return self._call("FileSnapshots.has", self._session._jsparkSession, table, snapshot)
+
+    def added_files(self, session: SparkSession, table: str, since: str, until: str) -> DataFrame | None:
+        """The rows of the files that came between two snapshots of a table; ``None`` if nobody can say."""
+        rows = self._call("FileSnapshots.added", session._jsparkSession, table, since, until)
+        return None if rows is None else DataFrame(rows, session)
+
     def needs(self, frame: DataFrame) -> dict[str, Extract]:
         """The part that a query needs of each table that it reads, by the table's name, as far as that is known."""
         return wire.decode(self._call("Scans.needs", frame._jdf), dict[str, Extract])

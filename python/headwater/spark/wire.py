@@ -152,11 +152,12 @@ Answer = Rows | Refused
 
 @frozen
 class Asked:
-    """A table to look at: all of it if ``whole``, else these partitions."""
+    """A table to look at: all of it if ``whole``, else these partitions; ``since``: the snapshot on record."""
 
     table: str
     partitions: tuple[Values, ...] | None = None
     whole: bool = True
+    since: str = ""
 
 
 @frozen
@@ -180,7 +181,12 @@ class FoundPartition:
 
 @frozen
 class Fact:
-    """What a look found of a table."""
+    """What a look found of a table.
+
+    Attributes:
+        readable: whether the table can be read at its ``snapshot`` later.
+        added: bytes of the files that came since the snapshot on record; ``None`` if others went, or nobody can say.
+    """
 
     table: str
     exists: bool = True
@@ -189,6 +195,8 @@ class Fact:
     created: int = 0
     schema: str = ""
     snapshot: str = ""
+    readable: bool = False
+    added: int | None = None
     location: str | None = None
     properties: Mapping[str, str] = {}
     partition_columns: tuple[NamedType, ...] = ()
@@ -211,14 +219,17 @@ class Pin:
     """How a query reads a table as it was at a snapshot.
 
     Attributes:
-        version: the snapshot, as ``VERSION AS OF`` names it; empty: the table had no rows then.
+        version: the snapshot, as ``VERSION AS OF`` names it; empty, unless it is one of ``files``: the table had no
+            rows then.
         columns: for each column of the table now an expression over those of the snapshot; none: they are the same.
         rows: the name of rows that stand in for the table; then there is no snapshot.
+        files: whether it is a table of files.
     """
 
     version: str
     columns: tuple[tuple[str, str], ...] = ()
     rows: str | None = None
+    files: bool = False
 
 
 # --- what runs write, and publish

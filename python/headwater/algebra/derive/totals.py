@@ -145,7 +145,9 @@ def _unfit(relation: Node) -> str:
     table = short(source(relation))
     if "aspect" in relation.facts:
         return f"the query reads {table} otherwise than as it is"
-    if relation.facts.get("kind") not in LAKE_FORMATS:
+    facts = relation.facts
+    listed = facts.get("kind") == "file" and "table" in facts and not facts.get("partition_columns")
+    if facts.get("kind") not in LAKE_FORMATS and not listed:
         return f"{table} does not tell which rows came and went"
     for each in relation.facts["columns"]:
         if each.get("metadata") or re.match(r"CHAR\b", each["type"], re.I):

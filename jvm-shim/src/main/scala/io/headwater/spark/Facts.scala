@@ -1,7 +1,12 @@
 package io.headwater.spark
 
-/** A table to look at: all of it if `whole` or without `partitions`, else those, or those that agree with a partial one. */
-final case class Asked(table: String, partitions: Option[Seq[Map[String, Option[String]]]] = None, whole: Boolean = false)
+/**
+ * A table to look at: all of it if `whole` or without `partitions`, else those, or those that agree with a partial one.
+ *
+ * @param since the snapshot on record
+ */
+final case class Asked(
+    table: String, partitions: Option[Seq[Map[String, Option[String]]]] = None, whole: Boolean = false, since: String = "")
 
 /** The answer to a look. */
 sealed trait Looked
@@ -16,6 +21,8 @@ final case class Unreadable(table: String, unreadable: String) extends Looked
  * @param created tells it from its successor of the same name
  * @param schema changes with its columns, its format and, if it has one, its text
  * @param snapshot the source's own value for this state; empty unless the whole table was seen
+ * @param readable whether the table can be read at that snapshot later
+ * @param added bytes of the files that came since the snapshot on record; none if others went, or nobody can say
  * @param asked the partitions that were asked for, in Spark's spelling
  * @param whole whether all partitions were listed
  */
@@ -26,6 +33,8 @@ final case class Fact(
     created: Long,
     schema: String,
     snapshot: String = "",
+    readable: Boolean = false,
+    added: Option[Long] = None,
     location: Option[String] = None,
     properties: Map[String, String] = Map.empty,
     partition_columns: Seq[NamedType] = Nil,

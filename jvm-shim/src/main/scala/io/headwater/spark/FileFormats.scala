@@ -33,7 +33,8 @@ private[spark] object FileFormats {
     "org.apache.spark.sql.avro.AvroFileFormat" -> "avro")
 
   private val Listings: Set[Class[_]] =
-    Set(classOf[CatalogFileIndex], classOf[InMemoryFileIndex], classOf[MetadataLogFileIndex], classOf[OverlaidFiles])
+    Set(classOf[CatalogFileIndex], classOf[InMemoryFileIndex], classOf[MetadataLogFileIndex], classOf[OverlaidFiles],
+      classOf[ListedFiles])
 
   private val HiveInputs = Set(
     "org.apache.hadoop.mapred.TextInputFormat",

@@ -22,13 +22,16 @@ object Files {
   def state(session: SparkSession, directory: Option[Path]): FileState = states(session, Seq(directory)).head
 
   /** The state of what Spark reads by a path itself: a directory, a file, or a glob that stands for several. */
-  def stateOf(session: SparkSession, path: Path): FileState = {
+  def stateOf(session: SparkSession, path: Path): FileState = described(Some(path), of(session, path))
+
+  /** The files of the same, under names that tell one from another. */
+  def of(session: SparkSession, path: Path): Seq[(String, FileStatus)] = {
     val conf = Access.classic(session).sessionState.newHadoopConf()
     val roots = Option(path.getFileSystem(conf).globStatus(path)).map(_.toSeq).getOrElse(Nil)
-    described(Some(path), roots.flatMap {
+    roots.flatMap {
       case file if file.isFile => Seq(file.getPath.toString -> file)
       case directory => data(conf, directory.getPath)
-    })
+    }
   }
 
   /** One state a directory, listed side by side when there are many. */

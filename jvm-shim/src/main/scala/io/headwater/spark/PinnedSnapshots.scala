@@ -1,5 +1,6 @@
 package io.headwater.spark
 
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.hadoop.fs.Path
@@ -14,11 +15,12 @@ import org.apache.spark.sql.headwater.Access
 /**
  * How a query reads a table as it was at a snapshot.
  *
- * @param version the snapshot; empty: the table had no rows then
+ * @param version the snapshot; empty, unless it is one of `files`: the table had no rows then
  * @param columns for each column of the table now an expression over those of the snapshot; none: they are the same
  * @param rows the name of rows that stand in for the table; then there is no snapshot
+ * @param files whether it is a table of files ([[FileSnapshots]])
  */
-final case class Pin(version: String, columns: Seq[Seq[String]], rows: Option[String] = None)
+final case class Pin(version: String, columns: Seq[Seq[String]], rows: Option[String] = None, files: Boolean = false)
 
 /**
  * Lets a refresh read each Delta and Iceberg table at one snapshot, however often its query names it and through whatever
@@ -36,13 +38,16 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
       val pins = Wire.decode[Map[String, Pin]](json).map { case (key, pin) => key.toLowerCase -> pin }
       plan.resolveOperatorsUp {
         case relation: UnresolvedRelation if !relation.isStreaming && relation.getTagValue(Empty).isEmpty =>
-          key(relation.multipartIdentifier).flatMap(name => pins.get(name.toLowerCase)).fold[LogicalPlan](relation)(
-            pinned(relation, _))
+          key(relation.multipartIdentifier).flatMap(name => pins.get(name.toLowerCase).map(name -> _)).fold[LogicalPlan](
+            relation) { case (name, pin) => pinned(relation, name, pin) }
       }
   }
 
-  private def pinned(relation: UnresolvedRelation, pin: Pin): LogicalPlan =
-    if (pin.rows.nonEmpty) SubqueryAlias(relation.multipartIdentifier, StandIns.plan(pin.rows.get))
+  private def pinned(relation: UnresolvedRelation, name: String, pin: Pin): LogicalPlan =
+    if (pin.rows.nonEmpty) SubqueryAlias(parts(relation, name), StandIns.plan(pin.rows.get))
+    else if (pin.files)
+      SubqueryAlias(parts(relation, name),
+        FileSnapshots.read(session, name, pin.version, relation.options.asCaseSensitiveMap.asScala.toMap))
     else if (pin.version.isEmpty) {
       val read = relation.clone().asInstanceOf[UnresolvedRelation]
       read.setTagValue(Empty, ())
@@ -53,9 +58,15 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
       else {
         val parser = Access.classic(session).sessionState.sqlParser
         val columns = pin.columns.map { case Seq(name, sql) => Alias(parser.parseExpression(sql), name)() }
-        SubqueryAlias(relation.multipartIdentifier, Project(columns, old))
+        SubqueryAlias(parts(relation, name), Project(columns, old))
       }
     }
+
+  /** All parts of a name, as Spark has them: a query may qualify a column with more of them than it names the table by. */
+  private def parts(relation: UnresolvedRelation, key: String): Seq[String] = Names.named(key) match {
+    case table: TableName => table.catalog +: table.namespace :+ table.name
+    case _ => relation.multipartIdentifier
+  }
 
   /** The key of the table that a name means here, as Spark finds it; none for a temporary view. */
   private def key(parts: Seq[String]): Option[String] = {

@@ -2,7 +2,7 @@ package org.apache.spark.sql.headwater
 
 import scala.util.Try
 
-import io.headwater.spark.Names
+import io.headwater.spark.{ListedFiles, Names}
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions._
@@ -55,7 +55,7 @@ object Needs {
   }
 
   private def listed(scan: FileSourceScanExec): Boolean = scan.relation.location match {
-    case _: CatalogFileIndex | _: InMemoryFileIndex => true
+    case _: CatalogFileIndex | _: InMemoryFileIndex | _: ListedFiles => true
     case _ => false
   }
 

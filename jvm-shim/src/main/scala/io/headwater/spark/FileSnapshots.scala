@@ -1,0 +1,122 @@
+package io.headwater.spark
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.spark.paths.SparkPath
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.headwater.{Access, HeadwaterException}
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Snapshots of a table of files without partitions, as long as programs only append to it.
+ *
+ * A snapshot is the number of files and a digest of their names, sizes and times, in the order in which they came. Example:
+ * with `2 9f3a…`, a table has three files now. If the digest of the two oldest is the same, the table had these two, and the
+ * third came since. Otherwise some file went or changed, and nobody can read what was there.
+ */
+private[spark] object FileSnapshots {
+  type Named = (String, FileStatus)
+
+  /** A table with more files has no snapshots: each refresh lists all of them three times. */
+  private val Most = 20000
+  private val Digest = "SHA-256"
+  private val Providers = Set("parquet", "orc", "csv", "json", "text", "xml", "avro")
+
+  /** The files of a table that has snapshots, oldest first. */
+  def files(session: SparkSession, table: CatalogTable): Option[Seq[Named]] =
+    if (!applies(table)) None
+    else table.storage.locationUri.map(new Path(_)).flatMap { root =>
+      val found = Sinks.files(session, root, Some(table.schema)).getOrElse(Files.of(session, root))
+      Option.when(found.size <= Most)(found.sortBy { case (name, file) => (file.getModificationTime, name) })
+    }
+
+  /** The snapshot of a table with these files. */
+  def of(files: Seq[Named]): String = said(files.size, digest(files))
+
+  /** Those of a table's files that it had at a snapshot; none if it does not have all of them any more. */
+  def at(files: Seq[Named], snapshot: String): Option[Seq[Named]] =
+    snapshot.split(" ") match {
+      case Array(count, _) => count.toIntOption.map(files.take).filter(of(_) == snapshot)
+      case _ => None
+    }
+
+  /** Whether a table can still be read as it was at a snapshot. */
+  def has(session: SparkSession, table: String, snapshot: String): Boolean =
+    entry(session, table).flatMap(files(session, _)).flatMap(at(_, snapshot)).nonEmpty
+
+  /** The rows of the files that came between two snapshots; `null` if some went, or nobody can say. */
+  def added(session: SparkSession, table: String, since: String, until: String): DataFrame = {
+    val found = for {
+      known <- entry(session, table)
+      all <- files(session, known)
+      before <- at(all, since)
+      after <- at(all, until)
+      if after.size >= before.size
+    } yield Access.frame(session, relation(session, known, after.drop(before.size), Map.empty))
+    found.orNull
+  }
+
+  /**
+   * A table as it was at a snapshot.
+   * @throws HeadwaterException it does not have all files of the snapshot any more
+   */
+  def read(session: SparkSession, table: String, snapshot: String, options: Map[String, String]): LogicalPlan = {
+    val found = for {
+      known <- entry(session, table)
+      all <- files(session, known)
+      old <- at(all, snapshot)
+    } yield relation(session, known, old, options)
+    found.getOrElse(throw new HeadwaterException(
+      s"$table does not have all files any more that a refresh was to read; the refresh is tried again"))
+  }
+
+  private def applies(table: CatalogTable): Boolean =
+    table.partitionColumnNames.isEmpty && table.tableType != CatalogTableType.VIEW && !Views.is(table) &&
+      table.provider.exists(provider => Providers(provider.toLowerCase))
+
+  private def entry(session: SparkSession, key: String): Option[CatalogTable] = Names.named(key) match {
+    case name: TableName => name.identifier.flatMap(Tables.metadata(session, _))
+    case _ => None
+  }
+
+  private def relation(
+      session: SparkSession, table: CatalogTable, files: Seq[Named], options: Map[String, String]): LogicalPlan = {
+    val read = table.copy(storage = table.storage.copy(properties = table.storage.properties ++ options))
+    PublishedRelation.of(session, read, Nil) match {
+      case whole @ LogicalRelation(found: HadoopFsRelation, _, _, _, _) =>
+        val listed = new ListedFiles(found.location.rootPaths, files.map(_._2))
+        // What is known of the table says nothing of how large this is.
+        whole.copy(relation = found.copy(location = listed)(found.sparkSession), catalogTable = Some(read.copy(stats = None)))
+      case other => throw new HeadwaterException(s"${table.identifier} is not read from its files: ${other.nodeName}")
+    }
+  }
+
+  private def said(count: Int, digest: String): String = s"$count $digest"
+
+  private def digest(files: Seq[Named]): String = {
+    val digest = MessageDigest.getInstance(Digest)
+    files.foreach { case (name, file) => digest.update(s"$name ${file.getLen} ${file.getModificationTime}\n".getBytes(UTF_8)) }
+    digest.digest().take(16).map(byte => f"$byte%02x").mkString
+  }
+}
+
+/** Some files of a table without partitions. */
+final class ListedFiles(override val rootPaths: Seq[Path], files: Seq[FileStatus]) extends FileIndex {
+  override def listFiles(partitions: Seq[Expression], data: Seq[Expression]): Seq[PartitionDirectory] =
+    Seq(PartitionDirectory(InternalRow.empty, files.map(FileStatusWithMetadata(_)).toArray))
+
+  override def inputFiles: Array[String] = files.map(SparkPath.fromFileStatus(_).urlEncoded).toArray
+
+  override def refresh(): Unit = ()
+
+  override def sizeInBytes: Long = files.map(_.getLen).sum
+
+  override def partitionSchema: StructType = new StructType
+}

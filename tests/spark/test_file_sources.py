@@ -1,0 +1,113 @@
+"""Tables of files without partitions: while programs only append, their new files are followed, and runs read the files
+that are on record."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+
+import pytest
+from pyspark.sql import SparkSession
+from support import Journal, assert_equals_query, database, drain
+from test_added_rows import ADDED, ASKED, SALES, follow
+
+from headwater.model.event import Failed, Mode, Published, Started
+
+FULL = (Mode.FULL, "")
+CHEAP = "SELECT id, price * 2 AS double, day FROM sales WHERE price < 150"
+BY_DAY = "SELECT day, count(*) AS n, sum(price) AS s, max(price) AS most FROM sales GROUP BY day"
+ROW = "INSERT INTO sales VALUES ({id}, '{day}', {price})"
+
+
+@pytest.mark.parametrize("query", [CHEAP, BY_DAY], ids=["rows", "totals"])
+@pytest.mark.parametrize("format", ["parquet", pytest.param("csv", marks=pytest.mark.long)])
+def test_new_files_are_followed(spark: SparkSession, journal: Journal, query: str, format: str) -> None:
+    spark.sql(f"CREATE TABLE sales USING {format} AS {SALES}")
+    spark.sql(f"CREATE MATERIALIZED VIEW v {ASKED} AS {query}")
+    told = follow(
+        spark,
+        journal,
+        "v",
+        query,
+        ROW.format(id=-1, day="1", price=5),
+        ROW.format(id=-1, day="1", price=5),
+        "INSERT INTO sales SELECT id, day, price + 100 FROM sales WHERE id < 10",
+        "INSERT OVERWRITE sales SELECT id, '7', 3 FROM range(20)",
+        ROW.format(id=-2, day="8", price=140),
+        "TRUNCATE TABLE sales",
+        ROW.format(id=-3, day="8", price=140),
+    )
+    assert told == [ADDED, ADDED, ADDED, FULL, ADDED, FULL, ADDED]
+
+
+def test_new_files_of_joined_tables_are_followed(spark: SparkSession, journal: Journal) -> None:
+    """Each is followed while the other one is read as it was."""
+    spark.sql(f"CREATE TABLE sales USING parquet AS {SALES}")
+    spark.sql("CREATE TABLE days USING parquet AS SELECT CAST(id AS STRING) AS day, id * 7 AS code FROM range(4)")
+    query = (
+        f"SELECT days.code, count(*) AS n, sum(sales.price) AS s FROM sales JOIN {database(spark)}.days "
+        f"ON {database(spark)}.sales.day = days.day GROUP BY days.code"
+    )
+    spark.sql(f"CREATE MATERIALIZED VIEW v {ASKED} AS {query}")
+    spark.sql("ALTER MATERIALIZED VIEW v SUSPEND")
+    spark.sql(ROW.format(id=-1, day="1", price=5))
+    spark.sql(ROW.format(id=-2, day="9", price=6))
+    spark.sql("INSERT INTO days VALUES ('9', 63), ('1', 8)")
+    spark.sql("ALTER MATERIALIZED VIEW v RESUME")
+    told = follow(
+        spark, journal, "v", query, ROW.format(id=-3, day="9", price=7), "INSERT INTO days VALUES ('2', 1), ('x', 2)"
+    )
+    assert told == [ADDED] * len(told) and len(told) >= 2
+
+
+def test_only_the_keys_of_new_files_are_computed(spark: SparkSession, journal: Journal) -> None:
+    spark.sql(f"CREATE TABLE sales USING parquet AS {SALES}")
+    query = "SELECT day, id, rank() OVER (PARTITION BY day ORDER BY price) AS place FROM sales"
+    spark.sql(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('headwater.method' = 'keys, full') AS {query}")
+    told = follow(
+        spark, journal, "v", query, ROW.format(id=-1, day="1", price=5), "INSERT OVERWRITE sales VALUES (1, '1', 1)"
+    )
+    assert told == [(Mode.KEYS, ""), FULL]
+
+
+def test_each_version_is_its_query_over_the_files_on_its_record(spark: SparkSession, journal: Journal) -> None:
+    """A program appends one file after the other, with one row each, while refreshes read."""
+    spark.sql("CREATE TABLE ticks (n BIGINT) USING parquet")
+    spark.sql("CREATE TABLE twice (n BIGINT, m BIGINT) USING parquet")
+    spark.sql("INSERT INTO twice SELECT id, id * 2 FROM range(1000)")
+    query = "SELECT count(*) AS n, sum(m) AS s FROM ticks JOIN twice USING (n)"
+    asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full', 'headwater.retain' = '1 hour')"
+    spark.sql(f"CREATE MATERIALIZED VIEW v {asked} AS {query}")
+    done = Event()
+
+    def append() -> None:
+        writer, n = spark.newSession(), 0
+        writer.sql(f"USE {database(spark)}")
+        while not done.wait(0.1):
+            writer.sql(f"INSERT INTO ticks VALUES ({n})")
+            n += 1
+
+    thread = Thread(target=append)
+    thread.start()
+    try:
+        events: list = []
+        while sum(isinstance(each, Published) for each in events) < 5:
+            drain(spark)
+            events += journal.events()
+    finally:
+        done.set()
+        thread.join()
+    drain(spark)
+    events += journal.events()
+    assert_equals_query(spark, "v", query)
+    root = spark.sql("DESCRIBE FORMATTED v").where("col_name = 'Location'").first()["data_type"].partition("/.v")[0]
+    started = {each.version: each for each in events if isinstance(each, Started)}
+    counts = []
+    for each in events:
+        if isinstance(each, Published) and each.view == f"{database(spark)}.v":
+            files = int(dict(started[each.version].snapshots)[f"{database(spark)}.ticks"].split()[0])
+            [row] = spark.read.parquet(f"{root}/.v{each.version}/data").collect()
+            assert (row["n"], row["s"] or 0) == (files, files * (files - 1))
+            counts.append(files)
+    assert counts == sorted(counts) and counts[-1] > 5
+    assert Mode.CHANGES in {each.mode for each in started.values()}
+    assert not any(isinstance(each, Failed) for each in events)
