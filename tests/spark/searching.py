@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from headwater.spark import engine
+from headwater.spark import engine, key_files
 from headwater.spark.delta import key_search as of_delta
 from headwater.spark.iceberg import key_search as of_iceberg
 
@@ -21,5 +21,5 @@ def python(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    of_delta.SMALL = of_iceberg.SMALL = 0
+    key_files.SMALL = of_delta.SMALL = of_iceberg.SMALL = 0
     engine.main()

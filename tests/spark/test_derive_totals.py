@@ -52,7 +52,7 @@ REFUSED = {
 def test_each_query_has_totals_or_says_why_not(spark: SparkSession) -> None:
     spark.sql("CREATE TABLE t (id BIGINT, k INT, s STRING, x DECIMAL(9, 2), d DOUBLE) USING delta")
     spark.sql("CREATE TABLE u (k INT, s STRING, x INT) USING delta")
-    spark.sql("CREATE TABLE f (k INT) USING parquet")
+    spark.sql("CREATE TABLE f (k INT, p INT) USING parquet PARTITIONED BY (p)")
 
     def adding(query: str, table: str) -> Adding:
         return derive_totals(Shim(spark).describe(spark, query).plan)[f"{database(spark)}.{table}"]

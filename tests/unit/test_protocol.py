@@ -109,7 +109,7 @@ def warehouse_of(
 def test_a_table_that_lost_its_snapshots_is_not_read_as_it_is_now():
     """Another program made it a table of files since the run began: nobody would look what the run reads."""
     looked: list[Target] = []
-    warehouse = warehouse_of(None, None)
+    warehouse = warehouse_of(Recorder(has_files=lambda table, snapshot: False), None)
     warehouse._observer = Recorder(look=looked.append)
     run = Run(5, "v", (WHOLE,), (), (), 0, Mode.FULL, "", snapshots=(("t", "7@x"), ("v", "3@y")))
     with pytest.raises(RefreshFailed, match="t cannot be read at a snapshot any more"), warehouse._pinned(None, run):
@@ -436,7 +436,10 @@ def test_a_look_asks_for_and_takes_the_golden_facts():
     tables = FileTables(Recorder(observe=observe), None)
     tables._regular.add("shop.lineitem")
     [lineitem, *others] = golden("observe_request")
-    looks = [Look(lineitem.table, tuple(map(Slice.of, lineitem.partitions))), *(Look(each.table) for each in others)]
+    looks = [
+        Look(lineitem.table, tuple(map(Slice.of, lineitem.partitions))),
+        *(Look(each.table, since=each.since) for each in others),
+    ]
     seen = tables.look(looks)
     assert plain(asked[0]) == json.loads(text("observe_request"))
     assert [each.table for each in seen] == [each.table for each in looks]
@@ -447,6 +450,7 @@ def test_a_look_asks_for_and_takes_the_golden_facts():
     assert seen[0].looked == seen[0].asked == (_month("1996-03-01"), _month(None))
     assert seen[0].empty == {_month("1996-03-01")}
     assert seen[0].location == f"{ROOT}/lineitem"
+    assert [each.table for each in seen if each.pinned] == ["shop.customer"]
 
 
 def wrote(found: list[wire.Directory], launch: Launch, sums: list[wire.Sum]) -> Written:

@@ -24,6 +24,10 @@ the rows before and after are read. In these pairs, a change in all files took 0
 by changes, and 0.4 to 3.0 times by keys."""
 
 
+UNKNOWN = 1e-7
+"""Seconds for each byte that changed, where nobody knows what a refresh reads: Iceberg does not tell."""
+
+
 def foreseen(known: Narrow | None, mode: Mode, churn: int, whole: float | None, read: float) -> float | None:
     """Seconds of a run; ``None`` where nobody knows.
 
@@ -41,6 +45,4 @@ def foreseen(known: Narrow | None, mode: Mode, churn: int, whole: float | None, 
     if churn <= known.churn:
         fixed = min(FIXED[mode], known.seconds)
         return fixed + (known.seconds - fixed) * churn / max(1, known.churn)
-    if rate is None:
-        return known.seconds * churn / max(1, known.churn)
-    return known.seconds + rate * (churn - known.churn)
+    return known.seconds + (UNKNOWN if rate is None else rate) * (churn - known.churn)

@@ -170,7 +170,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.took = learned(view.took, event.seconds)
     view.refreshed_at, view.estimate = event.at, None
     view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
-    partly = (run.mode is Mode.KEYS or run.appends) and not event.instead
+    partly = narrow and not event.instead
     if event.made and event.size and not partly:
         view.size = _newer(view.size, event.size / len(event.made))
     if event.made and event.held:

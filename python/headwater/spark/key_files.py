@@ -13,6 +13,7 @@ from attrs import frozen
 from pyspark.sql import Column, DataFrame
 
 from headwater.model.command import Launch
+from headwater.model.dependency import common
 from headwater.spark.keyed import Reach
 from headwater.spark.rows import within
 
@@ -36,6 +37,19 @@ class KeyFiles:
     rows: DataFrame
     files: Any
     close: Callable[[], None] = lambda: None
+
+
+def may_stay(launch: Launch) -> bool:
+    """Whether a run by changes may leave rows of a large lake view as they are if no change reaches their keys. They
+    must be of the same state of the sources as the totals, and each source that changed since must tell its keys."""
+    run, definition, totals = launch.run, launch.definition, launch.totals
+    if totals is None or launch.unsure or not definition.is_lake or launch.size < SMALL:
+        return False
+    since = {source for source, _ in run.since}
+    changed = {source for source, _ in set(run.inputs) - set(totals.inputs)}
+    keys = [each.keys for each in definition.dependencies if each.source in since]
+    reflected = all(each.inputs == totals.inputs for each in launch.existing.values())
+    return bool(since) and changed == since and bool(common(keys)) and reflected
 
 
 def near(view: DataFrame, launch: Launch, reach: Reach) -> DataFrame:

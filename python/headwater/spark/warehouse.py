@@ -11,25 +11,20 @@ from attrs import evolve
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshFailed, Untold
-from headwater.model.event import Mode
-from headwater.model.partition import WHOLE
 from headwater.model.state import Run, Version
-from headwater.model.view import Job, Query
-from headwater.spark import jobs, keyed, wire
-from headwater.spark.appended import Appending
-from headwater.spark.failures import fallen_back, telling, translating
-from headwater.spark.following import PINS, Following, refuse_drift
+from headwater.spark import wire
+from headwater.spark.failures import fallen_back, translating
+from headwater.spark.following import PINS, refuse_drift
 from headwater.spark.formats import Formats
+from headwater.spark.making import Maker
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer, Target
-from headwater.spark.rows import shaped, within
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.totals import Totals
 from headwater.spark.writer import Writer, group
 
 POOL = "headwater"
@@ -64,8 +59,7 @@ class SparkWarehouse:
     ) -> None:
         self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
         self._observer, self._memory, self._writer, self._track = observer, memory, writer, Track(itertools.count())
-        following = Following(shim, formats)
-        self._totals, self._appending = Totals(shim, formats, following), Appending(shim, formats, following)
+        self._maker = Maker(shim, formats)
 
     def look(self, launch: Launch, before: bool) -> None:
         run = launch.run
@@ -137,41 +131,31 @@ class SparkWarehouse:
     def _computed(self, launch: Launch, session: SparkSession, sees: Mapping[str, Version]) -> Written:
         """A run's rows, close at hand if they are to be kept and fit there, else in the warehouse. Scans that it shares
         are taken first, so that the rows are computed from them."""
-        run, definition = launch.run, launch.definition
+        run = launch.run
         memory, context = self._memory, session.sparkContext
 
         def stop() -> None:
             self.cancel(run.view, run.version)
 
-        self._renew(session, launch)
         with contextlib.ExitStack() as held:
-            launch, added, instead = self._added(session, launch)
-            reach, instead = (None, instead) if instead else self._reach(held, session, launch)
-            key_files = None if reach is None else self._formats.of_view(definition).key_files(session, launch, reach)
-            if key_files is not None:
-                held.callback(key_files.close)
-            left = self._totals.leave(session, launch, lambda: _analysed(session, launch)) if run.totals else None
-
-            def frame() -> DataFrame:
-                if added is not None:
-                    return added
-                rows = self._rows(session, launch) if left is None else self._shim.finished(left.query, left.rows)
-                computed = within(shaped(rows, definition), definition, run.slices)
-                if reach is None:
-                    return computed
-                return keyed.frame(session, reach, launch, computed, None if key_files is None else key_files.rows)
-
+            made = self._maker.making(held, session, launch)
             with memory.overlaid(context, run):
-                scanned = memory.share(run, frame, sees, stop)
+                scanned = memory.share(run, made.frame, sees, stop)
             with memory.overlaid(context, run):
-                written, counted = memory.keep(launch, frame, stop) or self._writer.write(
-                    launch, frame(), "", key_files
+                written, counted = memory.keep(made.launch, made.frame, stop) or self._writer.write(
+                    made.launch, made.frame(), "", made.files
                 )
                 moved = memory.moved(counted.spent(), run, written)
-        if reach is not None or added is not None:
+        if made.reads_itself:
             self._refuse_late_drift(launch)
-        told = evolve(written, moved=moved, scanned=scanned, effort=memory.effort(run, session), instead=instead)
-        return told if left is None else evolve(told, instead=left.instead, totals=left.digest)
+        return evolve(
+            written,
+            moved=moved,
+            scanned=scanned,
+            effort=memory.effort(run, session),
+            instead=made.instead,
+            totals=made.totals,
+        )
 
     def _refuse_late_drift(self, launch: Launch) -> None:
         """Refuses rows that were read from a view of files after another program wrote there. No snapshot kept them
@@ -183,51 +167,7 @@ class SparkWarehouse:
         except Untold as untold:
             raise RefreshFailed(f"{untold} while it was refreshed; the refresh is tried again") from untold
 
-    def _reach(
-        self, held: contextlib.ExitStack, session: SparkSession, launch: Launch
-    ) -> tuple[keyed.Reach | None, str]:
-        """The keys that the changes of a run by keys reach; or why it computes whole partitions."""
-        if launch.run.mode is not Mode.KEYS:
-            return None, ""
-        try:
-            with telling(self._shim):
-                return held.enter_context(keyed.reached(session, self._formats, launch)), ""
-        except Untold as untold:
-            return None, fallen_back(launch, str(untold))
-
-    def _added(self, session: SparkSession, launch: Launch) -> tuple[Launch, DataFrame | None, str]:
-        """What a run writes that adds rows to its view; or the run as one of whole partitions, and why it is one."""
-        if not launch.run.appends:
-            return launch, None, ""
-        try:
-            with telling(self._shim):
-                return launch, self._appending.rows(session, launch, lambda: _analysed(session, launch)), ""
-        except Untold as untold:
-            why = fallen_back(launch, str(untold))
-            mode = Mode.FULL if WHOLE in launch.run.slices else Mode.PARTITION
-            return evolve(launch, run=evolve(launch.run, mode=mode, appends=False)), None, why
-
-    def _rows(self, session: SparkSession, launch: Launch) -> DataFrame:
-        """The rows that the query or the job of a run makes, of tables as they are now."""
-        self._renew(session, launch)
-        return _analysed(session, launch)
-
-    def _renew(self, session: SparkSession, launch: Launch) -> None:
-        """Lets the next queries see tables as they are now."""
-        run, definition = launch.run, launch.definition
-        itself = (definition.view,) if definition.earlier or run.mode is Mode.KEYS or run.appends else ()
-        self._shim.renew(session, (*definition.sources, *definition.through, *itself))
-
     def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:
         """Lets jobs of this thread be known as a run's."""
         context.setJobGroup(group(run.view, run.version), f"{verb} {run.view}: {run.reason}", interruptOnCancel=True)
         context.setLocalProperty("spark.scheduler.pool", self._track.pool)
-
-
-def _analysed(session: SparkSession, launch: Launch) -> DataFrame:
-    """The rows that the query or the job of a run makes, of tables as they were when they were last renewed."""
-    match launch.definition.made_by:
-        case Job() as job:
-            return jobs.frame(session, launch.definition, job, launch.run)
-        case Query(text):
-            return session.sql(text)

@@ -37,9 +37,9 @@ object Failures {
     Wire.encode(Failure(kind, said(shown)))
   }
 
-  /** One line for a person: with the class, unless Spark wrote the message for people. */
+  /** One line for a person: with the class, unless Spark wrote the message for people; of `raise_error` its own words. */
   def said(error: Throwable): String = {
-    val text = Option(error.getMessage).getOrElse("").trim
+    val text = raised(error).orElse(Option(error.getMessage)).getOrElse("").trim
     val line = text.linesIterator.nextOption().getOrElse("").take(500)
     if (line.isEmpty) error.getClass.getSimpleName
     else if (condition(error).nonEmpty) line
@@ -64,6 +64,12 @@ object Failures {
   /** A file that cannot be read is told otherwise (`isUnread`), so this is of one to be written. */
   private def isOfFiles(error: Throwable): Boolean =
     error.isInstanceOf[IOException] || error.isInstanceOf[FSError]
+
+  private def raised(error: Throwable): Option[String] = error match {
+    case spark: SparkThrowable if spark.getCondition == "USER_RAISED_EXCEPTION" =>
+      Option(spark.getMessageParameters.get("errorMessage"))
+    case _ => None
+  }
 
   private def condition(error: Throwable): Option[String] = error match {
     case spark: SparkThrowable => Option(spark.getCondition)
