@@ -9,7 +9,7 @@ BENCHMARKS ?= fixed overhead partitions cutoff noticing formats streams one_row 
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-tpcdi bench-choices bench-growth bench-planner bench-start docs clean bench-many bench-engines bench-queries soak fuzz
+.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-tpcdi bench-choices bench-growth bench-planner bench-start docs clean bench-staleness bench-many bench-engines bench-queries soak fuzz
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -39,6 +39,11 @@ bench: .venv/ready
 # The experiments of [Xu23], on a virtual clock; two minutes. With ARGS: the options of each.
 bench-papers: .venv/ready
 	for each in $(EXPERIMENTS); do $(BIN)/python -m benchmarks.papers $$each $(ARGS) || exit 1; done
+
+# Figures 4 to 11 of [Golab11], on a virtual clock; a quarter of an hour, and with ARGS=--quick half a minute.
+bench-staleness: .venv/ready
+	$(BIN)/python -m benchmarks.papers staleness $(ARGS)
+
 bench-many: .venv/ready
 	$(BIN)/python -m benchmarks.many --json benchmarks/results/many.json $(ARGS)
 

@@ -19,7 +19,9 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks.papers import staleness
 from benchmarks.papers.experiments import EXPERIMENTS
+from benchmarks.papers.figures import mean
 from benchmarks.papers.goals import report
 from benchmarks.papers.trial import play, plays, summary
 from benchmarks.papers.workload import Workload, generated
@@ -71,6 +73,42 @@ def made_up(
     show(about, "Generated warehouses", found, tracks, rows, as_json, plot)
 
 
+@main.command("staleness", short_help="The figures of [Golab11]: lateness by utilization.")
+@click.option("--figure", "names", multiple=True, help="Only this figure, 4 to 11; may be repeated.")
+@click.option("--quick", is_flag=True, help="End within a minute; figures are rough.")
+@click.option(
+    "--seeds", type=click.IntRange(1), default=1, show_default=True, help="How many random runs of each point."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the figures into this PNG.")
+def of_streams(names: tuple[str, ...], quick: bool, seeds: int, as_json: bool, plot: Path | None) -> None:
+    """Plays warehouses of streams under rules of order and of tracks.
+
+    Figures are the relative lateness: the weighted staleness beside that without contention.
+    """
+    figures = staleness.chosen(names)
+    events = staleness.QUICK if quick else staleness.FULL
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("figures", total=staleness.points(figures))
+        found = staleness.report(figures, events, seeds, lambda: progress.advance(task))
+    if plot is not None:
+        staleness.draw(figures, found["rows"], plot)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    console = Console()
+    for figure in figures:
+        table = Table(
+            "algorithm", *(f"{each:.0%}" for each in figure.utilizations), title=f"{figure.name}: {figure.title}"
+        )
+        mine = [row for row in found["rows"] if row["figure"] == figure.name]
+        for name in dict.fromkeys(row["algorithm"] for row in mine):
+            values = [mean(row) for row in mine if row["algorithm"] == name]
+            table.add_row(name, *("-" if each is None else f"{each:.2f}" for each in values))
+        console.print(table)
+    _judged(console, found["goals"])
+
+
 def _experiment(name: str) -> click.Command:
     """The command that plays one of the paper's experiments."""
     about = " ".join((EXPERIMENTS[name][0].__doc__ or "").split())
@@ -105,7 +143,11 @@ def _play(experiment: str, seeds: int, as_json: bool, plot: Path | None) -> None
     console = Console()
     console.print(found["about"] + "\n", markup=False, highlight=False)
     console.print(_table(experiment, found["rows"], seeds))
-    for goal in found["goals"]:
+    _judged(console, found["goals"])
+
+
+def _judged(console: Console, goals: list[dict[str, Any]]) -> None:
+    for goal in goals:
         met = "met   " if goal["met"] else "MISSED"
         console.print(f"{met} {goal['goal']}: {goal['measured']} (goal: {goal['target']})", highlight=False)
 

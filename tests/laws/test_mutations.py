@@ -36,6 +36,12 @@ BY_EXAMPLE = {
     "a run by changes reads a table as it is at that moment": ("test_totals.py",),
     "totals of another definition are used": ("test_totals.py",),
     "what came and went between two looks is no change": ("test_compare.py",),
+    "rows of another state than the totals stay": ("test_may_stay.py",),
+    "rows stay though a source changed that nobody follows": ("test_may_stay.py",),
+    "a view counts for itself alone": ("test_urgency.py",),
+    "a long refresh takes the last track": ("test_urgency.py",),
+    "a refresh may wait for ever": ("test_urgency.py",),
+    "a promise counts as nothing": ("test_urgency.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
@@ -244,6 +250,32 @@ MUTATIONS = {
         "engine/runs.py",
         "    went = 0 if run.appends and not event.instead else event.size\n",
         "    went = 0\n",
+    ),
+    "rows of another state than the totals stay": (
+        "spark/key_files.py",
+        "bool(common(keys)) and reflected\n",
+        "bool(common(keys))\n",
+    ),
+    "rows stay though a source changed that nobody follows": (
+        "spark/key_files.py",
+        "bool(since) and changed == since and",
+        "bool(since) and",
+    ),
+    "a view counts for itself alone": (
+        "engine/path.py",
+        "        if more * takes < gain * longer:\n",
+        "        if True:\n",
+    ),
+    "a long refresh takes the last track": (
+        "engine/urgency.py",
+        "        if free > 1 or tracks == 1 or",
+        "        if True or tracks == 1 or",
+    ),
+    "a refresh may wait for ever": ("engine/urgency.py", "if now - self.since >= PATIENCE:", "if False:"),
+    "a promise counts as nothing": (
+        "engine/urgency.py",
+        "if self.latest is not None and now <= self.latest <= now + soon else Kind.PLAIN",
+        "if False else Kind.PLAIN",
     ),
     "totals of another definition are used": (
         "engine/transition.py",

@@ -10,6 +10,7 @@ from strategies import machine as machine_of
 
 from headwater.engine.choose import blockers, ready
 from headwater.engine.consistency import lacking, vertical
+from headwater.engine.coverage import unresolved
 from headwater.engine.delay.freshness import hold
 from headwater.engine.status import Condition, behind, existing, summary, waits
 from headwater.model.state import State, Status, ViewState
@@ -91,7 +92,11 @@ def rows_now(state: State, now: int) -> list[list]:
     for name, known in sorted(state.views.items()):
         ill = known.status is not Status.ACTIVE or known.failures
         why = known.reason if ill else waits_now(state, name, now) if known.pending else ""
-        rows.append([len(existing(state, name)), len(behind(state, name)), known.refreshed_at, why])
+        lacked = [state.origins[one].at for origins in unresolved(state, name).values() for one in origins]
+        stale = max(0.0, round((now - min(lacked)) / 1000, 1)) if lacked else 0.0
+        counts = [len(existing(state, name)), len(behind(state, name))]
+        bound = known.definition.policy.freshness
+        rows.append([*counts, stale, bound and bound / 1000, known.refreshed_at, why])
     return rows
 
 

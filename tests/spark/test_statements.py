@@ -377,7 +377,8 @@ def test_drain_returns_everything_refreshed(sales: SparkSession) -> None:
 def test_show_views(shop: SparkSession) -> None:
     here = database(shop)
     answer = shop.sql(f"SHOW MATERIALIZED VIEWS IN {here}")
-    assert answer.columns == ["database", "view", "state", "partitions", "behind", "refreshed_at", "reason"]
+    counts = ["partitions", "behind", "staleness", "bound"]
+    assert answer.columns == ["database", "view", "state", *counts, "refreshed_at", "reason"]
     rows = answer.collect()
     assert [(row["database"], row["view"], row["partitions"]) for row in rows] == [
         (here, "monthly", 2),

@@ -88,7 +88,7 @@ def two():
 
 
 def rows(made):
-    return [[row[1], row[2], row[3], row[4], row[6]] for row in report.views(made.state, made.now)]
+    return [[row[1], row[2], row[3], row[4], row[8]] for row in report.views(made.state, made.now)]
 
 
 def test_show_materialized_views_from_fresh_to_failing():

@@ -19,6 +19,7 @@ from headwater.engine.choose import Ready, ready, skipped, started, unneeded, un
 from headwater.engine.coverage import images_of_readers, wanted_of
 from headwater.engine.flight import Flight, Flights, Stage, bases, published, seen, unpinned
 from headwater.engine.schedule import Schedule
+from headwater.engine.urgency import first
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
 from headwater.model.event import EngineLost, Failed, Prepared
 from headwater.model.state import Run, State
@@ -183,7 +184,10 @@ def _start(state: State, mine: Flights, capacity: Capacity, now: int) -> Command
     choices = capacity.schedule.choose(state, found, mine.plan)
     if not choices:
         return None
-    choice = choices[0]
+    planned = mine.plan is not None and bool(mine.plan.order)
+    choice = first(state, choices, now, free(mine, capacity), capacity.tracks, planned)
+    if choice is None:
+        return None
     if state.views[choice.ready.view].unsure:
         choice = evolve(choice, kept=False)  # the warehouse tells which partitions it has to remove
     return Record(evolve(started(state, choice, 0, now), engine=mine.number), numbered=True)

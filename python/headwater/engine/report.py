@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from headwater.algebra.notation import spell_window
+from headwater.engine.choose import Choice, ready
 from headwater.engine.consistency import Verdict, vertical
 from headwater.engine.method import Chosen, choose_method
 from headwater.engine.reasons import of_origin, where
 from headwater.engine.status import VIEWS, Row, behind, condition, existing, statuses, views, waits
+from headwater.engine.urgency import Kind, queue
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.name import FunctionName, named
 from headwater.model.partition import WHOLE, sort_key
@@ -31,6 +33,7 @@ def explain(state: State, name: str, now: int) -> list[str]:
         lines += _behind_lines(state, view, name)
         if view.pending:
             lines.append(f"  {waits(state, name, now)}")
+            lines += _place(state, name, now)
     lines += [f"  depends on {line}" for each in view.definition.dependencies for line in mapped(each, view.definition)]
     lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
     return lines if chosen is None else [*lines, *_method(chosen, count)]
@@ -56,6 +59,28 @@ def _method(chosen: Chosen, existing: int) -> list[str]:
     else:
         said = f"{chosen.method.said}, {written}, {chosen.cost.said}"
     return [f"  method: {said}", *others]
+
+
+def _place(state: State, name: str, now: int) -> list[str]:
+    """The place of a view's refresh among those that may start, and the reason why another one comes before it."""
+    claims = queue(state, [Choice(each) for each in ready(state, now)], now)
+    at = next((n for n, each in enumerate(claims) if each.choice.ready.view == name), None)
+    if at is None or len(claims) < 2:
+        return []
+    said = f"  place {at + 1} of {len(claims)} refreshes that may start"
+    if at == 0:
+        return [said]
+    mine, before = claims[at], claims[at - 1]
+    match before.kind(now):
+        case Kind.ASKED:
+            why = "a statement waits for it"
+        case Kind.PATIENT:
+            why = "it waited longest"
+        case Kind.PROMISED:
+            why = "its promised freshness is at stake"
+        case _:
+            why = f"it takes {before.benefit:.1f} off the weighted staleness a second, this one {mine.benefit:.1f}"
+    return [f"{said}; {before.choice.ready.view} comes before it: {why}"]
 
 
 def _behind_lines(state: State, view: ViewState, name: str) -> list[str]:

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from headwater.engine.choose import blockers, ready_at
 from headwater.engine.consistency import lacking
+from headwater.engine.coverage import unresolved
 from headwater.engine.delay.deadline import Due
 from headwater.engine.delay.ration import renew
 from headwater.engine.policy import STUCK, awaits
@@ -24,7 +25,7 @@ from headwater.model.state import Expectation, Hold, Ration, State, Status, View
 
 Row = list[Any]
 
-VIEWS = ("database", "view", "state", "partitions", "behind", "refreshed_at", "reason")
+VIEWS = ("database", "view", "state", "partitions", "behind", "staleness", "bound", "refreshed_at", "reason")
 
 
 class Condition(Enum):
@@ -63,12 +64,19 @@ class Phase:
 
 @frozen
 class ViewStatus:
-    """One view as of a journal entry. ``partitions`` and ``behind`` are counts; ``reason`` may be empty."""
+    """One view as of a journal entry. ``partitions`` and ``behind`` are counts; ``reason`` may be empty.
+
+    Attributes:
+        lacks_since: when the oldest change came that the view does not reflect (ms); ``None`` if it reflects all.
+        bound: the promised freshness (s); ``None`` where nothing is promised.
+    """
 
     name: str
     state: Condition
     partitions: int
     behind: int
+    lacks_since: int | None
+    bound: float | None
     refreshed_at: int | None
     reason: tuple[Phase, ...]
 
@@ -83,8 +91,9 @@ class ViewStatus:
 
     def row(self, now: int) -> Row:
         """The columns of ``VIEWS`` at a time."""
-        reason = _told(self.reason, now)
-        return [self.database, self.short, self.state.value, self.partitions, self.behind, self.refreshed_at, reason]
+        stale = 0.0 if self.lacks_since is None else max(0.0, round((now - self.lacks_since) / 1000, 1))
+        told = [self.database, self.short, self.state.value, self.partitions, self.behind, stale, self.bound]
+        return [*told, self.refreshed_at, _told(self.reason, now)]
 
 
 @frozen
@@ -182,12 +191,21 @@ def _partitions(state: State, name: str) -> list[dict[str, Any]]:
     ]
 
 
+def _lacks_since(state: State, name: str) -> int | None:
+    """Versions rise with time, so the least one came first."""
+    oldest = min((min(origins) for origins in unresolved(state, name).values() if origins), default=None)
+    return None if oldest is None else state.origins[oldest].at
+
+
 def _status(state: State, name: str) -> ViewStatus:
+    bound = state.views[name].definition.policy.freshness
     return ViewStatus(
         name,
         condition(state, name),
         len(existing(state, name)),
         _count_behind(state, name),
+        _lacks_since(state, name),
+        None if bound is None else bound / 1000,
         state.views[name].refreshed_at,
         tuple(_reason(state, name)),
     )

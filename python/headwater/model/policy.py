@@ -107,6 +107,17 @@ def _methods(text: str) -> tuple[Following, ...] | None:
     return found
 
 
+def _positive(text: str) -> float:
+    """A number above 0."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise StatementError(f"'{text}' is not a number above 0, such as 10")
+    return found
+
+
 @frozen
 class Property:
     """One property of a view.
@@ -141,6 +152,7 @@ class Policy:
     cutoff: bool = _asks("Does a refresh compare its rows with the old ones?", _one_of(SWITCH), "on")
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
     overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
+    priority: float = _asks("How much does a second of its staleness count?", _positive, "1")
     fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
     method: tuple[Following, ...] | None = _asks("How are changes followed?", _methods, "auto")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")

@@ -1,0 +1,147 @@
+"""Which refresh starts first: priorities, promises, statements, tracks, and the views downstream."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.engine.choose import Choice, ready
+from headwater.engine.path import benefit, best
+from headwater.engine.transition import transition
+from headwater.engine.urgency import MANY, PATIENCE, first, queue
+from headwater.model.dependency import Dependency
+from headwater.model.event import Changed, Declared, Hurried, Observed
+from headwater.model.partition import WHOLE
+from headwater.model.state import State, Took
+from headwater.model.view import Definition
+
+
+def build(views: dict[str, tuple[tuple[str, ...], dict[str, str], float | None]]) -> State:
+    """Views with what they read, their properties, and the seconds that their refreshes take."""
+    state = State()
+    for version, (name, (reads, properties, seconds)) in enumerate(views.items(), 1):
+        named = {f"headwater.{key}": text for key, text in properties.items()}
+        definition = Definition(name, "", (), properties=named, dependencies=tuple(map(Dependency, reads)))
+        state = transition(state, Declared(0, version, definition, "was created", fill=False))
+        if seconds is not None:
+            state.views[name].took = Took(seconds, 0.0)
+    return state
+
+
+def change(state: State, table: str, at: int = 0) -> State:
+    seen = (Observed(WHOLE, str(state.highest)),)
+    return transition(state, Changed(at, state.highest + 1, table, seen, "", 0, "changed"))
+
+
+def ordered(state: State, now: int, planned: bool = False) -> list[str]:
+    return [each.choice.ready.view for each in queue(state, choices(state, now), now, planned)]
+
+
+def choices(state: State, now: int) -> list[Choice]:
+    return [Choice(each) for each in ready(state, now)]
+
+
+def test_a_second_of_work_goes_where_it_takes_most_off_the_weighted_staleness():
+    state = build({"report": (("t",), {"priority": "10"}, 2.0), "archive": (("u",), {}, 30.0)})
+    state = change(change(state, "u", 0), "t", 55_000)
+    assert ordered(state, 60_000) == ["report", "archive"], "10 * 5 s / 2 s, and 60 s / 30 s"
+    state = build({"report": (("t",), {"priority": "10"}, 60.0), "archive": (("u",), {}, 3.0)})
+    state = change(change(state, "u", 0), "t", 55_000)
+    assert ordered(state, 60_000) == ["archive", "report"]
+
+
+def test_a_view_is_worth_what_it_lets_run():
+    views = {
+        "base": (("t",), {}, 1.0),
+        "other": (("u",), {"priority": "5"}, 1.0),
+        "report": (("base",), {"priority": "100"}, 1.0),
+    }
+    state = change(change(build(views), "u"), "t")
+    assert ordered(state, 10_000) == ["base", "other"]
+    views["report"] = (("base",), {"priority": "100"}, 1000.0)
+    state = change(change(build(views), "u"), "t")
+    assert ordered(state, 10_000) == ["other", "base"], "the report takes too long to be worth it"
+
+
+def test_a_promise_that_can_still_be_kept_comes_first():
+    views = {
+        "promised": (("t",), {"freshness": "30 seconds"}, 10.0),
+        "weighty": (("u",), {"priority": "1000", "settle": "1 second"}, 1.0),
+    }
+    state = change(change(build(views), "t", 0), "u", 0)
+    assert ordered(state, 20_000) == ["promised", "weighty"]
+    assert ordered(state, 25_000) == ["weighty", "promised"], "the promise is broken, so nothing is won by haste"
+
+
+def test_a_statement_comes_before_all_others():
+    state = build({"asked": (("t",), {}, 100.0), "weighty": (("u",), {"priority": "1000"}, 1.0)})
+    state = change(change(state, "t"), "u")
+    assert ordered(state, 5_000) == ["weighty", "asked"]
+    state = transition(state, Hurried(5_000, state.highest, ("asked",)))
+    assert ordered(state, 5_000) == ["asked", "weighty"]
+
+
+def test_nothing_waits_for_ever():
+    state = build({"light": (("t",), {"priority": "0.001"}, 100.0), "weighty": (("u",), {"priority": "1000"}, 1.0)})
+    state = change(state, "t", 0)
+    state = change(state, "u", PATIENCE - 10_000)
+    assert ordered(state, PATIENCE - 1) == ["weighty", "light"]
+    assert ordered(state, PATIENCE) == ["light", "weighty"]
+
+
+def test_a_plan_decides_among_views_of_one_priority():
+    state = build({each: ((each[0],), {"priority": each[1:]}, 1.0) for each in ("a1", "b1", "c5")})
+    for table in "abc":
+        state = change(state, table)
+    found = choices(state, 5_000)
+    told = [each.choice.ready.view for each in queue(state, list(reversed(found)), 5_000, planned=True)]
+    assert told == ["c5", "b1", "a1"]
+
+
+def test_a_long_refresh_leaves_the_last_track_to_short_ones_that_will_come():
+    views = {"long": (("u",), {}, 100.0), "short": (("t",), {}, 1.0)}
+    state = change(build(views), "u", 0)
+    assert first(state, choices(state, 5_000), 5_000, free=1, tracks=2) is not None, "nobody knows when t changes"
+    for n in range(1, 4):
+        state = change(state, "t", 10_000 * n)
+        [run] = [each for each in choices(state, 10_000 * n + 2_000) if each.ready.view == "short"]
+        assert first(state, [run], 10_000 * n + 2_000, free=1, tracks=2) is run, "a short one takes the last track"
+    found = [each for each in choices(state, 32_000) if each.ready.view == "long"]
+    assert first(state, found, 32_000, free=1, tracks=2) is None
+    assert first(state, found, 32_000, free=2, tracks=2) is not None
+    assert first(state, found, 32_000, free=1, tracks=1) is not None, "there is no other track"
+    assert first(state, found, 200_000, free=1, tracks=2) is not None, "t has stopped to change"
+
+
+def test_of_very_many_the_weightiest_are_compared():
+    views = {f"v{n}": ((f"t{n}",), {"priority": "2" if n == MANY + 5 else "1"}, 1.0) for n in range(MANY + 10)}
+    state = build(views)
+    for n in range(MANY + 10):
+        state = change(state, f"t{n}", n)
+    found = ordered(state, 5_000)
+    assert found[0] == f"v{MANY + 5}" and len(found) == MANY
+
+
+@st.composite
+def trees(draw) -> tuple[dict[int, list[int]], dict[int, float], dict[int, float]]:
+    count = draw(st.integers(1, 7))
+    readers: dict[int, list[int]] = {n: [] for n in range(count)}
+    for n in range(1, count):
+        readers[draw(st.integers(0, n - 1))].append(n)
+    figures = st.integers(0, 50).map(float)
+    return readers, {n: draw(figures) for n in range(count)}, {n: draw(figures) + 1 for n in range(count)}
+
+
+@given(trees())
+def test_the_best_set_downstream_is_the_best_of_all(given_):
+    """The reference tries each set that holds, with each table, the one that it reads."""
+    readers, gain, takes = given_
+    source = {reader: n for n, some in readers.items() for reader in some}
+    most = 0.0
+    for bits in range(1 << len(readers)):
+        chosen = {n for n in readers if bits >> n & 1}
+        if 0 in chosen and all(n == 0 or source[n] in chosen for n in chosen):
+            most = max(most, sum(gain[n] for n in chosen) / sum(takes[n] for n in chosen))
+    assert benefit(0, readers, gain, takes) == pytest.approx(most)
+    assert best(0, readers.__getitem__, lambda n: (gain[n], takes[n]))[1] >= takes[0]
