@@ -13,7 +13,7 @@ from cases import A1, A2, view
 from reference import computed, recomputed, replayed
 from world import World
 
-from headwater.engine.choose import Choice, Ready, ready, started
+from headwater.engine.choose import Choice, Ready, ready, started, wake_at
 from headwater.engine.schedule import InOrder, Question, pending_of
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
@@ -265,6 +265,34 @@ def test_who_asks_to_cancel_need_not_know_whose_run_it_is(bench, monkeypatch):
     assert ended.cancelled and "headwater cancel" in ended.error and two.state.views["v"].pending
     bench.clock.at += 5_000
     bench.drain(one, two)
+
+
+def test_a_refresh_that_hangs_is_cancelled_counts_as_failed_and_runs_again(bench, monkeypatch):
+    hangs, cancelled = threading.Event(), threading.Event()
+
+    def pause(step, launch):
+        if step == "read" and not hangs.is_set():
+            hangs.set()
+            assert cancelled.wait(20)
+            raise RefreshCancelled("the job was cancelled")
+
+    monkeypatch.setattr(bench.world, "cancel", lambda view, version: cancelled.set())
+    bench.world.pause = pause
+    one = bench.engine("one")
+    bench.declare(one, view("v", "a", "t", timeout="10 seconds"))
+    one.step()
+    assert hangs.wait(20) and not cancelled.is_set()
+    begun = bench.of(Started)[0]
+    assert wake_at(one.state, begun.at) == begun.at + 10_000
+    bench.clock.at = begun.at + 10_000
+    one.step()
+    until(lambda: bool(bench.of(Failed)))
+    [ended] = bench.of(Failed)
+    assert "took longer than 10 s, its headwater.timeout" in ended.error and not ended.cancelled
+    assert one.state.views["v"].failures == 1
+    bench.clock.at += 5_000
+    bench.drain(one)
+    assert len(bench.of(Published)) == 1
 
 
 def test_a_view_that_is_redefined_while_its_column_is_evaluated_is_followed_as_it_is_then(bench):

@@ -18,6 +18,7 @@ from attrs import evolve, frozen
 from headwater.engine.choose import Ready, ready, skipped, started, unneeded, unspread_images
 from headwater.engine.coverage import images_of_readers, wanted_of
 from headwater.engine.flight import Flight, Flights, Stage, bases, published, seen, unpinned
+from headwater.engine.policy import overdue
 from headwater.engine.schedule import Schedule
 from headwater.engine.urgency import first
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
@@ -43,7 +44,7 @@ class Capacity:
 def decide(state: State, mine: Flights, capacity: Capacity, now: int) -> list[Command]:
     """The commands that follow from all that is known, at a time (ms). At most one of them is a ``Record``, the last
     one: afterwards everything is decided again."""
-    commands: list[Command] = [*_cancelled(state, mine), *_released(state, mine)]
+    commands: list[Command] = [*_cancelled(state, mine, now), *_released(state, mine)]
     if mine.number is None:
         return commands
     if (lost := _lost(state, mine)) is not None:
@@ -83,6 +84,8 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
     match flight.stage:
         case Stage.GONE:
             return None
+        case Stage.FAIL if flight.cancelled and (late := overdue(state, run, now)):
+            return Record(_failed(flight, late, False, now))
         case Stage.FAIL:
             return Record(_failed(flight, flight.error, flight.cancelled, now))
         case Stage.RECORD:
@@ -141,14 +144,15 @@ def _awaited(state: State, run: Run) -> bool:
     return any(other.version in run.on for other in state.running.values())
 
 
-def _cancelled(state: State, mine: Flights) -> Iterator[Cancel]:
-    """Stops what is not wanted any more while it runs, once each time that time goes on: a run between two Spark jobs
-    has none to cancel. One that is being published is let go on."""
+def _cancelled(state: State, mine: Flights, now: int) -> Iterator[Cancel]:
+    """Stops what is not wanted any more while it runs, or takes too long, once each time that time goes on: a run
+    between two Spark jobs has none to cancel. One that is being published is let go on."""
     for flight in mine.flights.values():
         if flight.busy and flight.stage is not Stage.PUBLISH and flight.version not in mine.stopped:
             run = flight.launch.run
             known = state.running.get(run.view)
-            if known is None or known.version != run.version or known.preempted or known.cancelled:
+            unwanted = known is None or known.version != run.version or known.preempted or known.cancelled
+            if unwanted or overdue(state, run, now):
                 yield Cancel(run.view, run.version)
 
 

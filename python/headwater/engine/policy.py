@@ -6,7 +6,7 @@ A view's own wishes are in ``model.policy``.
 from __future__ import annotations
 
 from headwater.model.policy import Policy, Propagate, Upstream
-from headwater.model.state import Status
+from headwater.model.state import Run, State, Status
 from headwater.model.view import Definition
 
 SETTLE = Policy().settle
@@ -62,3 +62,19 @@ def awaits(definition: Definition, source: Status) -> bool:
     """Whether the view waits for a source view that is still to be renewed. It goes on past one that cannot run,
     unless it is to hold; a suspended one holds nobody."""
     return source is Status.ACTIVE or (source in STUCK and definition.policy.upstream is Upstream.HOLD)
+
+
+def latest_end(state: State, run: Run) -> int | None:
+    """When a run is cancelled that has not ended (ms); ``None``: its view sets no time."""
+    view = state.views.get(run.view)
+    timeout = None if view is None else view.definition.policy.timeout
+    return None if timeout is None else run.started_at + timeout
+
+
+def overdue(state: State, run: Run, now: int) -> str:
+    """Why a run takes too long; empty if it does not."""
+    until = latest_end(state, run)
+    if until is None or now < until:
+        return ""
+    took = (until - run.started_at) / 1000
+    return f"the refresh of {run.view} took longer than {took:g} s, its headwater.timeout, and was cancelled"

@@ -153,6 +153,7 @@ class Policy:
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
     overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
     priority: float = _asks("How much does a second of its staleness count?", _positive, "1")
+    timeout: int | None = _asks("How long may a refresh take?", duration, otherwise="as long as it needs")
     fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
     method: tuple[Following, ...] | None = _asks("How are changes followed?", _methods, "auto")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")
