@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from cases import change as write
+from cases import machine, view
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +14,7 @@ from headwater.engine.transition import transition
 from headwater.engine.urgency import MANY, PATIENCE, first, queue
 from headwater.model.dependency import Dependency
 from headwater.model.event import Changed, Declared, Hurried, Observed
-from headwater.model.partition import WHOLE
+from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State, Took
 from headwater.model.view import Definition
 
@@ -112,6 +114,26 @@ def test_a_long_refresh_leaves_the_last_track_to_short_ones_that_will_come():
     assert first(state, found, 32_000, free=2, tracks=2) is not None
     assert first(state, found, 32_000, free=1, tracks=1) is not None, "there is no other track"
     assert first(state, found, 200_000, free=1, tracks=2) is not None, "t has stopped to change"
+
+
+def test_many_partitions_run_in_pieces_in_the_order_of_time_while_others_wait():
+    made = machine({"t": "a", "u": "a"}, view("v", "a", "t"), view("w", "a", "u"))
+    days = [Slice.of(a=f"2024-01-{n:02}") for n in range(1, 11)]
+    for each in reversed(days):
+        write(made, "t", each, 3)
+    made.now += 2_000
+    known = made.state.views["v"]
+    known.took, known.partitions = Took(30.0, 0.0), 1
+    [alone] = choices(made.state, made.now)
+    assert first(made.state, [alone], made.now, free=4, tracks=4) is alone, "nothing else waits"
+    write(made, "u", days[0], 3)
+    made.now += 2_000
+    found = [each for each in choices(made.state, made.now) if each.ready.view == "v"]
+    other = [each for each in choices(made.state, made.now) if each.ready.view == "w"]
+    made.state.views["w"].took = Took(1e6, 0.0)
+    piece = first(made.state, [*found, *other], made.now, free=4, tracks=4)
+    assert piece.ready.slices == tuple(days[:2]), "300 s of ten partitions, and a minute of two"
+    assert set(piece.ready.needs) < set(found[0].ready.needs)
 
 
 def test_of_very_many_the_weightiest_are_compared():

@@ -13,7 +13,8 @@ In this order:
    downstream ([Golab11] §3.1, and ``engine.path``). Where there is a plan, the priority decides, and then the plan: it
    keeps rows in memory for their readers.
 
-A long refresh leaves the last free track to views that matter as much, are much shorter, and will change before it
+A refresh of many partitions that takes more than a minute runs in pieces, in the order of time, while others wait. A
+long refresh leaves the last free track to views that matter as much, are much shorter, and will change before it
 ends.
 """
 
@@ -28,6 +29,7 @@ from attrs import frozen
 from headwater.engine.choose import Choice, Ready
 from headwater.engine.delay.deadline import Due
 from headwater.engine.path import benefit
+from headwater.model.partition import overlapping, sort_key
 from headwater.model.state import State, Status
 
 PATIENCE = 3_600_000
@@ -38,6 +40,8 @@ SOON = 2.0
 """A promise is at stake if a refresh must start within so many times the time that it takes."""
 UNKNOWN, LEAST = 1.0, 0.001
 """Seconds of a refresh of which nobody knows how long it takes; and of the quickest."""
+PIECE = 60.0
+"""A refresh of many partitions that takes more seconds is divided while others wait."""
 MANY = 100
 """So many refreshes are compared; of more, those whose weighted staleness is greatest."""
 
@@ -92,9 +96,11 @@ def first(
         planned: whether that is the order of a plan.
     """
     weights = Weights(state)
-    for each in _ordered(state, choices, now, planned, weights):
+    ordered = _ordered(state, choices, now, planned, weights)
+    for each in ordered:
         if free > 1 or tracks == 1 or each.kind(now) is not Kind.PLAIN or not _blocks(state, each, now, weights):
-            return each.choice
+            alone = len(ordered) == 1 or each.kind(now) is not Kind.PLAIN
+            return each.choice if alone else _piece(state, each)
     return None
 
 
@@ -121,6 +127,19 @@ class Weights:
 
 
 # --- inside
+
+
+def _piece(state: State, claimed: Claim) -> Choice:
+    """As many of the partitions of a refresh as take ``PIECE``, the earliest first; the others stay pending, and others
+    may run before them: [Golab11] §3.4."""
+    choice, ready = claimed.choice, claimed.choice.ready
+    if claimed.seconds <= PIECE or state.views[ready.view].definition.earlier:
+        return choice
+    groups = sorted(overlapping(ready.slices), key=lambda group: sort_key(group[0]))
+    count = max(1, int(len(groups) * PIECE / claimed.seconds))
+    taken = {each for group in groups[:count] for each in group}
+    needs = tuple(need for need in ready.needs if need[0] in taken)
+    return choice if len(needs) == len(ready.needs) else Choice(Ready(ready.view, needs))
 
 
 def _ordered(state: State, choices: Sequence[Choice], now: int, planned: bool, weights: Weights) -> list[Claim]:
