@@ -3,14 +3,16 @@ that are on record."""
 
 from __future__ import annotations
 
-from threading import Event, Thread
+import shutil
+import threading
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
 from test_added_rows import ADDED, ASKED, SALES, follow
 
-from headwater.model.event import Failed, Mode, Published, Started
+from headwater.model.event import Event, Failed, Mode, Published, Started
 
 FULL = (Mode.FULL, "")
 CHEAP = "SELECT id, price * 2 AS double, day FROM sales WHERE price < 150"
@@ -69,6 +71,43 @@ def test_only_the_keys_of_new_files_are_computed(spark: SparkSession, journal: J
     assert told == [(Mode.KEYS, ""), FULL]
 
 
+def place_of(spark: SparkSession, table: str) -> Path:
+    location = spark.sql(f"DESCRIBE FORMATTED {table}").where("col_name = 'Location'").first()["data_type"]
+    return Path(location.removeprefix("file:"))
+
+
+@pytest.mark.parametrize(
+    ("options", "put"),
+    [
+        ("", "below/one.parquet"),
+        ("", "_hidden.parquet"),
+        ("OPTIONS (pathGlobFilter '*.parquet')", "one.other"),
+        ("OPTIONS (recursiveFileLookup 'true')", "below/one.parquet"),
+    ],
+)
+def test_files_count_that_spark_reads_and_no_others(
+    spark: SparkSession, journal: Journal, options: str, put: str
+) -> None:
+    spark.sql(f"CREATE TABLE sales USING parquet {options} AS {SALES}")
+    spark.sql(f"CREATE MATERIALIZED VIEW v {ASKED} AS {BY_DAY}")
+    place = place_of(spark, "sales")
+    (place / put).parent.mkdir(exist_ok=True)
+    shutil.copy(next(iter(place.glob("*.parquet"))), place / put)
+    for statement in (ROW.format(id=-1, day="1", price=5), ROW.format(id=-2, day="1", price=5)):
+        spark.sql(statement)
+        spark.sql("REFRESH TABLE sales")
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        assert_equals_query(spark, "v", BY_DAY)
+
+
+def test_an_empty_file_has_no_rows(spark: SparkSession, journal: Journal) -> None:
+    spark.sql(f"CREATE TABLE sales USING csv AS {SALES}")
+    spark.sql(f"CREATE MATERIALIZED VIEW v {ASKED} AS {BY_DAY}")
+    (place_of(spark, "sales") / "empty.csv").touch()
+    told = follow(spark, journal, "v", BY_DAY, ROW.format(id=-1, day="1", price=5))
+    assert told[-1] == ADDED
+
+
 def test_each_version_is_its_query_over_the_files_on_its_record(spark: SparkSession, journal: Journal) -> None:
     """A program appends one file after the other, with one row each, while refreshes read."""
     spark.sql("CREATE TABLE ticks (n BIGINT) USING parquet")
@@ -77,7 +116,7 @@ def test_each_version_is_its_query_over_the_files_on_its_record(spark: SparkSess
     query = "SELECT count(*) AS n, sum(m) AS s FROM ticks JOIN twice USING (n)"
     asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full', 'headwater.retain' = '1 hour')"
     spark.sql(f"CREATE MATERIALIZED VIEW v {asked} AS {query}")
-    done = Event()
+    done = threading.Event()
 
     def append() -> None:
         writer, n = spark.newSession(), 0
@@ -86,24 +125,27 @@ def test_each_version_is_its_query_over_the_files_on_its_record(spark: SparkSess
             writer.sql(f"INSERT INTO ticks VALUES ({n})")
             n += 1
 
-    thread = Thread(target=append)
+    def mine() -> list[Event]:
+        return [each for each in journal.events() if getattr(each, "view", "") == f"{database(spark)}.v"]
+
+    thread = threading.Thread(target=append)
     thread.start()
     try:
-        events: list = []
+        events: list[Event] = []
         while sum(isinstance(each, Published) for each in events) < 5:
             drain(spark)
-            events += journal.events()
+            events += mine()
     finally:
         done.set()
         thread.join()
     drain(spark)
-    events += journal.events()
+    events += mine()
     assert_equals_query(spark, "v", query)
     root = spark.sql("DESCRIBE FORMATTED v").where("col_name = 'Location'").first()["data_type"].partition("/.v")[0]
     started = {each.version: each for each in events if isinstance(each, Started)}
     counts = []
     for each in events:
-        if isinstance(each, Published) and each.view == f"{database(spark)}.v":
+        if isinstance(each, Published):
             files = int(dict(started[each.version].snapshots)[f"{database(spark)}.ticks"].split()[0])
             [row] = spark.read.parquet(f"{root}/.v{each.version}/data").collect()
             assert (row["n"], row["s"] or 0) == (files, files * (files - 1))

@@ -27,6 +27,10 @@ private[spark] object FileSnapshots {
   /** A table with more files has no snapshots: each refresh lists all of them three times. */
   private val Most = 20000
   private val Digest = "SHA-256"
+
+  /** Options by which Spark leaves out files. */
+  private val Choosing = Set(
+    "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "ignoremissingfiles", "ignorecorruptfiles")
   private val Providers = Set("parquet", "orc", "csv", "json", "text", "xml", "avro")
 
   /** The files of a table that has snapshots, oldest first. */
@@ -34,7 +38,9 @@ private[spark] object FileSnapshots {
     if (!applies(table)) None
     else table.storage.locationUri.map(new Path(_)).flatMap { root =>
       val found = Sinks.files(session, root, Some(table.schema)).getOrElse(Files.of(session, root))
-      Option.when(found.size <= Most)(found.sortBy { case (name, file) => (file.getModificationTime, name) })
+      // Spark reads no file below a directory of such a table.
+      Option.when(found.size <= Most && !found.exists(_._1.contains("/")))(
+        found.sortBy { case (name, file) => (file.getModificationTime, name) })
     }
 
   /** The snapshot of a table with these files. */
@@ -79,7 +85,8 @@ private[spark] object FileSnapshots {
 
   private def applies(table: CatalogTable): Boolean =
     table.partitionColumnNames.isEmpty && table.tableType != CatalogTableType.VIEW && !Views.is(table) &&
-      table.provider.exists(provider => Providers(provider.toLowerCase))
+      table.provider.exists(provider => Providers(provider.toLowerCase)) &&
+      !table.storage.properties.keys.exists(key => Choosing(key.toLowerCase))
 
   private def entry(session: SparkSession, key: String): Option[CatalogTable] = Names.named(key) match {
     case name: TableName => name.identifier.flatMap(Tables.metadata(session, _))
@@ -91,7 +98,7 @@ private[spark] object FileSnapshots {
     val read = table.copy(storage = table.storage.copy(properties = table.storage.properties ++ options))
     PublishedRelation.of(session, read, Nil) match {
       case whole @ LogicalRelation(found: HadoopFsRelation, _, _, _, _) =>
-        val listed = new ListedFiles(found.location.rootPaths, files.map(_._2))
+        val listed = new ListedFiles(found.location.rootPaths, files.map(_._2).filter(_.getLen > 0))
         // What is known of the table says nothing of how large this is.
         whole.copy(relation = found.copy(location = listed)(found.sparkSession), catalogTable = Some(read.copy(stats = None)))
       case other => throw new HeadwaterException(s"${table.identifier} is not read from its files: ${other.nodeName}")
