@@ -96,6 +96,8 @@ def rows_now(state: State, now: int) -> list[list]:
         stale = max(0.0, round((now - min(lacked)) / 1000, 1)) if lacked else 0.0
         counts = [len(existing(state, name)), len(behind(state, name))]
         bound = known.definition.policy.freshness
+        if bound and stale > bound / 1000:
+            why = f"late by {stale - bound / 1000:.1f} s" + (f"; {why}" if why else "")
         rows.append([*counts, stale, bound and bound / 1000, known.refreshed_at, why])
     return rows
 

@@ -87,8 +87,30 @@ def two():
     )
 
 
+def test_the_place_of_a_refresh_and_the_reason():
+    made = machine({"base.t": "a"}, view("mart.v", "a", "base.t", priority="10"), view("mart.w", "a", "base.t"))
+    change(made, "base.t", A1)
+    made.now += 2_000
+    first, second = (
+        [line for line in report.explain(made.state, name, made.now) if "place" in line]
+        for name in ("mart.v", "mart.w")
+    )
+    assert first == ["  place 1 of 2 refreshes that may start"]
+    assert second[0].startswith("  place 2 of 2 refreshes that may start; mart.v comes before it: it takes ")
+
+
 def rows(made):
     return [[row[1], row[2], row[3], row[4], row[8]] for row in report.views(made.state, made.now)]
+
+
+def test_a_view_says_how_stale_it_is_and_how_late():
+    made = machine({"base.t": "a"}, view("mart.v", "a", "base.t", freshness="30 seconds"))
+    assert [row[5:7] for row in report.views(made.state, made.now)] == [[0.0, 30.0]]
+    change(made, "base.t", A1)
+    [row] = report.views(made.state, made.now + 12_300)
+    assert row[5:7] == [12.3, 30.0] and "late" not in row[8]
+    [row] = report.views(made.state, made.now + 42_500)
+    assert row[5] == 42.5 and row[8].startswith("late by 12.5 s; ")
 
 
 def test_show_materialized_views_from_fresh_to_failing():

@@ -92,8 +92,10 @@ class ViewStatus:
     def row(self, now: int) -> Row:
         """The columns of ``VIEWS`` at a time."""
         stale = 0.0 if self.lacks_since is None else max(0.0, round((now - self.lacks_since) / 1000, 1))
+        late = f"late by {stale - self.bound:.1f} s" if self.bound is not None and stale > self.bound else ""
+        reason = "; ".join(each for each in (late, _told(self.reason, now)) if each)
         told = [self.database, self.short, self.state.value, self.partitions, self.behind, stale, self.bound]
-        return [*told, self.refreshed_at, _told(self.reason, now)]
+        return [*told, self.refreshed_at, reason]
 
 
 @frozen
