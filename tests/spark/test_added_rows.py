@@ -60,7 +60,7 @@ def test_a_publication_of_new_rows_replaces_no_file(spark: SparkSession, journal
     told = follow(spark, journal, "cheap", CHEAP, *(f"INSERT INTO sales VALUES (-{n}, '1', 5)" for n in (1, 2, 3)))
     assert told == [ADDED] * 3
     assert before < {row[0] for row in spark.sql("SELECT DISTINCT _metadata.file_path FROM cheap").collect()}
-    last = spark.sql("DESCRIBE HISTORY cheap LIMIT 1").first()
+    last = spark.sql("DESCRIBE HISTORY cheap").where("operation = 'WRITE'").first()  # a VACUUM may have come since
     assert last["operationParameters"]["mode"] == "Append"
     assert_equals_query(spark, "days", query)
     journal.mark()
