@@ -20,7 +20,7 @@ ends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from heapq import nlargest
 
@@ -65,7 +65,7 @@ class Claim:
         latest: when it must start to keep a promised freshness (ms); ``None``: nothing is promised.
         weight: the greatest priority of its view and those downstream.
         seconds: that it takes.
-        benefit: what a second of work takes off the weighted staleness.
+        worth: finds its benefit, which takes a walk through the views downstream.
     """
 
     choice: Choice
@@ -74,7 +74,12 @@ class Claim:
     latest: int | None
     weight: float
     seconds: float
-    benefit: float
+    worth: Callable[[], float]
+
+    @property
+    def benefit(self) -> float:
+        """What a second of work takes off the weighted staleness."""
+        return self.worth()
 
     def kind(self, now: int) -> Kind:
         if self.hurried:
@@ -170,7 +175,7 @@ def _claim(state: State, choice: Choice, now: int, weights: Weights) -> Claim:
         None if bound is None else since + bound - round(1000 * seconds),
         weights[ready.view],
         seconds,
-        _benefit(state, ready, since, seconds, now),
+        lambda: _benefit(state, ready, since, seconds, now),
     )
 
 
