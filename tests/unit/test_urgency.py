@@ -145,6 +145,14 @@ def test_of_very_many_the_weightiest_are_compared():
     assert found[0] == f"v{MANY + 5}" and len(found) == MANY
 
 
+def test_a_long_chain_is_followed_to_its_end():
+    views = {f"v{n}": ((f"v{n - 1}" if n else "t",), {}, 1.0) for n in range(1_500)}
+    views["v1499"] = (("v1498",), {"priority": "9"}, 1.0)
+    state = change(build(views), "t")
+    [found] = queue(state, choices(state, 10_000), 10_000)
+    assert found.weight == 9 and found.benefit == pytest.approx((1499 + 9) * 10 / 1500)
+
+
 @st.composite
 def trees(draw) -> tuple[dict[int, list[int]], dict[int, float], dict[int, float]]:
     count = draw(st.integers(1, 7))

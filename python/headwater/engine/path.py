@@ -34,22 +34,26 @@ def best(
     table: Table, readers: Callable[[Table], Sequence[Table]], figures: Callable[[Table], tuple[float, float]]
 ) -> tuple[float, float]:
     """What the best set takes off, and its seconds; ``figures`` are those of each table alone."""
-    return _sets(table, readers, figures)[0]
+    downwards = [table]
+    for each in downwards:
+        downwards += readers(each)
+    sets: dict[Table, list[tuple[float, float]]] = {}
+    for each in reversed(downwards):
+        sets[each] = _sets(figures(each), [one for reader in readers(each) for one in sets.pop(reader)])
+    return sets[table][0]
 
 
-def _sets(
-    table: Table, readers: Callable[[Table], Sequence[Table]], figures: Callable[[Table], tuple[float, float]]
-) -> list[tuple[float, float]]:
-    """The sets in which a table and those downstream are refreshed at best, the one with the greatest benefit first."""
-    gain, takes = figures(table)
-    below = sorted((each for one in readers(table) for each in _sets(one, readers, figures)), key=_worth, reverse=True)
-    taken = 0
+def _sets(own: tuple[float, float], below: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The sets in which a table and those downstream are refreshed at best, the one with the greatest benefit first.
+
+    Args:
+        own: what the table takes off, and its seconds.
+        below: the sets of those that read it.
+    """
+    below.sort(key=lambda each: each[0] / each[1], reverse=True)
+    (gain, takes), taken = own, 0
     for more, longer in below:
         if more * takes < gain * longer:
             break
         gain, takes, taken = gain + more, takes + longer, taken + 1
     return [(gain, takes), *below[taken:]]
-
-
-def _worth(each: tuple[float, float]) -> float:
-    return each[0] / each[1]

@@ -122,13 +122,22 @@ class Weights:
 
     def __getitem__(self, name: str) -> float:
         if name not in self._known:
-            views = self._state.views
-            self._known[name] = views[name].definition.policy.priority
-            readers = self._state.index.readers.get(name, ())
-            self._known[name] = max(
-                [self._known[name], *(self[each] for each in readers if views[each].status is Status.ACTIVE)]
-            )
+            self._find(name)
         return self._known[name]
+
+    def _find(self, name: str) -> None:
+        state, below = self._state, {name: None}
+        for each in (downwards := [name]):
+            new = [one for one in self._readers(each) if one not in below and one not in self._known]
+            below |= dict.fromkeys(new)
+            downwards += new
+        for each in sorted(below, key=state.index.order.__getitem__, reverse=True):
+            readers = [self._known[one] for one in self._readers(each) if one != each]
+            self._known[each] = max([state.views[each].definition.policy.priority, *readers])
+
+    def _readers(self, name: str) -> list[str]:
+        views = self._state.views
+        return [each for each in self._state.index.readers.get(name, ()) if views[each].status is Status.ACTIVE]
 
 
 # --- inside
