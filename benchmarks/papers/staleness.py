@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks.papers.figures import FIGURES, HEADWATER, Figure, Row, lateness, mean
@@ -55,6 +56,7 @@ def draw(figures: Sequence[Figure], rows: Sequence[Row], file: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.ticker import FuncFormatter
 
     picture, grid = pyplot.subplots(
         (len(figures) + 1) // 2,
@@ -74,8 +76,10 @@ def draw(figures: Sequence[Figure], rows: Sequence[Row], file: Path) -> None:
                 *zip(*mine, strict=True), label=name, color="#2f6f4f" if own else None, linewidth=2.2 if own else 1.1
             )
         axes.set_title(f"Figure {figure.name}: {figure.title}", fontsize=10, loc="left")
-        axes.set_xlabel(f"In the paper: {figure.about}", fontsize=6.5)
+        axes.set_xlabel(fill(f"In the paper: {figure.about}", 80), fontsize=6.5)
         axes.set_yscale("log")
+        for each in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+            each(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(fontsize=7, frameon=False)
     for axes in list(getattr(grid, "flat", []))[len(figures) :]:
