@@ -1,8 +1,8 @@
 """The long tests of one day: a plugin of pytest for continuous integration, whose time is limited.
 
 ``pytest -p tests.turns -m long --turn 739000 --budget 2600`` runs the thirteenth of the long tests whose turn is that
-day. ``date.toordinal`` counts days, so any thirteen days in a row run all long tests, also over the end of a year. A test
-that will probably not end within the budget does not start: the plugin names it, and the run fails.
+day. ``date.toordinal`` counts days, so any thirteen days in a row run all long tests, also over the end of a year. A
+test that will probably not end within the budget does not start: the plugin names it, and the run fails.
 """
 
 from __future__ import annotations
