@@ -41,6 +41,15 @@ def test_new_files_are_followed(spark: SparkSession, journal: Journal, query: st
     assert told == [ADDED, ADDED, ADDED, FULL, ADDED, FULL, ADDED]
 
 
+def test_an_explanation_tells_which_tables_are_followed(spark: SparkSession) -> None:
+    spark.sql(f"CREATE TABLE sales USING parquet AS {SALES}")
+    spark.sql(f"CREATE TABLE by_day USING parquet PARTITIONED BY (day) AS {SALES}")
+    for table, told in (("sales", "    can be followed by changes"), ("by_day", "    by changes is out: ")):
+        query = BY_DAY.replace("sales", table)
+        lines = [row[0] for row in spark.sql(f"EXPLAIN CREATE MATERIALIZED VIEW v AS {query}").collect()]
+        assert any(line.startswith(told) for line in lines), lines
+
+
 def test_new_files_of_joined_tables_are_followed(spark: SparkSession, journal: Journal) -> None:
     """Each is followed while the other one is read as it was."""
     spark.sql(f"CREATE TABLE sales USING parquet AS {SALES}")

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Set
 
 from headwater.engine.basis import never, without_snapshots
 from headwater.engine.report import mapped
 from headwater.engine.totals import unfollowed
 from headwater.model.dependency import Dependency
-from headwater.model.view import LAKE_FORMATS, Definition
+from headwater.model.view import Definition
 
 
-def foresee(definition: Definition, formats: Mapping[str, str]) -> list[str]:
+def foresee(definition: Definition, pinned: Set[str]) -> list[str]:
     """What a definition would do, a line each.
 
     Args:
-        formats: of its sources.
+        pinned: those of its sources that are read at snapshots.
     """
     by = f", partitioned by {', '.join(definition.partitioned_by)}" if definition.partitioned_by else ""
     lines = [f"{definition.view} can be created USING {definition.format}{by}"]
     for each in definition.dependencies:
         lines += [f"  depends on {line}" for line in mapped(each, definition)]
-        lines += [f"    {line}" for line in _followed(definition, each, formats)]
+        lines += [f"    {line}" for line in _followed(definition, each, pinned)]
     return lines
 
 
-def _followed(definition: Definition, dependency: Dependency, formats: Mapping[str, str]) -> Iterator[str]:
+def _followed(definition: Definition, dependency: Dependency, pinned: Set[str]) -> Iterator[str]:
     """How changes of one source are followed, or the reason against it."""
-    why = _never(definition, formats)
+    why = _never(definition, pinned)
     adding, keys = dependency.adding, dependency.keys
     added = why or unfollowed(definition) or ("" if adding.possible else adding.reason)
     keyed = why or ("" if keys.columns else keys.reason)
@@ -36,9 +36,9 @@ def _followed(definition: Definition, dependency: Dependency, formats: Mapping[s
     yield f"by keys is out: {keyed}" if keyed else f"can be followed by keys ({named})"
 
 
-def _never(definition: Definition, formats: Mapping[str, str]) -> str:
+def _never(definition: Definition, pinned: Set[str]) -> str:
     """Why a view computes whole partitions after each change; empty if it need not."""
     if why := never(definition):
         return why
-    loose = [each for each in definition.sources if formats.get(each) not in LAKE_FORMATS]
+    loose = [each for each in definition.sources if each not in pinned]
     return without_snapshots(loose[0]) if loose else ""

@@ -19,7 +19,7 @@ from headwater.model.name import split
 from headwater.model.partition import WHOLE
 from headwater.model.policy import Fill
 from headwater.model.state import State, ViewState
-from headwater.model.view import Definition, Job, Query
+from headwater.model.view import LAKE_FORMATS, Definition, Job, Query
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark import catalog, syntax, zones
@@ -27,7 +27,7 @@ from headwater.spark.define import Analyst, view_name
 from headwater.spark.observer import Observer, Target
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.wire import Create, Row
+from headwater.spark.wire import Asked, Create, Row
 
 Answer = Sequence[Row]
 
@@ -65,8 +65,8 @@ class Declarations:
             )
         definition = self.analyst.declared(message)
         if message.explained:
-            formats = {each: self.shim.format(each) for each in definition.sources}
-            return [[line] for line in foresee(definition, formats)]
+            pinned = {each for each in definition.sources if self._is_pinned(each)}
+            return [[line] for line in foresee(definition, pinned)]
         if known is None and self.shim.owner(view) is not None:
             raise DefinitionError(
                 "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
@@ -115,6 +115,13 @@ class Declarations:
             )
             return [[f"{view} is redefined and keeps its data: its query means the same"]]
         return self._fill(definition, "replaced", message, later)
+
+    def _is_pinned(self, source: str) -> bool:
+        """Whether runs would read a table at snapshots."""
+        if self.shim.format(source) in LAKE_FORMATS:
+            return True
+        [fact] = self.shim.observe([Asked(source)])
+        return fact.readable
 
     def _unfilled(self, definition: Definition) -> dict[str, int | None]:
         with self.recorder.lock:
