@@ -49,6 +49,24 @@ def test_a_view_is_filled_from_its_earliest_partition_on():
     sound(made)
 
 
+def test_a_change_before_the_first_rows_reaches_all_later_partitions():
+    """It comes while all of the view is one slice of no certain time, which is spread over its partitions later."""
+    made = Machine(World({"t": ("a",)}))
+    for year in range(1, 6):
+        made.world.write("t", at(year), 1)
+    made.declare(balance())
+    change(made, "t", at(2), 9)
+    origin = made.state.highest
+    assert made.state.views["v"].pending[at(2)] == {origin} and WHOLE in made.state.views["v"].pending
+    while WHOLE in made.state.views["v"].pending:
+        made.step()
+    pending = made.state.views["v"].pending
+    assert {each: origin in origins for each, origins in pending.items()} == {
+        at(year): year >= 2 for year in range(1, 6) if at(year) in pending
+    }
+    sound(made)
+
+
 @pytest.mark.parametrize(
     ("backfilled", "runs"), [((6, 14, 22), 25), (tuple(range(3, 28, 4)), 28), (tuple(range(2, 29, 2)), 29)]
 )

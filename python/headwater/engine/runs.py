@@ -49,10 +49,11 @@ def request(state: State, origin: Origin, reached: Reach, news: Reach) -> None:
     partitions of itself is covered by what these are still to be renewed for, too."""
     queue.originate(state, origin, reached, news)
     for name in [name for name in reached if state.views[name].definition.earlier]:
-        _inherit(state, name, reached[name])
+        inherit(state, name, reached[name])
 
 
-def _inherit(state: State, name: str, slices: Iterable[Slice]) -> None:
+def inherit(state: State, name: str, slices: Iterable[Slice]) -> None:
+    """New slices of a view that reads earlier partitions of itself are pending for what is pending for these."""
     view = state.views[name]
     for each, origins in inherited(state, name, slices):
         for some, marked, beyond in cover_each(state, name, (each,), origins):

@@ -111,6 +111,9 @@ def _of_view(state: State, view: ViewState, event: Event) -> None:
             runs.failed(state, view, event)
         case Skipped():
             queue.skip(state, event)
+            if view is not None and view.definition.earlier:
+                # A change of an earlier partition came while these were one slice of no certain time.
+                runs.inherit(state, event.view, [each for each, _ in event.left])
         case CancelAsked():
             if event.view in state.running:
                 state.running[event.view] = evolve(state.running[event.view], cancelled=True)
