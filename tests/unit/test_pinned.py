@@ -8,7 +8,7 @@ from cases import A1, A2, Machine, change, end, fail_for_good, machine, sound, s
 from reference import recomputed
 
 from headwater.engine.choose import Choice, ready, started
-from headwater.model.event import Advanced, Changed, EngineLost, Failed, Prepared, Published, Started
+from headwater.model.event import Advanced, Changed, EngineLost, Failed, Made, Prepared, Published, Started
 
 LAKE = view("v", "a", "t", format="delta")
 READER = view("w", "a", "v")
@@ -257,3 +257,18 @@ def test_a_view_that_reads_its_own_past_reads_it_at_a_snapshot(made: Machine):
     assert snapshots(made, "v")["v"] == begun
     sound(made)
     assert made.world.content["v"] == recomputed(LAKE, made.world.content)
+
+
+def test_nobody_reads_ahead_of_a_view_whose_table_became_a_lake_table():
+    """Another program made it one while a run computed the view's rows as files."""
+    made = machine({"t": "a"}, view("v", "a", "t"), view("w", "a", "v"))
+    change(made, "t", A1)
+    begin(made, "v")
+    run, record = made.state.running["v"], made.state.tables["v"]
+    rows = (Made(A1, 1, "new", "another content"),)
+    record.snapshot, record.pinned = "7@x", True
+    made.record(lambda _: Prepared(made.now, run.version, "v", rows, ()))
+    assert not made.state.running["v"].prepared
+    record.snapshot, record.pinned = "", False
+    made.record(lambda _: Prepared(made.now, run.version, "v", rows, ()))
+    assert made.state.running["v"].prepared
