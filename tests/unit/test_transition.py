@@ -149,6 +149,18 @@ def test_a_redefinition_forgets_the_slices_and_the_run_of_the_old_one():
     sound(made)
 
 
+def test_a_redefined_view_carries_older_changes_wherever_its_new_definition_does():
+    """Its partitions of today are not those that the change covered when it was recorded, and its readers' neither."""
+    made = machine({"t": "a"}, view("v", "a", "t"), view("w", "a", "v"))
+    change(made, "t", A1)
+    origin = made.state.highest
+    assert made.state.views["w"].pending == {A1: {origin}}
+    made.declare(view("v", "a", "t", fingerprint="2"))
+    assert origin in made.state.views["v"].pending[WHOLE]
+    assert origin in made.state.views["w"].pending[WHOLE]
+    sound(made)
+
+
 def test_a_view_renamed_while_it_runs_runs_again():
     made = machine({"t": "a"}, view("v", "a", "t"))
     change(made, "t", A1)

@@ -188,10 +188,25 @@ def _declared(state: State, event: Declared) -> None:
         _rewire(state)
     _reconsider(state, name)
     if fill:
+        _pass_on(state, name)
         origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True)
         itself = _itself(state, origin)
         runs.request(state, origin, itself | cover(state, name, (WHOLE,)), itself)
     _join(state, name)
+
+
+def _pass_on(state: State, name: str) -> None:
+    """Requests the views downstream for the changes that a view is pending for, as its new definition reaches them.
+
+    The old definition told which partitions of theirs a change covers when it was recorded.
+    """
+    view = state.views[name]
+    if view.released:
+        return
+    for each, origins in [*view.pending.items()]:
+        for some, _, beyond in cover_each(state, name, (each,), origins):
+            for reader, covered in beyond.items():
+                queue.request(state, reader, covered, some)
 
 
 def _join(state: State, name: str) -> None:
