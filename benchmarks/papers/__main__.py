@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks.papers import staleness
 from benchmarks.papers.experiments import EXPERIMENTS
-from benchmarks.papers.figures import mean
 from benchmarks.papers.goals import report
+from benchmarks.papers.streams import report as staleness
+from benchmarks.papers.streams.figures import mean
 from benchmarks.papers.trial import play, plays, summary
 from benchmarks.papers.workload import Workload, generated
 from headwater.cli.whatif import asked_for, played, policy_options, show

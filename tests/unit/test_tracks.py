@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.schedule.chop import periods
-from headwater.schedule.pick import earliest_deadline, max_benefit, oldest, prioritised
-from headwater.schedule.priority import STEP, greatest, greatest_plus, own, summed
-from headwater.schedule.task import Task, downstream
-from headwater.schedule.tracks import Shared, partitioned, proportional, reserved
+from benchmarks.papers.streams.chop import periods
+from benchmarks.papers.streams.pick import earliest_deadline, max_benefit, oldest, prioritised
+from benchmarks.papers.streams.priority import STEP, greatest, greatest_plus, own, summed
+from benchmarks.papers.streams.task import Task, downstream
+from benchmarks.papers.streams.tracks import Shared, partitioned, proportional, reserved
 
 FOUR = [
     Task("J1", period=4, fixed=1, rate=0),

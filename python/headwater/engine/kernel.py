@@ -84,7 +84,7 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
     match flight.stage:
         case Stage.GONE:
             return None
-        case Stage.FAIL if flight.cancelled and (late := overdue(state, run, now)):
+        case Stage.FAIL if flight.cancelled and not _refused(state, flight) and (late := overdue(state, run, now)):
             return Record(_failed(flight, late, False, now))
         case Stage.FAIL:
             return Record(_failed(flight, flight.error, flight.cancelled, now))

@@ -224,7 +224,10 @@ def _pending_readers(state: State, root: str) -> Mapping[str, Sequence[str]]:
                     found.append(reader)
                 if reader not in under or state.index.order[under[reader]] < state.index.order[each]:
                     under[reader] = each
-    return {each: [reader for reader, source in under.items() if source == each] for each in found}
+    tree: dict[str, list[str]] = {each: [] for each in found}
+    for reader, source in under.items():
+        tree[source].append(reader)
+    return tree
 
 
 def _oldest(state: State, name: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from benchmarks.papers.figures import FIGURES, HEADWATER, Figure, Row, lateness, mean
+from benchmarks.papers.streams.figures import FIGURES, HEADWATER, Figure, Row, lateness, mean
 
 FULL, QUICK = 1_000_000, 15_000
 """Events for each point."""

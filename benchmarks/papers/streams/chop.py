@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.schedule.task import Task
+from benchmarks.papers.streams.task import Task
 
 CALM = 0.8
 """Up to so much load a track catches up. Beyond it refreshes must save the fixed part of their time, and take all."""

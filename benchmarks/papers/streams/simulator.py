@@ -12,11 +12,11 @@ from random import Random
 
 from attrs import define, frozen
 
+from benchmarks.papers.streams.pick import Rule
+from benchmarks.papers.streams.priority import Inherit, own
+from benchmarks.papers.streams.task import Task
+from benchmarks.papers.streams.tracks import Shared, Tracks
 from headwater.engine.path import best
-from headwater.schedule.pick import Rule
-from headwater.schedule.priority import Inherit, own
-from headwater.schedule.task import Task
-from headwater.schedule.tracks import Shared, Tracks
 
 
 @frozen

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-from headwater.schedule.task import Task
+from benchmarks.papers.streams.task import Task
 
 
 class Tracks(Protocol):

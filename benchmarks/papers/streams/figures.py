@@ -8,6 +8,9 @@ The paper leaves open, and these settle:
 - Figure 8 has nine chains of three tables, three for each priority. K of max-plus is 2.
 - Figure 9 and 10 have as many tasks of each class. k of the clusters compares periods, as the example of §3.2.4 does.
 - Figure 11 has fifteen chains of two tables.
+
+The series *Headwater* has the benefit by which the engine orders refreshes (``engine.path``). Its tracks and pieces are
+for tasks with periods. Those of the engine (``engine.urgency``) go by expected changes, and by minutes.
 """
 
 from __future__ import annotations
@@ -19,12 +22,12 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from benchmarks.papers.streams import Algorithm, Outcome, Weather, ideal, simulated
-from headwater.schedule.chop import periods
-from headwater.schedule.pick import earliest_deadline, max_benefit, prioritised
-from headwater.schedule.priority import greatest, greatest_plus, summed
-from headwater.schedule.task import Task
-from headwater.schedule.tracks import partitioned, proportional, reserved
+from benchmarks.papers.streams.chop import periods
+from benchmarks.papers.streams.pick import earliest_deadline, max_benefit, prioritised
+from benchmarks.papers.streams.priority import greatest, greatest_plus, summed
+from benchmarks.papers.streams.simulator import Algorithm, Outcome, Weather, ideal, simulated
+from benchmarks.papers.streams.task import Task
+from benchmarks.papers.streams.tracks import partitioned, proportional, reserved
 
 Row = dict[str, Any]
 TABLE_2 = Weather()

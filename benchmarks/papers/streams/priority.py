@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from headwater.schedule.task import Task, downstream
+from benchmarks.papers.streams.task import Task, downstream
 
 Inherit = Callable[[Sequence[Task]], Mapping[str, float]]
 """Gives each table the priority with which it counts."""
