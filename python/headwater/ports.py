@@ -186,7 +186,7 @@ class TableFormat(Protocol):
         """Whether a write to a path may change a table."""
 
     def pin(self, table: str, snapshot: str) -> Any:
-        """How the shim reads a table as it was at a snapshot (``wire.Pin``). ``None``: the format cannot. Then looks
+        """How the shim reads a table as it was at a snapshot (``facts.Pin``). ``None``: the format cannot. Then looks
         before a run and after it tell what the run read."""
 
     def changed(self, session: Any, table: str, since: str, until: str) -> Changed:

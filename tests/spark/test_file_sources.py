@@ -8,11 +8,16 @@ import threading
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
 from test_added_rows import ADDED, ASKED, SALES, follow
 
 from headwater.model.event import Event, Failed, Mode, Published, Started
+from headwater.spark.facts import Asked, Pin
+from headwater.spark.following import PINS
+from headwater.spark.shim import Shim
+from headwater.spark.wire import FailureKind, encode
 
 FULL = (Mode.FULL, "")
 CHEAP = "SELECT id, price * 2 AS double, day FROM sales WHERE price < 150"
@@ -115,6 +120,21 @@ def test_an_empty_file_has_no_rows(spark: SparkSession, journal: Journal) -> Non
     (place_of(spark, "sales") / "empty.csv").touch()
     told = follow(spark, journal, "v", BY_DAY, ROW.format(id=-1, day="1", price=5))
     assert told[-1] == ADDED
+
+
+def test_a_table_that_was_overwritten_is_not_read_as_it_was(spark: SparkSession) -> None:
+    """That is no fault of a view: its refresh is cancelled, and runs again."""
+    spark.sql(f"CREATE TABLE sales USING parquet AS {SALES}")
+    shim, key = Shim(spark), f"{database(spark)}.sales"
+    [fact] = shim.observe([Asked(key)])
+    spark.sql(ROW.format(id=-1, day="1", price=5))
+    session = spark.newSession()
+    session.conf.set(PINS, encode({key: Pin(fact.snapshot, files=True)}))
+    assert session.table(key).count() == 100
+    spark.sql("INSERT OVERWRITE sales SELECT id, '7', 3 FROM range(20)")
+    with pytest.raises(PySparkException, match="does not have all files any more") as raised:
+        session.table(key)
+    assert shim.failure(raised.value).kind is FailureKind.SOURCE_GONE
 
 
 def test_each_version_is_its_query_over_the_files_on_its_record(spark: SparkSession, journal: Journal) -> None:

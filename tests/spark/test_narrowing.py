@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.seen import Changed
+from headwater.spark.facts import Pin
 from headwater.spark.following import PINS
 from headwater.spark.shim import Shim
-from headwater.spark.wire import Pin, encode
+from headwater.spark.wire import encode
 
 JOINED = {
     "inner": "SELECT count(*) FROM orders JOIN lines ON o = l",

@@ -7,8 +7,9 @@ from attrs import frozen
 from pyspark.sql import SparkSession
 from support import database
 
+from headwater.spark.facts import Pin
 from headwater.spark.warehouse import PINS
-from headwater.spark.wire import Pin, encode
+from headwater.spark.wire import encode
 
 QUERIES = {
     "twice": "SELECT a.id FROM d a JOIN d b USING (id)",

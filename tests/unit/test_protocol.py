@@ -27,6 +27,7 @@ from headwater.spark.counted import counts
 from headwater.spark.define import Analyst
 from headwater.spark.engine import Engine
 from headwater.spark.evaluator import SparkEvaluator
+from headwater.spark.facts import Asked, CatalogView, Fact
 from headwater.spark.file_tables import Files, FileTables, _part, place_of
 from headwater.spark.formats import Formats
 from headwater.spark.memory.memory import Memory
@@ -55,9 +56,9 @@ KINDS = {
     "wait": wire.Message,
     "abandoned": wire.Message,
     "reply": wire.Answer,
-    "observe_request": list[wire.Asked],
-    "observe_answer": list[wire.Fact],
-    "views": list[wire.CatalogView],
+    "observe_request": list[Asked],
+    "observe_answer": list[Fact],
+    "views": list[CatalogView],
     "publish_request": wire.Publication,
     "publish_answer": wire.PublicationAnswer,
     "written": list[wire.Directory],
@@ -109,7 +110,7 @@ def warehouse_of(
 def test_a_table_that_lost_its_snapshots_is_not_read_as_it_is_now():
     """Another program made it a table of files since the run began: nobody would look what the run reads."""
     looked: list[Target] = []
-    warehouse = warehouse_of(Recorder(has_files=lambda table, snapshot: False), None)
+    warehouse = warehouse_of(None, None)
     warehouse._observer = Recorder(look=looked.append)
     run = Run(5, "v", (WHOLE,), (), (), 0, Mode.FULL, "", snapshots=(("t", "7@x"), ("v", "3@y")))
     with pytest.raises(RefreshFailed, match="t cannot be read at a snapshot any more"), warehouse._pinned(None, run):

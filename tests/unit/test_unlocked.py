@@ -17,11 +17,12 @@ from headwater.model.seen import Look, Seen
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
+from headwater.spark.facts import CatalogView
 from headwater.spark.formats import Formats
 from headwater.spark.observer import Observer, Target
 from headwater.spark.statements import Statements
 from headwater.spark.sweep import Sweeper
-from headwater.spark.wire import CatalogView, Session, Statement, StatementKind
+from headwater.spark.wire import Session, Statement, StatementKind
 from headwater.store.sql import SqlStore
 
 V = evolve(view("default.v", "a", "t"), owner="me", root="file:/w/v")

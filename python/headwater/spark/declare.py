@@ -24,10 +24,11 @@ from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark import catalog, syntax, zones
 from headwater.spark.define import Analyst, view_name
+from headwater.spark.facts import Asked
 from headwater.spark.observer import Observer, Target
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.wire import Asked, Create, Row
+from headwater.spark.wire import Create, Row
 
 Answer = Sequence[Row]
 

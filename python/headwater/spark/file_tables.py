@@ -8,6 +8,7 @@ a look before a run and one after it tell what the run read.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve, frozen
@@ -24,24 +25,24 @@ from headwater.model.state import PartitionRecord, Version
 from headwater.model.view import LAKE_FORMATS, Definition
 from headwater.spark import catalog, paths, sql
 from headwater.spark.counted import Counted, slice_of
+from headwater.spark.facts import Asked, Fact, FoundPartition, Pin
 from headwater.spark.keyed import Reach
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.view_tables import emptied, forget, forget_replaced, is_resumed, is_same, taken, with_above
 from headwater.spark.wire import (
-    Asked,
     Directory,
-    Fact,
     Fenced,
-    FoundPartition,
     Misfit,
-    Pin,
     Publication,
     PublicationAnswer,
     PublishedPartition,
     Stranger,
     Superseded,
 )
+
+_SNAPSHOT = re.compile(r"\d+ [0-9a-f]{32}")
+"""A number of files, and a digest of them (``FileSnapshots.scala``)."""
 
 
 @frozen
@@ -88,8 +89,8 @@ class FileTables:
     # --- reads and writes
 
     def pin(self, table: str, snapshot: str) -> Pin | None:
-        """How to read the files that a table had; ``None`` if some are gone."""
-        return Pin(snapshot, files=True) if self._shim.has_files(table, snapshot) else None
+        """How to read the files that a table had, if they are there; ``None`` if it had another format."""
+        return Pin(snapshot, files=True) if _SNAPSHOT.fullmatch(snapshot) else None
 
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
         rows = self._shim.added_files(session, table, since, until)

@@ -17,9 +17,9 @@ from headwater.model.error import Untold
 from headwater.model.partition import WHOLE, Region
 from headwater.model.seen import Look
 from headwater.spark import wire
+from headwater.spark.facts import Pin
 from headwater.spark.formats import Formats
 from headwater.spark.shim import Shim
-from headwater.spark.wire import Pin
 
 PINS = "spark.headwater.pins"
 """The setting of a run's session that tells the shim how to read tables (``PinnedSnapshots.scala``)."""

@@ -12,7 +12,7 @@ from headwater.model.seen import Changed, Look, Seen
 from headwater.model.state import Version
 from headwater.model.view import Definition
 from headwater.ports import TableFormat
-from headwater.spark.wire import Pin
+from headwater.spark.facts import Pin
 
 
 class Formats:

@@ -15,6 +15,7 @@ from headwater.model.measure import Effort
 from headwater.model.seen import Changed
 from headwater.spark import wire
 from headwater.spark.counted import Counted
+from headwater.spark.facts import Asked, CatalogView, Fact
 from headwater.spark.wire import Failure, FailureKind
 
 
@@ -59,14 +60,14 @@ class Shim:
     def reply(self, message_id: int, answer: wire.Answer) -> None:
         self._call("Bridge.reply", message_id, wire.encode(answer))
 
-    def observe(self, asked: Sequence[wire.Asked]) -> list[wire.Fact]:
+    def observe(self, asked: Sequence[Asked]) -> list[Fact]:
         """The state of tables, partitions or paths."""
         told = self._call("Tables.observe", self._session._jsparkSession, wire.encode(asked))
-        return wire.decode(told, list[wire.Fact])
+        return wire.decode(told, list[Fact])
 
-    def views(self) -> list[wire.CatalogView]:
+    def views(self) -> list[CatalogView]:
         """The materialized views that the catalogs hold."""
-        return wire.decode(self._call("CatalogViews.all", self._session._jsparkSession), list[wire.CatalogView])
+        return wire.decode(self._call("CatalogViews.all", self._session._jsparkSession), list[CatalogView])
 
     def mark(self, table: str, owner: str) -> None:
         """Names the owner of a Delta table in the metastore's entry, too."""
@@ -189,17 +190,13 @@ class Shim:
         return DataFrame(self._call("Appended.rows", query._jdf), query.sparkSession)
 
     def stand_in(self, name: str, changed: Changed, lasting: bool) -> None:
-        """Names rows that queries read in place of a table (``wire.Pin``); ``lasting``: all that came are there now."""
+        """Names rows that queries read in place of a table (``Pin``); ``lasting``: all that came are there now."""
         added, removed = (None if rows is None else rows._jdf for rows in (changed.added, changed.removed))
         self._call("StandIns.put", name, added, removed, lasting)
 
     def stand_out(self, name: str) -> None:
         """Forgets them."""
         self._call("StandIns.remove", name)
-
-    def has_files(self, table: str, snapshot: str) -> bool:
-        """Whether a table of files can still be read as it was at a snapshot."""
-        return self._call("FileSnapshots.has", self._session._jsparkSession, table, snapshot)
 
     def added_files(self, session: SparkSession, table: str, since: str, until: str) -> DataFrame | None:
         """The rows of the files that came between two snapshots of a table; ``None`` if nobody can say."""

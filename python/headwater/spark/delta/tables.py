@@ -24,12 +24,12 @@ from headwater.spark.delta.retention import Retention
 from headwater.spark.delta.rows import Rows
 from headwater.spark.delta.snapshot import Snapshot
 from headwater.spark.delta.stage import Stage
+from headwater.spark.facts import Pin
 from headwater.spark.key_files import KeyFiles
 from headwater.spark.keyed import Reach
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.view_tables import forget, with_above
-from headwater.spark.wire import Pin
 
 
 class DeltaTables:

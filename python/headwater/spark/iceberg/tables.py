@@ -17,6 +17,7 @@ from headwater.model.state import Version
 from headwater.model.view import Definition
 from headwater.spark import catalog, paths, sql, zones
 from headwater.spark.counted import Counted, altered
+from headwater.spark.facts import Pin
 from headwater.spark.iceberg import schemas
 from headwater.spark.iceberg.at import At
 from headwater.spark.iceberg.entries import Entries
@@ -44,7 +45,6 @@ from headwater.spark.view_tables import (
     taken,
     with_above,
 )
-from headwater.spark.wire import Pin
 
 
 class IcebergTables:

@@ -30,6 +30,7 @@ object Failures {
       if (context.isStopped) "stopped" -> error
       else if (causes.exists(condition(_).exists(Cancelled))) "cancelled" -> error
       else if (causes.exists(_.isInstanceOf[OverlayGone])) "overlay_gone" -> error
+      else if (causes.exists(_.isInstanceOf[FilesGone])) "source_gone" -> error
       else if (causes.exists(isUnread)) (if (causes.exists(isGone(context, _))) "source_gone" else "other") -> error
       else if (isOfAnalysis(error)) (if (causes.forall(isOfAnalysis)) "analysis" else "other") -> error
       else if (causes.exists(isOfFiles)) "unwritable" -> causes.filter(isOfFiles).last

@@ -24,7 +24,7 @@ import org.apache.spark.sql.types.StructType
 private[spark] object FileSnapshots {
   type Named = (String, FileStatus)
 
-  /** A table with more files has no snapshots: each refresh lists all of them three times. */
+  /** A table with more files has no snapshots: each look and each refresh lists all of them. */
   private val Most = 20000
   private val Digest = "SHA-256"
 
@@ -33,11 +33,11 @@ private[spark] object FileSnapshots {
     "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "ignoremissingfiles", "ignorecorruptfiles")
   private val Providers = Set("parquet", "orc", "csv", "json", "text", "xml", "avro")
 
-  /** The files of a table that has snapshots, oldest first. */
-  def files(session: SparkSession, table: CatalogTable): Option[Seq[Named]] =
+  /** Those files of a table, oldest first, if it has snapshots. */
+  def ordered(table: CatalogTable, files: => Seq[Named]): Option[Seq[Named]] =
     if (!applies(table)) None
-    else table.storage.locationUri.map(new Path(_)).flatMap { root =>
-      val found = Sinks.files(session, root, Some(table.schema)).getOrElse(Files.of(session, root))
+    else {
+      val found = files
       // Spark reads no file below a directory of such a table.
       Option.when(found.size <= Most && !found.exists(_._1.contains("/")))(
         found.sortBy { case (name, file) => (file.getModificationTime, name) })
@@ -53,10 +53,6 @@ private[spark] object FileSnapshots {
       case _ => None
     }
 
-  /** Whether a table can still be read as it was at a snapshot. */
-  def has(session: SparkSession, table: String, snapshot: String): Boolean =
-    entry(session, table).flatMap(files(session, _)).flatMap(at(_, snapshot)).nonEmpty
-
   /** The rows of the files that came between two snapshots; `null` if some went, or nobody can say. */
   def added(session: SparkSession, table: String, since: String, until: String): DataFrame = {
     val found = for {
@@ -71,7 +67,7 @@ private[spark] object FileSnapshots {
 
   /**
    * A table as it was at a snapshot.
-   * @throws HeadwaterException it does not have all files of the snapshot any more
+   * @throws FilesGone it does not have all files of the snapshot any more
    */
   def read(session: SparkSession, table: String, snapshot: String, options: Map[String, String]): LogicalPlan = {
     val found = for {
@@ -79,14 +75,18 @@ private[spark] object FileSnapshots {
       all <- files(session, known)
       old <- at(all, snapshot)
     } yield relation(session, known, old, options)
-    found.getOrElse(throw new HeadwaterException(
-      s"$table does not have all files any more that a refresh was to read; the refresh is tried again"))
+    found.getOrElse(throw new FilesGone(s"$table does not have all files any more that a refresh was to read"))
   }
 
   private def applies(table: CatalogTable): Boolean =
     table.partitionColumnNames.isEmpty && table.tableType != CatalogTableType.VIEW && !Views.is(table) &&
       table.provider.exists(provider => Providers(provider.toLowerCase)) &&
       !table.storage.properties.keys.exists(key => Choosing(key.toLowerCase))
+
+  private def files(session: SparkSession, table: CatalogTable): Option[Seq[Named]] =
+    table.storage.locationUri.map(new Path(_)).flatMap { root =>
+      ordered(table, Sinks.files(session, root, Some(table.schema)).getOrElse(Files.of(session, root)))
+    }
 
   private def entry(session: SparkSession, key: String): Option[CatalogTable] = Names.named(key) match {
     case name: TableName => name.identifier.flatMap(Tables.metadata(session, _))
@@ -113,6 +113,9 @@ private[spark] object FileSnapshots {
     digest.digest().take(16).map(byte => f"$byte%02x").mkString
   }
 }
+
+/** Files went that a refresh was to read: their table was overwritten since. */
+class FilesGone(text: String) extends HeadwaterException(text)
 
 /** Some files of a table without partitions. */
 final class ListedFiles(override val rootPaths: Seq[Path], files: Seq[FileStatus]) extends FileIndex {

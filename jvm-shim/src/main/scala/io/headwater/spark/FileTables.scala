@@ -51,17 +51,16 @@ private[spark] object FileTables extends ViewFormat {
     val root = meta.storage.locationUri.map(new Path(_))
     val streamed = if (isHive(meta)) None else root.flatMap(Sinks.files(session, _, Some(meta.schema)))
     val partitions = new Partitions(session, meta)
-    val files = FileSnapshots.files(session, meta)
+    lazy val files = streamed.orElse(root.map(Files.of(session, _))).getOrElse(Nil)
     val listed = streamed match {
-      case None if files.nonEmpty => Listed.whole(Files.described(root, files.get))
       case Some(logged) => partitions.streamed(root.get, logged, asked)
       case None if meta.partitionColumnNames.nonEmpty && inCatalog(meta) => partitions.state(asked)
       case None if isHive(meta) => Listed.whole(root.fold(Files.state(session, None))(Sinks.stateOfHive(session, _)))
-      case None => Listed.whole(root.fold(Files.state(session, None))(Files.stateOf(session, _)))
+      case None => Listed.whole(Files.described(root, files))
     }
     val seen = found.copy(
       partition_columns = columns, asked = listed.asked, whole = listed.whole, partitions = listed.partitions)
-    files match {
+    FileSnapshots.ordered(meta, files) match {
       case Some(all) => seen.copy(
           snapshot = FileSnapshots.of(all), readable = true,
           added = FileSnapshots.at(all, asked.since).map(before => all.drop(before.size).map(_._2.getLen).sum))
