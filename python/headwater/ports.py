@@ -12,7 +12,8 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Event, Made
 from headwater.model.partition import Slice, Value
 from headwater.model.seen import Changed, Look, Seen
-from headwater.model.state import State, Version
+from headwater.model.state import State
+from headwater.model.version import Version
 from headwater.model.view import Definition
 
 

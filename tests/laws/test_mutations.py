@@ -37,6 +37,8 @@ BY_EXAMPLE = {
     "a run by changes reads a table as it is at that moment": ("test_totals.py",),
     "totals of another definition are used": ("test_totals.py",),
     "what came and went between two looks is no change": ("test_compare.py",),
+    "partitions of a first fill miss changes of earlier ones": ("test_succession.py",),
+    "a redefined view keeps older changes to itself": ("test_transition.py",),
     "rows of another state than the totals stay": ("test_may_stay.py",),
     "rows stay though a source changed that nobody follows": ("test_may_stay.py",),
     "a view counts for itself alone": ("test_urgency.py",),
@@ -253,6 +255,12 @@ MUTATIONS = {
         "    went = 0 if run.appends and not event.instead else event.size\n",
         "    went = 0\n",
     ),
+    "partitions of a first fill miss changes of earlier ones": (
+        "engine/transition.py",
+        "            if view is not None and view.definition.earlier:\n",
+        "            if False:\n",
+    ),
+    "a redefined view keeps older changes to itself": ("engine/transition.py", "        _pass_on(state, name)\n", ""),
     "rows of another state than the totals stay": (
         "spark/key_files.py",
         "bool(common(keys)) and reflected\n",

@@ -16,7 +16,8 @@ from headwater.engine.coverage import unresolved
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
 from headwater.model.partition import Slice
-from headwater.model.state import State, Version
+from headwater.model.state import State
+from headwater.model.version import Version
 from headwater.store.dialect import Where
 from headwater.store.replay import caught_up
 from headwater.store.sql import SqlStore

@@ -15,7 +15,8 @@ from headwater.engine.coverage import prepared_by
 from headwater.model.dependency import Dependency, common
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.policy import Following
-from headwater.model.state import Inputs, State, Version, ViewState
+from headwater.model.state import State, ViewState
+from headwater.model.version import Inputs, Version
 from headwater.model.view import Definition, Pairs, Query
 
 FORMATS = ("delta", "iceberg", "parquet")

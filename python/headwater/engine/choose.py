@@ -34,7 +34,8 @@ from headwater.engine.totals import leaves_totals
 from headwater.model.event import Mode, Skipped, Started
 from headwater.model.extract import Shared
 from headwater.model.partition import Slice, Value, overlapping, sort_key
-from headwater.model.state import Needs, State, Version, ViewState
+from headwater.model.state import State, ViewState
+from headwater.model.version import Needs, Version
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""

@@ -14,7 +14,8 @@ from attrs import frozen
 
 from headwater.engine.coverage import cover_each, downstream, unresolved, upstream
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import Origin, State, Version
+from headwater.model.state import Origin, State
+from headwater.model.version import Version
 
 Request = tuple[str, Slice]
 Owed = dict[Version, list[Request]]

@@ -14,8 +14,10 @@ from headwater.algebra.dependency import Images, forward_all, identity, missing
 from headwater.engine.policy import follows
 from headwater.engine.succession import following
 from headwater.model.dependency import Computed, Dependency
+from headwater.model.index import Alike, Reads, Route, Step
 from headwater.model.partition import Slice, Value, simplified
-from headwater.model.state import Alike, Reads, Route, Run, State, Status, Step, Version
+from headwater.model.state import Run, State, Status
+from headwater.model.version import Version
 
 Names = tuple[str, ...]
 Reach = dict[str, tuple[Slice, ...]]

@@ -39,7 +39,8 @@ from headwater.model.command import (
     Written,
 )
 from headwater.model.event import EngineLost, Event, Failed, Prepared, Published
-from headwater.model.state import State, Version
+from headwater.model.state import State
+from headwater.model.version import Version
 
 
 class Stage(Enum):

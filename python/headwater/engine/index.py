@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from headwater.algebra import graph
-from headwater.model.state import Index, State
+from headwater.model.index import Index
+from headwater.model.state import State
 
 
 def rebuilt(state: State) -> Index:

@@ -14,7 +14,8 @@ from headwater.ledger.compare import differences, revisited, summary
 from headwater.model.event import Advanced, Changed, Dropped, Observed, Renamed, Unreadable
 from headwater.model.partition import Slice
 from headwater.model.seen import Command, Seen
-from headwater.model.state import State, TableRecord, Version
+from headwater.model.state import State, TableRecord
+from headwater.model.version import Version
 from headwater.model.view import Definition
 
 

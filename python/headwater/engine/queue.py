@@ -19,7 +19,8 @@ from headwater.engine.reached import Changes, Reached
 from headwater.model.event import Skipped, Started
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.policy import Overrun
-from headwater.model.state import Origin, Run, State, Version, ViewState
+from headwater.model.state import Origin, Run, State, ViewState
+from headwater.model.version import Version
 
 NONE: frozenset[Version] = frozenset()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.model.partition import Slice
-from headwater.model.state import Origin, State, Version
+from headwater.model.state import Origin, State
+from headwater.model.version import Version
 
 SHOWN = 3
 

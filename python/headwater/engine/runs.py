@@ -20,18 +20,8 @@ from headwater.engine.succession import inherited, preceded
 from headwater.model.command import Launch
 from headwater.model.event import Failed, Mode, Prepared, Published
 from headwater.model.partition import WHOLE, Region, Slice, simplified
-from headwater.model.state import (
-    Narrow,
-    Origin,
-    PartitionRecord,
-    Run,
-    State,
-    Status,
-    TableRecord,
-    Totals,
-    Version,
-    ViewState,
-)
+from headwater.model.state import Narrow, Origin, PartitionRecord, Run, State, Status, TableRecord, Totals, ViewState
+from headwater.model.version import Version
 
 FORGETTING = 0.5
 """The weight of the newest size in the mean, so that a view that grew is noticed soon."""

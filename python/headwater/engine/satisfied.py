@@ -10,7 +10,8 @@ from attrs import evolve
 from headwater.engine import queue
 from headwater.engine.choose import blockers
 from headwater.model.partition import Region
-from headwater.model.state import Origin, Run, State, Version
+from headwater.model.state import Origin, Run, State
+from headwater.model.version import Version
 
 
 def take_along(state: State, origin: Origin, version: Version) -> None:

@@ -16,7 +16,8 @@ from attrs import frozen
 
 from headwater.engine.choose import Choice, Ready
 from headwater.model.extract import Shared
-from headwater.model.state import State, Status, Version, ViewState
+from headwater.model.state import State, Status, ViewState
+from headwater.model.version import Version
 
 Pending = Mapping[str, frozenset[Version]]
 """The views that are to be refreshed, in topological order, each with the changes that it is to reflect."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from headwater.engine.policy import awaits
-from headwater.model.state import State, Status, Version
+from headwater.model.state import State, Status
+from headwater.model.version import Version
 
 
 def settled(state: State, name: str, version: Version) -> bool:

@@ -19,9 +19,10 @@ from headwater.engine.delay.deadline import Due
 from headwater.engine.delay.ration import renew
 from headwater.engine.policy import STUCK, awaits
 from headwater.engine.reasons import of_origin
+from headwater.model.index import Expectation, Hold, Ration
 from headwater.model.name import spelled, split
 from headwater.model.partition import Slice, simplified
-from headwater.model.state import Expectation, Hold, Ration, State, Status, ViewState
+from headwater.model.state import State, Status, ViewState
 
 Row = list[Any]
 

@@ -14,7 +14,8 @@ from attrs import Factory, frozen
 from headwater.model.event import Event, Made
 from headwater.model.measure import Effort, Moved, Place, Scanned
 from headwater.model.partition import Slice, Value
-from headwater.model.state import PartitionRecord, Run, Totals, Version
+from headwater.model.state import PartitionRecord, Run, Totals
+from headwater.model.version import Version
 from headwater.model.view import Definition
 
 Wanted = frozenset[tuple[str, str, tuple[Value, ...]]]

@@ -20,7 +20,8 @@ from headwater.model.command import Wanted
 from headwater.model.error import HeadwaterError
 from headwater.model.event import Evaluated, Event
 from headwater.model.partition import Slice
-from headwater.model.state import State, Version
+from headwater.model.state import State
+from headwater.model.version import Version
 from headwater.ports import Clock, Entry, Evaluator, Store
 from headwater.runtime.evaluate import evaluated, questions
 from headwater.store.journal import Compacted, Stale

@@ -11,7 +11,8 @@ from headwater.engine.settled import settled
 from headwater.engine.status import held_by
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import Hurried
-from headwater.model.state import State, Version
+from headwater.model.state import State
+from headwater.model.version import Version
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
 from headwater.store.sql import SqlStore

@@ -8,7 +8,8 @@ from attrs import Factory, define
 
 from headwater.engine.transition import transition
 from headwater.model.event import Event, Failed, Published, Renamed
-from headwater.model.state import State, Version
+from headwater.model.state import State
+from headwater.model.version import Version
 from headwater.simulate.staleness import Meter, missing_since
 
 

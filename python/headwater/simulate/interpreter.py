@@ -35,7 +35,8 @@ from headwater.model.command import (
     Written,
 )
 from headwater.model.event import Event
-from headwater.model.state import State, Version
+from headwater.model.state import State
+from headwater.model.version import Version
 from headwater.simulate.clock import Agenda
 
 ME = 1

@@ -13,7 +13,8 @@ from functools import cached_property
 from attrs import Factory, define, frozen
 
 from headwater.engine.coverage import plan, unresolved
-from headwater.model.state import State, Version
+from headwater.model.state import State
+from headwater.model.version import Version
 
 Point = tuple[int, int]
 

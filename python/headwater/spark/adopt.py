@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
-from headwater.model.state import Version
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.record import Recorder
 from headwater.spark import catalog

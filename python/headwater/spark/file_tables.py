@@ -21,7 +21,8 @@ from headwater.model.event import Made
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import Changed, Look, Seen
-from headwater.model.state import PartitionRecord, Version
+from headwater.model.state import PartitionRecord
+from headwater.model.version import Version
 from headwater.model.view import LAKE_FORMATS, Definition
 from headwater.spark import catalog, paths, sql
 from headwater.spark.counted import Counted, slice_of

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from headwater.model.error import RefreshFailed
 from headwater.model.seen import Changed, Look, Seen
-from headwater.model.state import Version
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.ports import TableFormat
 from headwater.spark.facts import Pin

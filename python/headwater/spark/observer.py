@@ -24,7 +24,8 @@ from headwater.model.event import Dropped, Renamed
 from headwater.model.name import FunctionName, PathName, TableName, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.seen import Command, Look, Seen
-from headwater.model.state import Run, Version
+from headwater.model.state import Run
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
 from headwater.runtime.record import Change, Recorder

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
-from headwater.model.state import State, Status, Version, ViewState
+from headwater.model.state import State, Status, ViewState
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.record import Recorder
 from headwater.spark.define import Analyst

@@ -9,7 +9,8 @@ from headwater.engine.refreshes import Refresh
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
 from headwater.model.partition import Slice
-from headwater.model.state import State, Status, Version, ViewState
+from headwater.model.state import State, Status, ViewState
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting

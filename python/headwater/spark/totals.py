@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch
 from headwater.model.error import Untold
 from headwater.model.event import Mode
-from headwater.model.state import Version
+from headwater.model.version import Version
 from headwater.spark.failures import fallen_back, telling
 from headwater.spark.following import Following, Query
 from headwater.spark.formats import Formats

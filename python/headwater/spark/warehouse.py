@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshFailed, Untold
-from headwater.model.state import Run, Version
+from headwater.model.state import Run
+from headwater.model.version import Version
 from headwater.spark import wire
 from headwater.spark.failures import fallen_back, translating
 from headwater.spark.following import PINS, refuse_drift

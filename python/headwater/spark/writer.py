@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from headwater.model.command import Launch, Written
 from headwater.model.event import Made
-from headwater.model.state import Version
+from headwater.model.version import Version
 from headwater.spark.counted import Counted, counts
 from headwater.spark.file_tables import place_of
 from headwater.spark.formats import Formats

@@ -14,8 +14,9 @@ from __future__ import annotations
 from math import inf
 
 from headwater.engine.coverage import upstream
+from headwater.model.index import Expectation
 from headwater.model.policy import Learned
-from headwater.model.state import Expectation, Origin, State, TableRecord
+from headwater.model.state import Origin, State, TableRecord
 from headwater.model.view import Definition
 
 STOPPED = 3

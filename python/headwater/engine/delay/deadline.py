@@ -11,8 +11,10 @@ from headwater.engine.delay.cadence import expectation
 from headwater.engine.delay.freshness import hold
 from headwater.engine.delay.ration import ration
 from headwater.engine.policy import SKIPPED
+from headwater.model.index import Expectation, Hold, Ration
 from headwater.model.policy import Overrun
-from headwater.model.state import Expectation, Hold, Origin, Ration, State, Version, ViewState
+from headwater.model.state import Origin, State, ViewState
+from headwater.model.version import Version
 
 
 class Due:

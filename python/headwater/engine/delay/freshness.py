@@ -28,8 +28,10 @@ from math import inf
 
 from headwater.engine.coverage import plan
 from headwater.engine.policy import PATIENCE
+from headwater.model.index import Hold
 from headwater.model.partition import Slice
-from headwater.model.state import Hold, Origin, State, Status, Took, Version, ViewState
+from headwater.model.state import Origin, State, Status, Took, ViewState
+from headwater.model.version import Version
 
 CONFIDENCE = 0.999
 QUANTILE = 3.09

@@ -13,7 +13,8 @@ from __future__ import annotations
 from headwater.engine.coverage import plan
 from headwater.engine.delay.budget import DAY, Feed, allocate
 from headwater.engine.delay.freshness import spare
-from headwater.model.state import Ration, Rations, State, TableRecord
+from headwater.model.index import Ration, Rations
+from headwater.model.state import State, TableRecord
 
 FORGETTING = 0.1
 """The weight of the newest gap in the mean. Random gaps vary much, so it is less than for run times."""

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import Run, Version
+from headwater.model.state import Run
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark import catalog, sql
 from headwater.spark.delta.jvm import Jvm

@@ -16,7 +16,8 @@ from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshCancelled
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import Run, Version
+from headwater.model.state import Run
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark import sql
 from headwater.spark.counted import Counted, altered

@@ -12,7 +12,7 @@ from headwater.model.event import Made
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import Slice
 from headwater.model.seen import Changed, Look, Seen
-from headwater.model.state import Version
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark import paths
 from headwater.spark.counted import Counted

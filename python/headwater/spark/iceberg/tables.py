@@ -13,7 +13,7 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import Changed, Look, Seen
-from headwater.model.state import Version
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark import catalog, paths, sql, zones
 from headwater.spark.counted import Counted, altered

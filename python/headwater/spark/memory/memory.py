@@ -19,7 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
 from headwater.model.measure import Effort, Moved, Place, Scanned
-from headwater.model.state import Run, Version
+from headwater.model.state import Run
+from headwater.model.version import Version
 from headwater.ports import Written
 from headwater.spark.counted import Counted
 from headwater.spark.memory.moved import moved

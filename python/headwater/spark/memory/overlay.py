@@ -16,7 +16,8 @@ from attrs import frozen
 from headwater.model.extract import Shared
 from headwater.model.measure import Place
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import Run, Version
+from headwater.model.state import Run
+from headwater.model.version import Version
 from headwater.ports import Written
 from headwater.spark import sql
 from headwater.spark.memory.scans import Lying, Part

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
 from headwater.model.measure import Place
-from headwater.model.state import Version
+from headwater.model.version import Version
 from headwater.plan.means import Costs, Means
 from headwater.ports import Written
 from headwater.spark.counted import Counted

@@ -15,7 +15,8 @@ from attrs import Factory, define, frozen
 
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import Run, Version
+from headwater.model.state import Run
+from headwater.model.version import Version
 from headwater.spark import sql
 
 Number = int

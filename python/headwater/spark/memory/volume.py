@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch
 from headwater.model.error import HeadwaterError
 from headwater.model.measure import Place
-from headwater.model.state import Version
+from headwater.model.version import Version
 from headwater.plan.means import Costs
 from headwater.ports import Written
 from headwater.spark import paths

@@ -1,0 +1,114 @@
+"""Facts that follow from a state, and the decisions that are kept with them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from attrs import Factory, define, frozen
+
+from headwater.model.dependency import Dependency
+from headwater.model.version import Needs, Version
+
+Reads = tuple[tuple[Dependency, tuple[str, ...] | None], ...]
+"""What a view reads, each with the view's partition columns if a partition reaches just the one of the same name."""
+
+
+@frozen
+class Step:
+    """A view that changes of some table may reach: what it reads of what is changed; what of that is the table
+    itself; and whether the view ``goes_on`` from one of its partitions to later ones."""
+
+    view: str
+    reads: Reads
+    direct: Reads = ()
+    goes_on: bool = False
+
+
+@frozen
+class Alike:
+    """Views that a change which binds just these columns reaches in the same partitions, and those of them that
+    read the table that changed."""
+
+    names: tuple[str, ...]
+    views: tuple[str, ...]
+    direct: tuple[str, ...]
+
+
+@frozen
+class Route:
+    """The views that changes of some table may reach, in topological order; ``alike``, if all of them are."""
+
+    steps: tuple[Step, ...]
+    alike: Alike | None = None
+
+
+@frozen
+class Hold:
+    """A decision about a change: wait ``millis``, because ``path`` of views, of which the last promises ``bound`` (ms),
+    takes ``needed`` (ms) at the stated confidence."""
+
+    millis: int
+    bound: int
+    needed: int
+    path: tuple[str, ...]
+
+
+@frozen
+class Ration:
+    """A decision about a change: wait ``millis``, because changes of its table come every ``gap`` seconds and
+    cost ``cost`` core-seconds each, of ``budget`` a day; ``over``: what is promised costs more than that."""
+
+    millis: int
+    gap: float
+    cost: float
+    budget: float
+    over: bool
+
+
+@frozen
+class Expectation:
+    """A decision about a change: wait ``millis`` for changes of ``missing``, which come with it; with none missing,
+    that is how long after it the last of them came."""
+
+    millis: int
+    missing: tuple[str, ...]
+
+
+@frozen
+class Rations:
+    """The decisions for each base table, and when they were taken (ms)."""
+
+    at: int
+    of: Mapping[str, Ration]
+
+
+@define
+class Index:
+    """Facts that follow from a state, kept so that nobody has to search for them; ``engine.index`` makes one anew.
+
+    Attributes:
+        order, readers: of the graph of views.
+        carried: how many slices, pending or running, carry each origin.
+        routes: for a table, the views that its changes, or marked ones, may reach (see ``engine.coverage``).
+        relations: how tables at which changes start lie to one another (see ``engine.queue``).
+        promising: the views that promise a freshness.
+        slack: how long changes of a view can wait for the promises there and downstream (``engine.delay.freshness``).
+        rations: how long changes wait for the budget's sake; ``learned``: whether something that this depends on was
+            learned since (see ``engine.delay.ration``).
+        stale, free, idle: which views can run as far as their inputs are concerned, and which need not because
+            nothing that they read changed, and for which that has to be found out anew (see ``engine.choose``).
+    """
+
+    order: dict[str, int] = Factory(dict)
+    readers: dict[str, tuple[str, ...]] = Factory(dict)
+    carried: Counter[Version] = Factory(Counter)
+    routes: dict[tuple[str, bool], Route] = Factory(dict)
+    relations: dict[tuple[str, str], str] = Factory(dict)
+    promising: set[str] = Factory(set)
+    slack: dict[str, Hold | None] = Factory(dict)
+    rations: Rations | None = None
+    learned: bool = False
+    stale: set[str] = Factory(set)
+    free: dict[str, tuple[Needs, ...]] = Factory(dict)
+    idle: dict[str, tuple[Needs, Needs]] = Factory(dict)
