@@ -194,12 +194,15 @@ def followed(
     views: dict[str, str],
     partitioned: dict[str, str],
     rounds: Iterable[Callable[[], list[str]]],
-) -> None:
+) -> str:
     """Makes views, and compares each with its query after random changes.
 
     Args:
         partitioned: the partition columns of some of them.
         rounds: the statements of each round.
+
+    Returns:
+        The namespace of the views.
     """
     asked = f"TBLPROPERTIES ('headwater.method' = '{method}, full')"
     place = database(spark)
@@ -219,13 +222,15 @@ def followed(
                 assert_equals_query(spark, f"{place}.{name}", query)
             except AssertionError as error:
                 raise AssertionError(f"{name} after {done}") from error
+    return place
 
 
-def went(journal: Journal, mode: Mode) -> tuple[set[str], set[str]]:
-    """The views that had refreshes of a mode, and those of which one computed whole partitions after all."""
+def went(journal: Journal, place: str, mode: Mode) -> tuple[set[str], set[str]]:
+    """The views of a namespace that had refreshes of a mode, and those of which one computed whole partitions."""
     events = [*journal.events()]
-    begun = {each.version: each for each in events if isinstance(each, Started)}
-    ended = [each for each in events if isinstance(each, Published) and begun[each.version].mode is mode]
+    begun = {each.version: each for each in events if isinstance(each, Started) and f"{place}." in each.view}
+    ended = [each for each in events if isinstance(each, Published) and each.version in begun]
+    ended = [each for each in ended if begun[each.version].mode is mode]
     return {_name(each) for each in ended}, {_name(each) for each in ended if each.instead}
 
 
@@ -242,8 +247,10 @@ def test_every_view_by_keys_equals_its_query(
     spark: SparkSession, journal: Journal, tables: Writer, format: str
 ) -> None:
     partitioned = {"daily": "day", "by_region": "region"}
-    followed(spark, "keys", format, SHAPES | PARTITIONED, partitioned, [*[tables.statements] * ROUNDS, tables.last])
-    by_keys, instead = went(journal, Mode.KEYS)
+    place = followed(
+        spark, "keys", format, SHAPES | PARTITIONED, partitioned, [*[tables.statements] * ROUNDS, tables.last]
+    )
+    by_keys, instead = went(journal, place, Mode.KEYS)
     assert by_keys >= SHAPES.keys() - set(FREE) and not instead
 
 
@@ -255,8 +262,10 @@ def test_every_view_by_keys_equals_its_query(
 def test_every_view_by_changes_equals_its_query(
     spark: SparkSession, journal: Journal, tables: Writer, format: str
 ) -> None:
-    followed(spark, "incremental", format, TOTALLED, {"daily": "day"}, [*[tables.statements] * ROUNDS, tables.last])
-    by_changes, instead = went(journal, Mode.CHANGES)
+    place = followed(
+        spark, "incremental", format, TOTALLED, {"daily": "day"}, [*[tables.statements] * ROUNDS, tables.last]
+    )
+    by_changes, instead = went(journal, place, Mode.CHANGES)
     assert by_changes == TOTALLED.keys() and instead <= set(EXTREME)
 
 
@@ -270,8 +279,8 @@ def test_every_view_without_an_aggregate_equals_its_query(
 ) -> None:
     partitioned = {"by_region": "region", "daily_notes": "day"}
     rounds = [tables.inserts, tables.inserts, tables.statements, tables.inserts] * 2
-    followed(spark, "incremental", format, APPENDED, partitioned, rounds)
-    added, instead = went(journal, Mode.CHANGES)
+    place = followed(spark, "incremental", format, APPENDED, partitioned, rounds)
+    added, instead = went(journal, place, Mode.CHANGES)
     assert added == APPENDED.keys() and not instead
 
 
