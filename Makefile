@@ -9,7 +9,7 @@ BENCHMARKS ?= fixed overhead partitions cutoff noticing formats streams one_row 
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-tpcdi bench-choices bench-growth bench-planner bench-start docs clean bench-staleness bench-many bench-engines bench-queries soak fuzz
+.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-tpcdi bench-choices bench-rivals bench-growth bench-planner bench-start docs clean bench-staleness bench-many bench-engines bench-queries soak fuzz
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -62,6 +62,9 @@ bench-incremental: .venv/ready
 
 bench-choices: .venv/ready
 	$(BIN)/python -m benchmarks.choices --json benchmarks/results/choices.json $(ARGS)
+
+bench-rivals: .venv/ready
+	$(BIN)/python -m benchmarks.rivals --json benchmarks/results/rivals.json $(ARGS)
 
 bench-growth: .venv/ready
 	$(BIN)/python -m benchmarks.growth --json benchmarks/results/growth.json $(ARGS)

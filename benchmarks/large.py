@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.harness import scratch, spread
 from headwater.engine.choose import ready
+from headwater.engine.policy import TRACKS
 from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Event, Observed
@@ -104,7 +105,7 @@ def _status(store: SqlStore, state: State, seq: int, runs: int) -> dict[str, Any
     A small store has the detail of ``--json`` before."""
     ready(state, SystemClock().now())  # as each step of an engine begins, which keeps what it finds
     began = time.perf_counter()
-    Summaries(store, SystemClock()).keep(state, seq)
+    Summaries(store, SystemClock(), TRACKS).keep(state, seq)
     kept = time.perf_counter() - began
     wall, processor = zip(*(_command("status", store) for _ in range(runs)), strict=True)
     return {

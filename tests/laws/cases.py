@@ -9,9 +9,11 @@ from reference import disordered, repeated, wrong
 from world import World
 
 from headwater.engine.choose import ready
+from headwater.engine.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
-from headwater.model.partition import Slice
-from headwater.model.state import Status
+from headwater.model.event import Changed, Declared, Observed
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import State, Status, Took
 from headwater.model.view import Definition
 
 A1, A2, B2 = Slice.of(a="1"), Slice.of(a="2"), Slice.of(b="2")
@@ -83,3 +85,21 @@ def sound(made: Machine) -> None:
     made.settle()
     assert not wrong(made) and not repeated(made) and not disordered(made)
     assert not made.state.origins
+
+
+def warehouse(views: dict[str, tuple[tuple[str, ...], dict[str, str], float | None]]) -> State:
+    """Views of one partition with what they read, their properties, and the seconds that their refreshes take."""
+    state = State()
+    for version, (name, (reads, properties, seconds)) in enumerate(views.items(), 1):
+        named = {f"headwater.{key}": text for key, text in properties.items()}
+        definition = Definition(name, "", (), properties=named, dependencies=tuple(map(Dependency, reads)))
+        state = transition(state, Declared(0, version, definition, "was created", fill=False))
+        if seconds is not None:
+            state.views[name].took = Took(seconds, 0.0)
+    return state
+
+
+def written(state: State, table: str, at: int = 0) -> State:
+    """The state after a change of a table."""
+    seen = (Observed(WHOLE, str(state.highest)),)
+    return transition(state, Changed(at, state.highest + 1, table, seen, "", 0, "changed"))

@@ -44,6 +44,7 @@ BY_EXAMPLE = {
     "a view counts for itself alone": ("test_urgency.py",),
     "a long refresh takes the last track": ("test_urgency.py",),
     "a refresh may wait for ever": ("test_urgency.py",),
+    "a refresh starts though a promise must start before it ends": ("test_urgency.py",),
     "a promise counts as nothing": ("test_urgency.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
@@ -278,8 +279,13 @@ MUTATIONS = {
     ),
     "a long refresh takes the last track": (
         "engine/urgency.py",
-        "        if free > 1 or tracks == 1 or",
-        "        if True or tracks == 1 or",
+        "(free > 1 or tracks == 1 or not _blocks(state, each, now, weights))",
+        "True",
+    ),
+    "a refresh starts though a promise must start before it ends": (
+        "engine/urgency.py",
+        "        late = seconds > room and (tracks > 1 or each.asked)\n",
+        "        late = False\n",
     ),
     "a refresh that hangs goes on": ("engine/policy.py", "    if until is None or now < until:\n", "    if True:\n"),
     "a refresh may wait for ever": ("engine/urgency.py", "if now - self.since >= PATIENCE:", "if False:"),

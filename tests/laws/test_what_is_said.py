@@ -12,6 +12,8 @@ from headwater.engine.choose import blockers, ready
 from headwater.engine.consistency import lacking, vertical
 from headwater.engine.coverage import unresolved
 from headwater.engine.delay.freshness import hold
+from headwater.engine.load import load
+from headwater.engine.policy import TRACKS
 from headwater.engine.status import Condition, behind, existing, summary, waits
 from headwater.model.state import State, Status, ViewState
 from headwater.store.codec import decode_summary, encode_summary
@@ -96,9 +98,13 @@ def rows_now(state: State, now: int) -> list[list]:
         stale = max(0.0, round((now - min(lacked)) / 1000, 1)) if lacked else 0.0
         counts = [len(existing(state, name)), len(behind(state, name))]
         bound = known.definition.policy.freshness
+        attainable, late = load(state, TRACKS).attainable.get(name), []
         if bound and stale > bound / 1000:
-            why = f"late by {stale - bound / 1000:.1f} s" + (f"; {why}" if why else "")
-        rows.append([*counts, stale, bound and bound / 1000, known.refreshed_at, why])
+            late = [f"late by {stale - bound / 1000:.1f} s"]
+        if bound and attainable and attainable > bound / 1000:
+            late.append(f"at this load {attainable:.0f} s can be kept, not {bound / 1000:g} s")
+        why = "; ".join([*late, *([why] if why else [])])
+        rows.append([*counts, stale, bound and bound / 1000, attainable, known.refreshed_at, why])
     return rows
 
 

@@ -23,6 +23,7 @@ class Journal:
     def __init__(self, warehouse: Path) -> None:
         self._path = default_store(warehouse)
         self._seq = 0
+        self.mark()
 
     def mark(self) -> None:
         """Forgets everything so far."""

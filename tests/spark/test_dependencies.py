@@ -55,7 +55,6 @@ def shop(application: SparkSession) -> Iterator[SparkSession]:
 def follow(spark: SparkSession, warehouse: Path, write: str) -> dict[str, set[str]]:
     """The partitions of each view that are refreshed after a write."""
     journal = Journal(warehouse)
-    journal.mark()
     spark.sql(write)
     drain(spark)
     _, published = journal.changed_and_refreshed("")

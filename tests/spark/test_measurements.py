@@ -34,7 +34,11 @@ HERE = {
     "streams": {"batches", "found"},
 }
 """Benchmarks that measure in workers, and their figures."""
-APART = {"fixed": {"rows", "bare", "refresh", "statement", "ratio", "calls"}, "pipelines": {"rows"}}
+APART = {
+    "fixed": {"rows", "bare", "refresh", "statement", "ratio", "calls"},
+    "pipelines": {"rows"},
+    "rivals": {"rows", "found"},
+}
 """Benchmarks in applications of their own, and their figures."""
 
 

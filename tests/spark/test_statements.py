@@ -377,7 +377,7 @@ def test_drain_returns_everything_refreshed(sales: SparkSession) -> None:
 def test_show_views(shop: SparkSession) -> None:
     here = database(shop)
     answer = shop.sql(f"SHOW MATERIALIZED VIEWS IN {here}")
-    counts = ["partitions", "behind", "staleness", "bound"]
+    counts = ["partitions", "behind", "staleness", "bound", "attainable"]
     assert answer.columns == ["database", "view", "state", *counts, "refreshed_at", "reason"]
     rows = answer.collect()
     assert [(row["database"], row["view"], row["partitions"]) for row in rows] == [

@@ -112,6 +112,11 @@ def test_status(here: Here) -> None:
     assert "kept fresh by host:1:app" in here.run("status").output
 
 
+def test_status_says_what_the_load_allows(here: Here) -> None:
+    assert "refreshes need 0.00 of 4 tracks" in here.run("status").output
+    assert json.loads(here.run("status", "--json").output)["load"] == {"tracks": 4, "needed": 0.0}
+
+
 def test_status_as_json(here: Here) -> None:
     told = json.loads(here.run("status", "--json").output)
     [view] = told["views"]
@@ -190,6 +195,22 @@ def test_history(here: Here) -> None:
     [_, row] = json.loads(here.run("history", "monthly", "--json").output)
     assert (row["partition"], row["mode"], row["rows"], row["status"]) == ("month=2024-01", "full", 31, "published")
     assert list(row)[:4] == ["run_id", "view", "partition", "mode"]
+
+
+def test_history_draws_staleness(here: Here, tmp_path) -> None:
+    picture = tmp_path / "staleness.png"
+    assert str(picture) in here.run("history", "--plot", str(picture)).output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    one = here.run("history", "monthly", "--plot", str(tmp_path / "one.png"))
+    assert one.exit_code == 0 and (tmp_path / "one.png").stat().st_size > 1000
+
+
+def test_history_of_more_views_than_have_room_names_the_way_to_the_others(here: Here, tmp_path) -> None:
+    for n in range(20):
+        view = evolve(MONTHLY, view=f"default.v{n:02}", root=f"/warehouse/v{n:02}")
+        here.record(lambda at, v, view=view: Declared(at, v, view, "it was created"))
+    told = here.run("history", "--plot", str(tmp_path / "staleness.png")).output
+    assert "9 less stale views are left out; name one" in told
 
 
 def test_history_says_that_older_refreshes_are_removed(here: Here) -> None:

@@ -707,7 +707,7 @@ def test_the_engine_that_acts_keeps_the_summary(bench):
     bench.drain(one, two)
     bench.clock.at += PAUSE
     one.step()
-    assert kept(one).summary == summary(one.state)
+    assert kept(one).summary == summary(one.state, 2)
     assert '"a=1"' in kept(one).detail
     bench.write(two, A2, 3)
     bench.clock.at += PAUSE
@@ -716,7 +716,7 @@ def test_the_engine_that_acts_keeps_the_summary(bench):
     bench.drain(one, two)
     bench.clock.at += PAUSE
     one.step()
-    assert kept(two).summary == summary(one.state)
+    assert kept(two).summary == summary(one.state, 2)
 
 
 def test_a_summary_is_made_at_most_once_a_second_and_seldom_when_it_takes_long(bench):
@@ -757,7 +757,7 @@ def test_an_engine_goes_on_when_its_summary_cannot_be_kept(bench):
     one.store.summarise = summarise
     bench.clock.at += PAUSE
     one.step()
-    assert kept(one).summary == summary(one.state)
+    assert kept(one).summary == summary(one.state, 2)
 
 
 def test_an_engine_that_was_overtaken_does_not_put_its_older_summary_back(bench):

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from pathlib import Path
 
 import click
 
-from headwater.cli.journal import state_of
-from headwater.cli.shared import json_option, known_view, open_store, store_option, table
+from headwater.cli.journal import readable, state_of
+from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
 from headwater.engine.refreshes import REFRESHES, refreshes
+from headwater.model.error import StoreError
+from headwater.simulate.accounts import as_it_ran
 from headwater.store.dialect import Where
+from headwater.store.replay import recorded_in
+from headwater.store.sql import SqlStore
 
 
 @click.command()
 @click.argument("view", required=False)
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows to show.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw staleness over time into this PNG.")
 @store_option
 @json_option
-def history(view: str | None, limit: int, path: Where | None, as_json: bool) -> None:
-    """Lists refreshes, newest first: view, partition, reason, rows and duration."""
+def history(view: str | None, limit: int, plot: Path | None, path: Where | None, as_json: bool) -> None:
+    """Lists refreshes, newest first: view, partition, reason, rows and duration.
+
+    With --plot it draws how stale each view was instead, as far back as the store keeps its history.
+    """
     store = open_store(path)
     name = known_view(state_of(store)[0], view) if view else None
+    if plot is not None:
+        _draw(store, name, plot)
+        return
     found = refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit)
     if as_json:
         click.echo(json.dumps([dict(zip(REFRESHES, each.row, strict=True)) for each in found], indent=2))
@@ -31,6 +43,25 @@ def history(view: str | None, limit: int, path: Where | None, as_json: bool) -> 
     if gone is not None and len(found) < limit:
         since = datetime.fromtimestamp(gone.at / 1000).strftime("%Y-%m-%d %H:%M:%S")
         click.echo(f"the store keeps no refreshes before {since}; spark.headwater.history says how long it does")
+
+
+def _draw(store: SqlStore, view: str | None, file: Path) -> None:
+    """The staleness of a view, or of all, until now."""
+    with readable(store):
+        before, entries = recorded_in(store)
+    state, _ = state_of(store)
+    accounts = as_it_ran([each.event for each in entries], milliseconds(), before)
+    found = {name: each.meter.stretches for name, each in accounts.views.items() if name in state.views}
+    drawn = {name: each for name, each in found.items() if each and view in (None, name)}
+    if not drawn:
+        raise StoreError(
+            f"the store {store.name} has no history of {view or 'any view'} yet, so there is nothing to draw"
+        )
+    weights = {name: state.views[name].definition.policy.priority for name in drawn}
+    left_out = pictures().draw_staleness(drawn, weights, file)
+    click.echo(f"drawn into {file}")
+    if left_out:
+        click.echo(f"{left_out} less stale views are left out; name one: headwater history VIEW --plot {file}")
 
 
 @click.command()

@@ -1,8 +1,11 @@
-"""Pictures of the commands: a plan of ``explain --plan``, and the policies of ``whatif`` side by side."""
+"""Pictures of the commands: a plan of ``explain --plan``, the policies of ``whatif`` side by side, and the staleness of
+``history --plot``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from math import inf
 from pathlib import Path
 
 import matplotlib
@@ -15,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter  # no
 
 from headwater.model.duration import duration  # noqa: E402
 from headwater.plan.plan import Plan  # noqa: E402
+from headwater.simulate.staleness import Stretch  # noqa: E402
 from headwater.simulate.whatif import SECOND, Row  # noqa: E402
 
 KEPT, PLAIN, COPIED = "#2f6f4f", "#8fb3d9", "#d08a2e"
@@ -26,6 +30,8 @@ TICKS = [n * unit for unit in (1, MINUTE, HOUR) for n in (1, 3, 10, 30)] + [100 
 LABELS = 9
 POINTS = 2000
 """A curve of more points than that is drawn with fewer."""
+PANELS = 12
+"""So many views have room in a picture of their staleness."""
 
 
 # --- a plan
@@ -134,6 +140,53 @@ def _curves(axes: Axes, rows: Sequence[Row], colours: dict[str, str]) -> None:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_title("share of the time in which views were at most so stale", fontsize=9)
     axes.legend(fontsize=8, loc="lower right", edgecolor="none", framealpha=1)
+
+
+# --- staleness over time
+
+
+def draw_staleness(views: Mapping[str, Sequence[Stretch]], weights: Mapping[str, float], file: Path) -> int:
+    """Writes a PNG: a panel for each view with its staleness over time, those with the most weighted staleness first.
+    A dotted line is the promised freshness, and what is above it is red.
+
+    Args:
+        views: what was known of each, in the order of time.
+        weights: their priorities.
+
+    Returns:
+        How many views were left out for want of room.
+    """
+    ordered = sorted(views, key=lambda each: (-weights[each] * _area(views[each]), each))
+    shown = ordered[:PANELS]
+    figure, panels = pyplot.subplots(
+        len(shown), 1, figsize=(11, 1.0 + 1.25 * len(shown)), sharex=True, squeeze=False, layout="constrained"
+    )
+    for name, axes in zip(shown, panels[:, 0], strict=True):
+        _sawtooth(axes, views[name])
+        axes.set_title(f"{name.removeprefix('default.')}, priority {weights[name]:g}", fontsize=9, loc="left")
+    figure.suptitle("staleness: the age of the oldest change that a view lacks", fontsize=10)
+    figure.savefig(file, dpi=130)
+    pyplot.close(figure)
+    return len(ordered) - len(shown)
+
+
+def _area(stretches: Sequence[Stretch]) -> float:
+    """The staleness of a view, summed over time."""
+    return sum((low + high) / 2 * each.length for each in stretches for low, high in [each.rise])
+
+
+def _sawtooth(axes: Axes, stretches: Sequence[Stretch]) -> None:
+    times = [datetime.fromtimestamp(at / 1000) for each in stretches for at in (each.start, each.end)]
+    stale = [at / SECOND for each in stretches for at in each.rise]
+    bounds = [inf if each.bound is None else each.bound / SECOND for each in stretches for _ in range(2)]
+    late = [at > bound for at, bound in zip(stale, bounds, strict=True)]
+    axes.fill_between(times, stale, color=PLAIN, linewidth=0)
+    axes.fill_between(times, stale, bounds, where=late, color=NAIVE, linewidth=0, interpolate=True)
+    axes.plot(times, stale, color=KEPT, linewidth=1)
+    axes.plot(times, bounds, color=NAIVE, linewidth=1, linestyle=":")
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: _spelled(seconds)))
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _spelled(seconds: float) -> str:

@@ -70,10 +70,14 @@ def _print(known: Summary, acting: str | None) -> None:
         click.echo(f"requests merged with pending ones: {pending:,} ({kinds}); {exact:,} exact duplicates")
         click.echo(f"requests completed without a refresh, because their sources came out unchanged: {same:,}")
         click.echo(f"requests that joined a running refresh before it read their source: {read:,}")
+    needed, tracks = known.needed, known.tracks
+    click.echo(f"at this load, refreshes need {needed:.2f} of {tracks} tracks")
     click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")
 
 
 def _print_json(known: Kept, acting: str | None) -> None:
     rows = [dict(zip(VIEWS, row, strict=True)) for row in known.summary.rows(milliseconds())]
-    told = {"engine": acting, "views": rows, **json.loads(known.detail or "{}"), "merged": known.summary.merged}
+    load = {"tracks": known.summary.tracks, "needed": known.summary.needed}
+    told = {"engine": acting, "load": load, "views": rows, **json.loads(known.detail or "{}")}
+    told["merged"] = known.summary.merged
     click.echo(json.dumps(told, indent=2))

@@ -8,7 +8,7 @@ A line foresees it: a fixed part, and seconds for each byte that changed. Exampl
 from __future__ import annotations
 
 from headwater.model.event import Mode
-from headwater.model.state import Narrow
+from headwater.model.state import Narrow, ViewState
 
 FIXED = {Mode.CHANGES: 1.0, Mode.KEYS: 3.0}
 """Seconds of such a run after a small change, before one is known. Among 45 pairs of views and changes, runs after one
@@ -26,6 +26,13 @@ by changes, and 0.4 to 3.0 times by keys."""
 
 UNKNOWN = 1e-7
 """Seconds for each byte that changed, where nobody knows what a refresh reads: Iceberg does not tell."""
+
+
+def lately(view: ViewState) -> float | None:
+    """Seconds of the last refresh by keys or by changes, the quicker one if there were both; ``None``: there was none
+    or it computed whole partitions after all."""
+    found = [each.seconds for each in (view.keyed, view.added) if each is not None and each.seconds is not None]
+    return min(found, default=None)
 
 
 def foreseen(known: Narrow | None, mode: Mode, churn: int, whole: float | None, read: float) -> float | None:

@@ -17,7 +17,8 @@ from headwater.engine.consistency import lacking
 from headwater.engine.coverage import unresolved
 from headwater.engine.delay.deadline import Due
 from headwater.engine.delay.ration import renew
-from headwater.engine.policy import STUCK, awaits
+from headwater.engine.load import Load, load
+from headwater.engine.policy import STUCK, TRACKS, awaits
 from headwater.engine.reasons import of_origin
 from headwater.model.index import Expectation, Hold, Ration
 from headwater.model.name import spelled, split
@@ -26,7 +27,18 @@ from headwater.model.state import State, Status, ViewState
 
 Row = list[Any]
 
-VIEWS = ("database", "view", "state", "partitions", "behind", "staleness", "bound", "refreshed_at", "reason")
+VIEWS = (
+    "database",
+    "view",
+    "state",
+    "partitions",
+    "behind",
+    "staleness",
+    "bound",
+    "attainable",
+    "refreshed_at",
+    "reason",
+)
 
 
 class Condition(Enum):
@@ -70,6 +82,7 @@ class ViewStatus:
     Attributes:
         lacks_since: when the oldest change came that the view does not reflect (ms); ``None`` if it reflects all.
         bound: the promised freshness (s); ``None`` where nothing is promised.
+        attainable: the freshness that the load allows (s), at least the promised one; ``None`` where nobody knows.
     """
 
     name: str
@@ -78,6 +91,7 @@ class ViewStatus:
     behind: int
     lacks_since: int | None
     bound: float | None
+    attainable: float | None
     refreshed_at: int | None
     reason: tuple[Phase, ...]
 
@@ -94,31 +108,46 @@ class ViewStatus:
         """The columns of ``VIEWS`` at a time."""
         stale = 0.0 if self.lacks_since is None else max(0.0, round((now - self.lacks_since) / 1000, 1))
         late = f"late by {stale - self.bound:.1f} s" if self.bound is not None and stale > self.bound else ""
-        reason = "; ".join(each for each in (late, _told(self.reason, now)) if each)
         told = [self.database, self.short, self.state.value, self.partitions, self.behind, stale, self.bound]
-        return [*told, self.refreshed_at, reason]
+        reason = "; ".join(each for each in (late, self._too_much(), _told(self.reason, now)) if each)
+        return [*told, self.attainable, self.refreshed_at, reason]
+
+    def _too_much(self) -> str:
+        if self.bound is None or self.attainable is None or self.attainable <= self.bound:
+            return ""
+        return f"at this load {self.attainable:.0f} s can be kept, not {self.bound:g} s"
 
 
 @frozen
 class Summary:
-    """All views in the order of their names, and the merged requests by kind, as of a journal entry."""
+    """All views in the order of their names, and the merged requests by kind, as of a journal entry.
+
+    Attributes:
+        tracks: refreshes that run side by side; ``needed``: as many as would be busy if all changes were followed in
+            time.
+    """
 
     views: tuple[ViewStatus, ...]
     merged: dict[str, int]
+    tracks: int
+    needed: float
 
     def rows(self, now: int) -> list[Row]:
         """One row a view."""
         return [view.row(now) for view in self.views]
 
 
-def summary(state: State) -> Summary:
-    return Summary(tuple(_status(state, name) for name in sorted(state.views)), dict(state.merged))
+def summary(state: State, tracks: int = TRACKS) -> Summary:
+    """The status of all views, with so many refreshes side by side."""
+    known = load(state, tracks)
+    views = tuple(_status(state, name, known) for name in sorted(state.views))
+    return Summary(views, dict(state.merged), tracks, known.needed)
 
 
-def statuses(state: State, now: int) -> tuple[ViewStatus, ...]:
+def statuses(state: State, now: int, tracks: int = TRACKS) -> tuple[ViewStatus, ...]:
     """Every view as it is at a time, in name order."""
     renew(state, now)
-    return summary(state).views
+    return summary(state, tracks).views
 
 
 def views(state: State, now: int) -> list[Row]:
@@ -200,7 +229,7 @@ def _lacks_since(state: State, name: str) -> int | None:
     return None if oldest is None else state.origins[oldest].at
 
 
-def _status(state: State, name: str) -> ViewStatus:
+def _status(state: State, name: str, known: Load) -> ViewStatus:
     bound = state.views[name].definition.policy.freshness
     return ViewStatus(
         name,
@@ -209,6 +238,7 @@ def _status(state: State, name: str) -> ViewStatus:
         _count_behind(state, name),
         _lacks_since(state, name),
         None if bound is None else bound / 1000,
+        known.attainable.get(name),
         state.views[name].refreshed_at,
         tuple(_reason(state, name)),
     )

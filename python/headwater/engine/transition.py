@@ -87,7 +87,7 @@ def transition(state: State, event: Event) -> State:
 
 
 def _requested(state: State, event: Requested) -> None:
-    origin = Origin(event.version, event.at, event.view, event.why, event.slices, marked=event.downstream)
+    origin = Origin(event.version, event.at, event.view, event.why, event.slices, marked=event.downstream, asked=True)
     view = state.views.get(event.view)
     reached = _itself(state, origin) if view is not None else {}
     if event.downstream:

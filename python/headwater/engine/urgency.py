@@ -13,9 +13,10 @@ In this order:
    downstream ([Golab11] §3.1, and ``engine.path``). Where there is a plan, the priority decides, and then the plan: it
    keeps rows in memory for their readers.
 
-A refresh of many partitions that takes more than a minute runs in pieces, in the order of time, while others wait. A
+A refresh of many partitions that takes more than a minute runs in pieces, in the order of time, while others wait. On
+the last free track a piece ends before the next promise must start, and a refresh that cannot end by then waits. A
 long refresh leaves the last free track to views that matter as much, are much shorter, and will change before it
-ends.
+ends. A backfill that somebody asked for has no promise of its own, and waits for those of others on any track.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from heapq import nlargest
+from math import inf
 
 from attrs import frozen
 
-from headwater.engine.choose import Choice, Ready
+from headwater.engine.choose import Choice, Ready, ready_at
 from headwater.engine.delay.deadline import Due
+from headwater.engine.delay.freshness import slack
+from headwater.engine.narrow import lately
 from headwater.engine.path import benefit
 from headwater.model.partition import overlapping, sort_key
 from headwater.model.state import State, Status
@@ -61,6 +65,7 @@ class Claim:
 
     Attributes:
         hurried: a statement waits for it.
+        asked: it is a backfill that somebody asked for, and nothing else.
         since: when its oldest change came (ms).
         latest: when it must start to keep a promised freshness (ms); ``None``: nothing is promised.
         weight: the greatest priority of its view and those downstream.
@@ -70,6 +75,7 @@ class Claim:
 
     choice: Choice
     hurried: bool
+    asked: bool
     since: int
     latest: int | None
     weight: float
@@ -102,10 +108,16 @@ def first(
     """
     weights = Weights(state)
     ordered = _ordered(state, choices, now, planned, weights)
+    promises = _promises(state, now, expected=tracks > 1) if free == 1 else {}
     for each in ordered:
-        if free > 1 or tracks == 1 or each.kind(now) is not Kind.PLAIN or not _blocks(state, each, now, weights):
-            alone = len(ordered) == 1 or each.kind(now) is not Kind.PLAIN
-            return each.choice if alone else _piece(state, each)
+        if each.kind(now) is not Kind.PLAIN:
+            return each.choice
+        room = min((at - now for name, at in promises.items() if name != each.choice.ready.view), default=inf) / 1000
+        size = room if len(ordered) == 1 else min(room, PIECE)
+        choice, seconds = _piece(state, each, size)
+        late = seconds > room and (tracks > 1 or each.asked)
+        if not late and (free > 1 or tracks == 1 or not _blocks(state, each, now, weights)):
+            return choice
     return None
 
 
@@ -143,17 +155,38 @@ class Weights:
 # --- inside
 
 
-def _piece(state: State, claimed: Claim) -> Choice:
-    """As many of the partitions of a refresh as take ``PIECE``, the earliest first; the others stay pending, and others
-    may run before them: [Golab11] §3.4."""
+def _promises(state: State, now: int, expected: bool) -> dict[str, int]:
+    """When the views must start that are held for a promise (ms).
+
+    Args:
+        expected: also those that will be, by the gaps between the changes of their sources.
+    """
+    found: dict[str, int] = {}
+    for name, view in state.views.items():
+        held = slack(state, name) if view.status is Status.ACTIVE else None
+        if held is None or view.took is None:
+            continue
+        at = ready_at(state, name) if view.pending else None
+        if not view.pending and expected and (change := _next(state, name, now)) < inf:
+            at = round(change) + max(0, held.millis)
+        if at is not None and at > now:
+            found[name] = at
+    return found
+
+
+def _piece(state: State, claimed: Claim, size: float) -> tuple[Choice, float]:
+    """As many of the partitions of a refresh as take ``size`` seconds, at least one, the earliest first, and what they
+    take. The others stay pending, and others may run before them: [Golab11] §3.4."""
     choice, ready = claimed.choice, claimed.choice.ready
-    if claimed.seconds <= PIECE or state.views[ready.view].definition.earlier:
-        return choice
+    if claimed.seconds <= size or state.views[ready.view].definition.earlier:
+        return choice, claimed.seconds
     groups = sorted(overlapping(ready.slices), key=lambda group: sort_key(group[0]))
-    count = max(1, int(len(groups) * PIECE / claimed.seconds))
+    count = max(1, int(len(groups) * size / claimed.seconds))
     taken = {each for group in groups[:count] for each in group}
     needs = tuple(need for need in ready.needs if need[0] in taken)
-    return choice if len(needs) == len(ready.needs) else Choice(Ready(ready.view, needs))
+    if len(needs) == len(ready.needs):
+        return choice, claimed.seconds
+    return Choice(Ready(ready.view, needs)), claimed.seconds * count / len(groups)
 
 
 def _ordered(state: State, choices: Sequence[Choice], now: int, planned: bool, weights: Weights) -> list[Claim]:
@@ -177,11 +210,14 @@ def _claim(state: State, choice: Choice, now: int, weights: Weights) -> Claim:
     ready = choice.ready
     view, since = state.views[ready.view], _since(state, choice)
     due, bound, seconds = Due(state, view), view.definition.policy.freshness, _seconds(state, ready)
+    origins = [state.origins[each] for _, some in ready.needs for each in some]
+    changed = [each.at for each in origins if not each.asked]
     return Claim(
         choice,
         any(due.hurried(each) for each in ready.origins),
+        not changed,
         since,
-        None if bound is None else since + bound - round(1000 * seconds),
+        None if bound is None or not changed else min(changed) + bound - round(1000 * seconds),
         weights[ready.view],
         seconds,
         lambda: _benefit(state, ready, since, seconds, now),
@@ -196,9 +232,9 @@ def _since(state: State, choice: Choice) -> int:
 def _seconds(state: State, ready: Ready) -> float:
     """What a refresh takes, by those of the past; for more partitions than usual, in proportion."""
     view = state.views[ready.view]
-    narrow = [each.seconds for each in (view.keyed, view.added) if each is not None and each.seconds is not None]
-    if narrow:
-        return max(LEAST, min(narrow))
+    narrow = lately(view)
+    if narrow is not None:
+        return max(LEAST, narrow)
     more = max(1.0, len(ready.needs) / view.partitions) if view.partitions else 1.0
     return more * _took(state, ready.view)
 
@@ -254,11 +290,11 @@ def _blocks(state: State, claimed: Claim, now: int, weights: Weights) -> bool:
 
 def _next(state: State, name: str, now: int) -> float:
     """When the next change of a source of a view may be expected (ms): one gap after the last one."""
-    found = float("inf")
+    found = inf
     for source in state.views[name].definition.sources:
         record = state.tables.get(source)
         if record is not None and record.gap is not None and record.changed_at is not None:
             expected = record.changed_at + 1000 * record.gap
             # A source that is long overdue has stopped: no track waits for it.
-            found = min(found, expected if now <= expected + 1000 * record.gap else float("inf"))
+            found = min(found, expected if now <= expected + 1000 * record.gap else inf)
     return found

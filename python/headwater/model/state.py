@@ -35,6 +35,7 @@ class Origin:
     ``wave``: when the oldest of those changes came that are reflected together with this one, so that their
     promises are kept; ``None`` when nothing is promised or nobody knows (see ``engine.delay.freshness``).
     ``marked``: it reaches the views too that only marked changes reach.
+    ``asked``: nothing changed, somebody asked for it: a backfill.
     """
 
     version: Version
@@ -45,6 +46,7 @@ class Origin:
     definition: bool = False
     wave: int | None = None
     marked: bool = False
+    asked: bool = False
 
 
 @frozen

@@ -75,7 +75,7 @@ class Loop:
         self._pools = _Pools(tracks) if submit is None else None
         self._submit = submit or self._pools.submit
         self._closed, self.followed = False, 0
-        self._summaries, self._keeper = Summaries(self._store, self._clock), Keeper(self._store, history)
+        self._summaries, self._keeper = Summaries(self._store, self._clock, tracks), Keeper(self._store, history)
 
     def step(self) -> int | None:
         """Says that this engine is alive, and does what is to be done now; when to step again (ms), if known."""

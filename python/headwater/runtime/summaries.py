@@ -29,8 +29,8 @@ DETAILED = 10_000
 class Summaries:
     """Writes the summary of one engine's state, at a small share of its time."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Clock, tracks: int) -> None:
+        self._store, self._clock, self._tracks = store, clock, tracks
         self._seq, self._next = 0, 0
 
     def keep(self, state: State, seq: int) -> None:
@@ -41,7 +41,7 @@ class Summaries:
         try:
             # While runs are under way it would be out of date at once, and it takes more than all else together.
             said = json.dumps(detail(state)) if not state.running and _is_brief(state) else None
-            self._store.summarise(seq, summary(state), said)
+            self._store.summarise(seq, summary(state, self._tracks), said)
             self._seq = seq
         except HeadwaterError as error:
             log.warning("what `headwater status` shows at once could not be kept: %s", error)

@@ -88,6 +88,38 @@ class Staleness:
         return self.kept / self.promised if self.promised else None
 
 
+@frozen
+class Stretch:
+    """A time in which the oldest missing change stayed the same.
+
+    Attributes:
+        since: when that change came; ``None``: none was missing.
+        bound: the freshness that was promised meanwhile.
+    """
+
+    start: int
+    end: int
+    since: int | None
+    bound: int | None
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+    @property
+    def rise(self) -> Point:
+        """The staleness at the start and at the end."""
+        return (0, 0) if self.since is None else (self.start - self.since, self.end - self.since)
+
+    @property
+    def kept(self) -> int:
+        """For how long of it the promise was kept."""
+        low, high = self.rise
+        if self.bound is None:
+            return 0
+        return self.length if high <= self.bound else max(0, self.bound - low)
+
+
 @define
 class Meter:
     """Follows one view's staleness. Each news holds until the next, or the end.
@@ -95,16 +127,14 @@ class Meter:
     Attributes:
         end: the time after which nothing counts.
         since: when the oldest missing change came, as last told.
+        stretches: what was told, in the order of time.
     """
 
     end: int
     since: int | None = None
+    stretches: list[Stretch] = Factory(list)
     _began: int | None = None
     _bound: int | None = None
-    _fresh: int = 0
-    _rises: list[Point] = Factory(list)
-    _promised: int = 0
-    _kept: int = 0
 
     def tell(self, now: int, since: int | None, bound: int | None) -> None:
         """From now on the oldest missing change is of the time ``since``, and the promise is ``bound``."""
@@ -116,20 +146,15 @@ class Meter:
         """Nothing is known from now on."""
         began, until = self._began, min(now, self.end)
         self._began = None
-        if began is None or until <= began:
-            return
-        low, high = (0, 0) if self.since is None else (began - self.since, until - self.since)
-        if high:
-            self._rises.append((low, high))
-        else:
-            self._fresh += until - began
-        if self._bound is not None:
-            self._promised += until - began
-            self._kept += until - began if high <= self._bound else max(0, self._bound - low)
+        if began is not None and until > began:
+            self.stretches.append(Stretch(began, until, self.since, self._bound))
 
     @property
     def staleness(self) -> Staleness:
-        return Staleness(self._fresh, tuple(self._rises), self._promised, self._kept)
+        fresh = sum(each.length for each in self.stretches if not each.rise[1])
+        rises = tuple(each.rise for each in self.stretches if each.rise[1])
+        promised = sum(each.length for each in self.stretches if each.bound is not None)
+        return Staleness(fresh, rises, promised, sum(each.kept for each in self.stretches))
 
 
 def missing_since(

@@ -140,7 +140,7 @@ class Statements:
     def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Answer:
         now, within = self._now(), spelled(self._names.namespace(database, session)).lower() if database else None
         with self._recorder.lock:
-            known = report.statuses(self._recorder.state, now)
+            known = report.statuses(self._recorder.state, now, self._loop.capacity.tracks)
         wanted = re.compile("|".join(fnmatch.translate(each.strip().lower()) for each in (pattern or "*").split("|")))
         return [
             each.row(now)

@@ -66,7 +66,7 @@ def hold(state: State, name: str) -> Hold | None:
     policy = state.views[name].definition.policy
     if policy.freshness is None or state.views[name].took is None:
         return None
-    found = _slack(state, name)
+    found = slack(state, name)
     return found if found is not None and found.millis > policy.settle else None
 
 
@@ -109,13 +109,13 @@ def _began(origin: Origin) -> int:
 def spare(state: State, roots: Iterable[str]) -> int | None:
     """How long after another change one that starts from these views may come and be reflected within the
     other's bounds (ms); ``None`` when there are no bounds, or some run time on the way is not known."""
-    found = [each for root in roots if (each := _slack(state, root)) is not None]
+    found = [each for root in roots if (each := slack(state, root)) is not None]
     if not all(state.views[name].took is not None for each in found for name in each.path):
         return None
     return min((max(0, each.millis) for each in found), default=None)
 
 
-def _slack(state: State, name: str) -> Hold | None:
+def slack(state: State, name: str) -> Hold | None:
     """The least slack of a view and of what its changes reach; ``None`` when nothing there is bounded.
 
     Kept until a promise or a run time downstream changes (see ``queue.reconsider``)."""

@@ -45,8 +45,8 @@ object Answer {
       "view" -> StringType, "result" -> StringType, "missing" -> LongType, "surplus" -> LongType, "example" -> StringType)
     case StatementKind.ShowViews => Answer(
       "database" -> StringType, "view" -> StringType, "state" -> StringType, "partitions" -> LongType,
-      "behind" -> LongType, "staleness" -> DoubleType, "bound" -> DoubleType, "refreshed_at" -> TimestampType,
-      "reason" -> StringType)
+      "behind" -> LongType, "staleness" -> DoubleType, "bound" -> DoubleType, "attainable" -> DoubleType,
+      "refreshed_at" -> TimestampType, "reason" -> StringType)
     case StatementKind.Describe => Answer("name" -> StringType, "value" -> StringType, "note" -> StringType)
     case StatementKind.Explain => Answer("plan" -> StringType)
   }
