@@ -104,7 +104,7 @@ def rows_now(state: State, now: int) -> list[list]:
         if bound and attainable and attainable > bound / 1000:
             late.append(f"at this load {attainable:.0f} s can be kept, not {bound / 1000:g} s")
         why = "; ".join([*late, *([why] if why else [])])
-        rows.append([*counts, stale, bound and bound / 1000, attainable, known.refreshed_at, why])
+        rows.append([*counts, stale, bound and bound / 1000, attainable, None, known.refreshed_at, why])
     return rows
 
 

@@ -100,7 +100,7 @@ def test_the_place_of_a_refresh_and_the_reason():
 
 
 def rows(made):
-    return [[row[1], row[2], row[3], row[4], row[9]] for row in report.views(made.state, made.now)]
+    return [[row[1], row[2], row[3], row[4], row[10]] for row in report.views(made.state, made.now)]
 
 
 def test_a_view_says_how_stale_it_is_and_how_late():
@@ -108,9 +108,9 @@ def test_a_view_says_how_stale_it_is_and_how_late():
     assert [row[5:7] for row in report.views(made.state, made.now)] == [[0.0, 30.0]]
     change(made, "base.t", A1)
     [row] = report.views(made.state, made.now + 12_300)
-    assert row[5:7] == [12.3, 30.0] and "late" not in row[9]
+    assert row[5:7] == [12.3, 30.0] and "late" not in row[10]
     [row] = report.views(made.state, made.now + 42_500)
-    assert row[5] == 42.5 and row[9].startswith("late by 12.5 s; ")
+    assert row[5] == 42.5 and row[10].startswith("late by 12.5 s; ")
 
 
 def test_show_materialized_views_from_fresh_to_failing():

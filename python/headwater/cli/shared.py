@@ -23,7 +23,7 @@ from headwater.store.place import default_store
 from headwater.store.sql import SqlStore
 
 PIPE_WIDTH = 1000
-SHOWN_AS_TIME = ("refreshed_at", "started_at")
+SHOWN_AS_TIME = ("fresh_to", "refreshed_at", "started_at")
 
 
 class Place(click.ParamType):

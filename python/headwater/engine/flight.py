@@ -230,6 +230,7 @@ def published(flight: Flight) -> Published:
         flight.replaced.snapshot,
         written.instead,
         written.totals,
+        written.edge,
     )
 
 

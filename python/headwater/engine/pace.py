@@ -52,8 +52,8 @@ def learn_scanned(record: TableRecord, scanned: Scanned) -> None:
 
 
 def _learn_scan(view: ViewState, moved: Moved) -> None:
-    if moved.extract is None or moved.place is not Place.WAREHOUSE:
-        return
+    if moved.extract is None or moved.place is not Place.WAREHOUSE or view.definition.policy.trailing_edge:
+        return  # with each refresh it needs other rows, so it shares no scan
     known = view.readings.get(moved.table)
     view.readings[moved.table] = Reading(
         moved.extract,

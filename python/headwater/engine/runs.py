@@ -58,7 +58,7 @@ def launched(state: State, name: str) -> Launch:
     existing = _existing(state, name, run.slices)
     size, _ = expected_sizes(state, name, run.slices)
     view = state.views[name]
-    return Launch(run, view.definition, existing, size, bool(view.unsure), view.totals)
+    return Launch(run, view.definition, existing, size, bool(view.unsure), view.totals, view.edge)
 
 
 def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:
@@ -144,6 +144,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
     view.overran = (event.version, state.highest)
     if WHOLE in run.slices:
         view.whole = run.inputs
+    if event.edge is not None:
+        view.edge = event.edge
     if event.totals:
         view.totals = Totals(event.version, run.inputs, event.totals)
     narrow = run.mode in (Mode.KEYS, Mode.CHANGES)

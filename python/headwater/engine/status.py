@@ -36,6 +36,7 @@ VIEWS = (
     "staleness",
     "bound",
     "attainable",
+    "fresh_to",
     "refreshed_at",
     "reason",
 )
@@ -80,9 +81,12 @@ class ViewStatus:
     """One view as of a journal entry. ``partitions`` and ``behind`` are counts; ``reason`` may be empty.
 
     Attributes:
-        lacks_since: when the oldest change came that the view does not reflect (ms); ``None`` if it reflects all.
+        lacks_since: when the oldest change came that the view does not reflect (ms); ``None`` if it reflects all. Of a
+            view with ``headwater.event_time``, the time of the events that it has.
         bound: the promised freshness (s); ``None`` where nothing is promised.
         attainable: the freshness that the load allows (s), at least the promised one; ``None`` where nobody knows.
+        fresh_to: the time of the events that all its sources had reached (ms); ``None`` where nobody asked.
+        late_rows: rows that came later than its property allows, and that the last refresh added.
     """
 
     name: str
@@ -92,6 +96,8 @@ class ViewStatus:
     lacks_since: int | None
     bound: float | None
     attainable: float | None
+    fresh_to: int | None
+    late_rows: int
     refreshed_at: int | None
     reason: tuple[Phase, ...]
 
@@ -109,8 +115,13 @@ class ViewStatus:
         stale = 0.0 if self.lacks_since is None else max(0.0, round((now - self.lacks_since) / 1000, 1))
         late = f"late by {stale - self.bound:.1f} s" if self.bound is not None and stale > self.bound else ""
         told = [self.database, self.short, self.state.value, self.partitions, self.behind, stale, self.bound]
-        reason = "; ".join(each for each in (late, self._too_much(), _told(self.reason, now)) if each)
-        return [*told, self.attainable, self.refreshed_at, reason]
+        reason = "; ".join(each for each in (late, self._too_much(), self._too_late(), _told(self.reason, now)) if each)
+        return [*told, self.attainable, self.fresh_to, self.refreshed_at, reason]
+
+    def _too_late(self) -> str:
+        if not self.late_rows:
+            return ""
+        return f"{self.late_rows} rows came later than headwater.lateness allows; the last refresh added them"
 
     def _too_much(self) -> str:
         if self.bound is None or self.attainable is None or self.attainable <= self.bound:
@@ -230,15 +241,18 @@ def _lacks_since(state: State, name: str) -> int | None:
 
 
 def _status(state: State, name: str, known: Load) -> ViewStatus:
-    bound = state.views[name].definition.policy.freshness
+    bound, edge = state.views[name].definition.policy.freshness, state.views[name].edge
+    reached = None if edge is None or edge.at is None else edge.at // 1000
     return ViewStatus(
         name,
         condition(state, name),
         len(existing(state, name)),
         _count_behind(state, name),
-        _lacks_since(state, name),
+        _lacks_since(state, name) if reached is None else reached,
         None if bound is None else bound / 1000,
         known.attainable.get(name),
+        reached,
+        0 if edge is None else edge.late,
         state.views[name].refreshed_at,
         tuple(_reason(state, name)),
     )

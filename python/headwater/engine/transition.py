@@ -172,6 +172,7 @@ def _declared(state: State, event: Declared) -> None:
         if name in state.running:
             queue.put_back(state, state.running[name], unsure=True)  # what it makes is of the old definition
         known.definition, known.estimate, known.totals, known.whole = event.definition, None, None, None
+        known.edge = None
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, ""
         known.failures, known.retry_at = 0, 0

@@ -108,7 +108,7 @@ def first(
     """
     weights = Weights(state)
     ordered = _ordered(state, choices, now, planned, weights)
-    promises = _promises(state, now, expected=tracks > 1) if free == 1 else {}
+    promises = _promises(state, now, expected=tracks > 1) if free == 1 and state.index.promising else {}
     for each in ordered:
         if each.kind(now) is not Kind.PLAIN:
             return each.choice

@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import Factory, frozen
 
+from headwater.model.edge import Edge
 from headwater.model.event import Event, Made
 from headwater.model.measure import Effort, Moved, Place, Scanned
 from headwater.model.partition import Slice, Value
@@ -33,6 +34,7 @@ class Launch:
         totals: of the view, as they are on record; ``None`` if there are none.
         unsure: readers may see partitions that are not in ``existing`` (``ViewState.unsure``). Those that the run does
             not make are to be removed, too.
+        edge: of the last refresh of the view; ``None`` if it names no times of events, or there was none.
     """
 
     run: Run
@@ -41,6 +43,7 @@ class Launch:
     size: int = 0
     unsure: bool = False
     totals: Totals | None = None
+    edge: Edge | None = None
 
 
 @frozen
@@ -57,6 +60,7 @@ class Written:
         effort: what its tasks took; ``None`` where nobody knows.
         instead: why a run by keys or by changes computed whole partitions after all; empty if it did not.
         totals: a digest of the totals that it left; empty if it left none.
+        edge: the times of events in the sources; ``None`` where its view names none.
     """
 
     made: tuple[Made, ...]
@@ -70,6 +74,7 @@ class Written:
     effort: Effort | None = None
     instead: str = ""
     totals: str = ""
+    edge: Edge | None = None
 
 
 @frozen

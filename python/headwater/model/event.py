@@ -10,6 +10,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from headwater.model.edge import Edge
 from headwater.model.estimate import Estimate
 from headwater.model.extract import Shared
 from headwater.model.measure import Effort, Moved, Scanned
@@ -229,6 +230,7 @@ class Published:
         snapshot: of a view that is pinned, the snapshot that the publication made.
         instead: why a run by keys or by changes computed whole partitions after all; empty if it did not.
         totals: a digest of the totals that it left; empty if it left none.
+        edge: the times of events that it found; ``None`` where its view names none.
     """
 
     at: int
@@ -246,6 +248,7 @@ class Published:
     snapshot: str = ""
     instead: str = ""
     totals: str = ""
+    edge: Edge | None = None
 
 
 @frozen

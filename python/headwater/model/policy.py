@@ -118,6 +118,17 @@ def _positive(text: str) -> float:
     return found
 
 
+def _event_time(text: str) -> tuple[tuple[str, str], ...]:
+    """Columns, each with the table that it belongs to; an empty name stands for all that have the column."""
+    found = []
+    for each in text.split(","):
+        table, _, column = each.strip().rpartition(".")
+        if not column:
+            raise StatementError(f"'{text}' names no column; write one, such as ts, or orders.ordered_at, clicks.ts")
+        found.append((table, column.strip("`")))
+    return tuple(found)
+
+
 @frozen
 class Property:
     """One property of a view.
@@ -153,6 +164,15 @@ class Policy:
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
     overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
     priority: float = _asks("How much does a second of its staleness count?", _positive, "1")
+    event_time: tuple[tuple[str, str], ...] | None = _asks(
+        "Which column of the sources has the times of events?", _event_time, otherwise="none"
+    )
+    lateness: int | None = _asks(
+        "How late may a row come?", duration, otherwise="rows come in the order of their times"
+    )
+    trailing_edge: bool = _asks(
+        "Does a refresh stop at the time that all sources have reached?", _one_of(SWITCH), "off"
+    )
     timeout: int | None = _asks("How long may a refresh take?", duration, otherwise="as long as it needs")
     fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
     method: tuple[Following, ...] | None = _asks("How are changes followed?", _methods, "auto")

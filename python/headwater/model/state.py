@@ -7,6 +7,7 @@ from enum import Enum
 
 from attrs import Factory, define, field, frozen
 
+from headwater.model.edge import Edge
 from headwater.model.estimate import Estimate
 from headwater.model.event import Mode
 from headwater.model.extract import Extract, Shared
@@ -216,6 +217,7 @@ class ViewState:
         took: how long its runs take, but for those by keys or by changes; ``None`` before the first.
         keyed, added: its last run by keys, and by changes; ``None`` if there was none.
         totals: the newest totals of its aggregate; ``None`` if there are none.
+        edge: the times of events that its last refresh found; ``None`` where it names none.
         whole: the versions of the sources that its newest run of all partitions read; ``None`` if none was published
             with this definition. A partition that is on no record had no rows then.
         estimate: what is foreseen of its first refresh, as long as it is as it was created; ``None`` where nobody
@@ -251,6 +253,7 @@ class ViewState:
     keyed: Narrow | None = None
     added: Narrow | None = None
     totals: Totals | None = None
+    edge: Edge | None = None
     whole: Inputs | None = None
     estimate: Estimate | None = None
     reads: dict[str, float] = Factory(dict)

@@ -65,6 +65,7 @@ class Definition:
         dependencies: one for each source table or view that the query reads.
         earlier: where it reads earlier partitions of itself: each place binds one column to a window that goes
             strictly back in time, the same column in all, and may take others over as they are.
+        event_times: the column with the times of events, for each source that has one.
         through: keys of the ordinary views and of the functions of the catalog that the query uses.
         declared: the column list of the statement; empty when it had none.
         root: the directory of its own in which its versions lie; empty for a lake table that its catalog places. A
@@ -85,6 +86,7 @@ class Definition:
     fingerprint: str = ""
     dependencies: tuple[Dependency, ...] = ()
     earlier: tuple[Occurrence, ...] = ()
+    event_times: Pairs = ()
     through: tuple[str, ...] = ()
     root: str = ""
     owner: str = ""

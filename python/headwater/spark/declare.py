@@ -242,12 +242,18 @@ def _shape(definition: Definition) -> tuple:
     return [(column.name, column.type) for column in definition.columns], definition.partitioned_by, definition.format
 
 
+def edged(definition: Definition) -> tuple:
+    """The part of a definition that says up to which time a refresh reads its sources."""
+    policy = definition.policy
+    return definition.event_times, policy.lateness, policy.trailing_edge
+
+
 def _same_data(known: Definition, asked: Definition) -> bool:
     """Whether two definitions give the same files: they differ in comments and properties at most."""
 
     def data(definition: Definition) -> tuple:
         return (
             _shape(definition), definition.settings, definition.fingerprint, definition.dependencies, definition.earlier
-        )  # fmt: skip
+        ), edged(definition)  # fmt: skip
 
     return data(known) == data(asked)

@@ -15,13 +15,14 @@ from headwater.algebra.derive.keys import derive_keys
 from headwater.algebra.derive.totals import derive_totals
 from headwater.engine.basis import strict, unkeyed
 from headwater.engine.totals import unfollowed
-from headwater.model.dependency import Adding, Computed, Dependency, Keys
+from headwater.model.dependency import Adding, Computed, Dependency, Keys, Occurrence
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
 from headwater.model.name import SESSION_CATALOG, TableName
 from headwater.model.policy import Following
 from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
 from headwater.spark import jobs, zones
+from headwater.spark.edges import event_times
 from headwater.spark.fingerprint import digest, fingerprint
 from headwater.spark.options import check_properties, stated
 from headwater.spark.sessions import Sessions
@@ -116,6 +117,7 @@ class Analyst:
         view, session = definition.view, self._fresh(definition)
         match definition.made_by:
             case Job() as job:
+                event_times(definition, {})
                 return jobs.analysed(definition, job, lambda query: self._described(view, session, query))
             case Query(text):
                 return self._of_query(definition, self._described(view, session, text))
@@ -130,16 +132,18 @@ class Analyst:
         if derivation.problems:
             problem = derivation.problems[0]
             raise DefinitionError(problem.code, f"{view} cannot be a materialized view: {problem.sentence}")
+        dependencies = _maintained(
+            _with_stated(definition, columns, derivation),
+            derive_keys(description.plan, partitioned, types),
+            derive_totals(description.plan),
+        )
         return evolve(
             definition,
             columns=columns,
             partitioned_by=partitioned,
             fingerprint=fingerprint(description.plan, self._zones(derivation)),
-            dependencies=_maintained(
-                _with_stated(definition, columns, derivation),
-                derive_keys(description.plan, partitioned, types),
-                derive_totals(description.plan),
-            ),
+            dependencies=_whole(dependencies) if definition.policy.trailing_edge else dependencies,
+            event_times=event_times(definition, {each.source: dict(each.columns) for each in derivation.reads}),
             through=(*derivation.views, *description.functions),
         )
 
@@ -245,6 +249,16 @@ def _maintained(
 ) -> tuple[Dependency, ...]:
     """The same dependencies, with the ways in which changed rows of the sources are followed."""
     return tuple(evolve(each, keys=keys[each.source], adding=adding[each.source]) for each in dependencies)
+
+
+def _whole(dependencies: Sequence[Dependency]) -> tuple[Dependency, ...]:
+    """The same dependencies of a view with a trailing edge: a change of one source may bring rows of all others that
+    came before, anywhere in the view."""
+    reason = "headwater.trailing_edge brings rows of other sources that came before"
+    return tuple(
+        Dependency(each.source, (Occurrence((), reason),), keys=Keys(reason=reason), adding=Adding(reason=reason))
+        for each in dependencies
+    )
 
 
 def _followed(definition: Definition) -> Definition:

@@ -83,9 +83,13 @@ class Pin:
         columns: for each column of the table now an expression over those of the snapshot; none: they are the same.
         rows: the name of rows that stand in for the table; then there is no snapshot.
         files: whether it is a table of files.
+        live: whether it is read as it is at that moment.
+        until: a condition on its rows; empty: all are read.
     """
 
     version: str
     columns: tuple[tuple[str, str], ...] = ()
     rows: str | None = None
     files: bool = False
+    live: bool = False
+    until: str = ""

@@ -48,10 +48,11 @@ class Recomputing:
             with self._recorder.lock:
                 state = self._recorder.state
                 definition, before = state.views[view].definition, _versions(state, view)
+                edge = state.views[view].edge
                 snapshots, busy = pins(state, definition), state.views[view].pending or view in state.running
             if busy:
                 continue
-            found = self._comparison.difference(definition, [asked], snapshots)
+            found = self._comparison.difference(definition, [asked], snapshots, edge)
             if found == Difference():
                 return [[view, "equal", 0, 0, None]]
             self._observer.check(view)

@@ -27,7 +27,7 @@ from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark import catalog, jobs, sql, syntax
-from headwater.spark.declare import Answer, Declarations
+from headwater.spark.declare import Answer, Declarations, edged
 from headwater.spark.define import Analyst, first_line
 from headwater.spark.names import Names
 from headwater.spark.observer import Observer, Target
@@ -212,7 +212,8 @@ class Statements:
         altered = self._analyst.analysed(evolve(definition, properties=properties))
         catalog.store(self._sessions.of_table(), altered, definition)
         follows_again = follows(altered) and not follows(definition)
-        if follows_again or altered.dependencies != definition.dependencies:
+        differs = altered.dependencies != definition.dependencies or edged(altered) != edged(definition)
+        if follows_again or differs:
             why = "follows its sources again" if follows_again else "depends on its sources in another way"
             self._recorder.change(
                 definition.view, [WHOLE], lambda _, version: Declared(self._now(), version, altered, why)

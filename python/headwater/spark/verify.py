@@ -13,11 +13,13 @@ from attrs import frozen
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from headwater.model.edge import Edge
 from headwater.model.error import StatementError
 from headwater.model.partition import Slice
 from headwater.model.view import Column as Declared
 from headwater.model.view import Definition, Pairs, Query
 from headwater.spark import sql, wire
+from headwater.spark.edges import up_to
 from headwater.spark.following import PINS
 from headwater.spark.formats import Formats
 from headwater.spark.rows import held, shaped, within
@@ -49,11 +51,14 @@ class Comparison:
     def __init__(self, shim: Shim, sessions: Sessions, formats: Formats) -> None:
         self._shim, self._sessions, self._formats = shim, sessions, formats
 
-    def difference(self, definition: Definition, slices: Sequence[Slice], snapshots: Pairs) -> Difference:
+    def difference(
+        self, definition: Definition, slices: Sequence[Slice], snapshots: Pairs, edge: Edge | None = None
+    ) -> Difference:
         """The difference of a view from its query in some slices.
 
         Args:
             snapshots: of the tables that are read at one.
+            edge: of the last refresh of the view.
 
         Raises:
             StatementError: the view cannot be compared.
@@ -69,7 +74,8 @@ class Comparison:
         if pins:
             session.conf.set(PINS, wire.encode(pins))
         self._shim.renew(session, (*definition.sources, *definition.through, definition.view))
-        query = shaped(session.sql(definition.made_by.text), definition)
+        with up_to(session, pins, definition, edge):
+            query = shaped(session.sql(definition.made_by.text), definition)
         sides = (within(each, definition, slices) for each in (query, held(session, definition)))
         # Directories and Delta's log have NULL for the empty string; Iceberg's metadata has both.
         nameless = () if definition.format == "iceberg" else definition.partitioned_by

@@ -14,10 +14,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
+from headwater.model.edge import Edge
 from headwater.model.error import RefreshFailed, Untold
 from headwater.model.state import Run
 from headwater.model.version import Version
-from headwater.spark import wire
+from headwater.spark import edges, wire
+from headwater.spark.facts import Pin
 from headwater.spark.failures import fallen_back, translating
 from headwater.spark.following import PINS, refuse_drift
 from headwater.spark.formats import Formats
@@ -77,8 +79,11 @@ class SparkWarehouse:
             context = session.sparkContext
             self._take_up(context, run, "refresh")
             self._formats.of_view(definition).require(definition)
-            with self._pinned(session, run):
-                written = self._computed(launch, session, sees)
+            with self._pinned(session, run) as pins:
+                with self._memory.overlaid(context, run):
+                    edge = self._edge(session, launch)
+                with edges.up_to(session, pins, definition, edge):
+                    written = evolve(self._computed(launch, session, sees), edge=edge)
         if not definition.is_lake:
             self._memory.offer(launch, written)
         return written
@@ -110,24 +115,31 @@ class SparkWarehouse:
     # --- inside
 
     @contextlib.contextmanager
-    def _pinned(self, session: SparkSession, run: Run) -> Iterator[None]:
+    def _pinned(self, session: SparkSession, run: Run) -> Iterator[dict[str, Pin]]:
         """Lets the queries of a run's session read each pinned table at the snapshot of the run. One that cannot be
         read any more is looked at, so that the next run reads a newer one."""
         pins = self._formats.pins(dict(run.snapshots))
         if not run.snapshots:
-            yield
+            yield pins
             return
         if loose := dict(run.snapshots).keys() - pins.keys() - {run.view}:
             self._observer.look(Target(dict.fromkeys(loose)))
             raise RefreshFailed(f"{', '.join(sorted(loose))} cannot be read at a snapshot any more; it is tried again")
         session.conf.set(PINS, wire.encode(pins))
         try:
-            yield
+            yield pins
         except (PySparkException, Py4JError):
             self._observer.look(Target({table: None for table in pins}))
             raise
         finally:
             session.conf.unset(PINS)
+
+    def _edge(self, session: SparkSession, launch: Launch) -> Edge | None:
+        """The times of events in the sources, as the run reads them."""
+        if not launch.definition.event_times:
+            return None
+        self._shim.renew(session, launch.definition.sources)
+        return edges.measured(session, launch)
 
     def _computed(self, launch: Launch, session: SparkSession, sees: Mapping[str, Version]) -> Written:
         """A run's rows, close at hand if they are to be kept and fit there, else in the warehouse. Scans that it shares

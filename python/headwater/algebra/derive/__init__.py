@@ -28,12 +28,13 @@ __all__ = ["Derivation", "Problem", "Read", "Zones", "derive"]
 
 @frozen
 class Read:
-    """A table that the query reads."""
+    """A table that the query reads, with the names and types of its columns."""
 
     source: str
     kind: str
     format: str
     partition_columns: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...]
 
 
 @frozen
@@ -107,7 +108,11 @@ def _outputs(
 
 
 def _read(name: str, node: Node) -> Read:
-    return Read(name, node.facts["kind"], node.facts["format"], columns_of(node))
+    return Read(name, node.facts["kind"], node.facts["format"], columns_of(node), _columns(node))
+
+
+def _columns(node: Node) -> tuple[tuple[str, str], ...]:
+    return tuple((each["name"], each["type"]) for each in node.facts["columns"])
 
 
 def _occurrence(reader: Reader, relation: Node, outputs: Sequence[Output]) -> Occurrence:

@@ -46,7 +46,7 @@ object Answer {
     case StatementKind.ShowViews => Answer(
       "database" -> StringType, "view" -> StringType, "state" -> StringType, "partitions" -> LongType,
       "behind" -> LongType, "staleness" -> DoubleType, "bound" -> DoubleType, "attainable" -> DoubleType,
-      "refreshed_at" -> TimestampType, "reason" -> StringType)
+      "fresh_to" -> TimestampType, "refreshed_at" -> TimestampType, "reason" -> StringType)
     case StatementKind.Describe => Answer("name" -> StringType, "value" -> StringType, "note" -> StringType)
     case StatementKind.Explain => Answer("plan" -> StringType)
   }

@@ -19,8 +19,16 @@ import org.apache.spark.sql.headwater.Access
  * @param columns for each column of the table now an expression over those of the snapshot; none: they are the same
  * @param rows the name of rows that stand in for the table; then there is no snapshot
  * @param files whether it is a table of files ([[FileSnapshots]])
+ * @param live whether it is read as it is at that moment
+ * @param until a condition on its rows; empty: all are read
  */
-final case class Pin(version: String, columns: Seq[Seq[String]], rows: Option[String] = None, files: Boolean = false)
+final case class Pin(
+    version: String,
+    columns: Seq[Seq[String]],
+    rows: Option[String] = None,
+    files: Boolean = false,
+    live: Boolean = false,
+    until: String = "")
 
 /**
  * Lets a refresh read each Delta and Iceberg table at one snapshot, however often its query names it and through whatever
@@ -37,27 +45,37 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
     case Some(json) =>
       val pins = Wire.decode[Map[String, Pin]](json).map { case (key, pin) => key.toLowerCase -> pin }
       plan.resolveOperatorsUp {
-        case relation: UnresolvedRelation if !relation.isStreaming && relation.getTagValue(Empty).isEmpty =>
+        case relation: UnresolvedRelation if !relation.isStreaming && relation.getTagValue(AsItIs).isEmpty =>
           key(relation.multipartIdentifier).flatMap(name => pins.get(name.toLowerCase).map(name -> _)).fold[LogicalPlan](
-            relation) { case (name, pin) => pinned(relation, name, pin) }
+            relation) { case (name, pin) => cut(relation, name, pin) }
       }
   }
 
+  /** The rows of a pinned table up to its condition. */
+  private def cut(relation: UnresolvedRelation, name: String, pin: Pin): LogicalPlan =
+    if (pin.until.isEmpty) pinned(relation, name, pin)
+    else SubqueryAlias(parts(relation, name), Filter(parsed(pin.until), pinned(relation, name, pin)))
+
+  private def parsed(sql: String) = Access.classic(session).sessionState.sqlParser.parseExpression(sql)
+
   private def pinned(relation: UnresolvedRelation, name: String, pin: Pin): LogicalPlan =
-    if (pin.rows.nonEmpty) SubqueryAlias(parts(relation, name), StandIns.plan(pin.rows.get))
+    if (pin.live) {
+      val read = relation.clone().asInstanceOf[UnresolvedRelation]
+      read.setTagValue(AsItIs, ())
+      read
+    } else if (pin.rows.nonEmpty) SubqueryAlias(parts(relation, name), StandIns.plan(pin.rows.get))
     else if (pin.files)
       SubqueryAlias(parts(relation, name),
         FileSnapshots.read(session, name, pin.version, relation.options.asCaseSensitiveMap.asScala.toMap))
     else if (pin.version.isEmpty) {
       val read = relation.clone().asInstanceOf[UnresolvedRelation]
-      read.setTagValue(Empty, ())
+      read.setTagValue(AsItIs, ())
       Filter(Literal.FalseLiteral, read)
     } else {
       val old = RelationTimeTravel(relation, None, Some(pin.version))
       if (pin.columns.isEmpty) old
       else {
-        val parser = Access.classic(session).sessionState.sqlParser
-        val columns = pin.columns.map { case Seq(name, sql) => Alias(parser.parseExpression(sql), name)() }
+        val columns = pin.columns.map { case Seq(name, sql) => Alias(parsed(sql), name)() }
         SubqueryAlias(parts(relation, name), Project(columns, old))
       }
     }
@@ -96,5 +114,5 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
 object PinnedSnapshots {
   val Setting = "spark.headwater.pins"
   private val Lakes = Set("delta", "iceberg")
-  private val Empty = TreeNodeTag[Unit]("headwater.empty")
+  private val AsItIs = TreeNodeTag[Unit]("headwater.as_it_is")
 }

@@ -1,0 +1,147 @@
+"""The times of events in the sources of a view, and refreshes that read the sources up to a trailing edge only.
+
+Example: ``orders`` has rows up to 10:05 and ``clicks`` up to 10:01, and rows may come a minute late. The safe trailing
+edge is 10:00. A view with ``'headwater.trailing_edge' = 'on'`` is its query over the rows of both up to 10:00.
+
+A row whose time is NULL belongs to no time and is read always. A time after the start of the refresh is taken for an
+error of a clock: it moves no edge, and its row is read once that time has passed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+
+from attrs import evolve
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.model.command import Launch
+from headwater.model.edge import Edge
+from headwater.model.error import DefinitionError
+from headwater.model.name import PathName, named
+from headwater.model.view import Definition, Job, Pairs
+from headwater.spark import sql, wire
+from headwater.spark.facts import Pin
+from headwater.spark.following import PINS
+
+TIMES = re.compile(r"DATE|TIMESTAMP(_NTZ|_LTZ)?", re.IGNORECASE)
+"""Types of a column with times of events."""
+
+Columns = Mapping[str, Mapping[str, str]]
+"""The columns of each source, with their types."""
+
+
+def event_times(definition: Definition, sources: Columns) -> Pairs:
+    """The column with the times of events, for each source that has one.
+
+    Raises:
+        DefinitionError: the properties of the view name no such column of a source.
+    """
+    policy, view = definition.policy, definition.view
+    if not policy.event_time:
+        if policy.trailing_edge or policy.lateness is not None:
+            raise _refused(view, "without 'headwater.event_time' there is no column with times of events; name it")
+        return ()
+    if isinstance(definition.made_by, Job):
+        raise _refused(view, "a function makes its rows, so nobody knows which rows of its sources it reads")
+    if definition.earlier and policy.trailing_edge:
+        raise _refused(view, "its query reads its own earlier partitions, which have no trailing edge")
+    found = {}
+    for table, column in policy.event_time:
+        for source in _meant(view, table, column, sources):
+            found[source] = _checked(view, source, column, sources[source])
+    return tuple(found.items())
+
+
+def measured(session: SparkSession, launch: Launch) -> Edge | None:
+    """The edge of a run, in the sources as its session reads them now; ``None``: its view names no times of events."""
+    definition, now = launch.definition, 1000 * launch.run.started_at
+    policy, before = definition.policy, launch.edge if launch.edge is not None else Edge(None)
+    passed, ends, late = dict(before.passed), list[int | None](), 0
+    for source, column in definition.event_times:
+        time = _micros(column)
+        aggregates = [F.max(F.when(time <= now, time)), F.count_if(time <= F.lit(before.at))]
+        end, count = _table(session, source).agg(*aggregates).first()
+        ends.append(end)
+        late += max(0, count - passed[source]) if source in passed else 0
+    if not ends:
+        return None
+    at = None if None in ends else min(each for each in ends if each is not None) - 1000 * (policy.lateness or 0)
+    if not policy.trailing_edge:
+        return Edge(at)
+    return Edge(at, tuple((each, _passed(session, each, column, at)) for each, column in definition.event_times), late)
+
+
+@contextlib.contextmanager
+def up_to(session: SparkSession, pins: Mapping[str, Pin], definition: Definition, edge: Edge | None) -> Iterator[None]:
+    """Lets the queries of a session read the sources of a view up to its trailing edge only, if it has one.
+
+    Args:
+        pins: how the session reads tables now.
+    """
+    if not definition.policy.trailing_edge or edge is None:
+        yield
+        return
+    cut = {
+        source: evolve(pins.get(source, Pin("", live=True)), until=_condition(column, edge.at))
+        for source, column in definition.event_times
+    }
+    session.conf.set(PINS, wire.encode({**pins, **cut}))
+    try:
+        yield
+    finally:
+        session.conf.set(PINS, wire.encode(pins))
+
+
+# --- inside
+
+
+def _meant(view: str, table: str, column: str, sources: Columns) -> list[str]:
+    """The sources of which a property names a column: the one of that name, or all that have the column."""
+    if table:
+        found = [each for each in sources if table.lower() in (each.lower(), each.rpartition(".")[2].lower())]
+        problem = f"it does not read {table}; it reads {', '.join(sources)}"
+    else:
+        found = [each for each, columns in sources.items() if column.lower() in map(str.lower, columns)]
+        problem = f"none of {', '.join(sources)} has a column {column}"
+    if not found:
+        raise _refused(view, f"'headwater.event_time': {problem}")
+    return found
+
+
+def _checked(view: str, source: str, column: str, columns: Mapping[str, str]) -> str:
+    by_name = {each.lower(): each for each in columns}
+    if column.lower() not in by_name:
+        known = ", ".join(columns)
+        raise _refused(view, f"'headwater.event_time': {source} has no column {column}; it has {known}")
+    own = by_name[column.lower()]
+    if not TIMES.fullmatch(columns[own]):
+        told = f"{source}.{own} is a {columns[own]}"
+        raise _refused(view, f"'headwater.event_time': {told}; name a column of the type TIMESTAMP or DATE")
+    if isinstance(named(source), PathName):
+        raise _refused(view, f"'headwater.event_time': {source} is a path; read the files as a table of a catalog")
+    return own
+
+
+def _refused(view: str, why: str) -> DefinitionError:
+    return DefinitionError("PROPERTY", f"{view}: {why}")
+
+
+def _table(session: SparkSession, source: str) -> DataFrame:
+    return session.table(sql.quoted(source))
+
+
+def _passed(session: SparkSession, source: str, column: str, at: int | None) -> int:
+    return _table(session, source).agg(F.count_if(_micros(column) <= F.lit(at))).first()[0]
+
+
+def _micros(column: str) -> Column:
+    return F.unix_micros(F.col(sql.identifier(column)).cast("timestamp"))
+
+
+def _condition(column: str, at: int | None) -> str:
+    """Of the rows up to a time. A comparison of the column itself lets Spark skip files."""
+    name = sql.identifier(column)
+    return f"{name} IS NULL" if at is None else f"({name} IS NULL OR {name} <= timestamp_micros({at}))"

@@ -1,0 +1,62 @@
+"""How far the times of events reach in a view, on record and as it is shown. No Spark."""
+
+from __future__ import annotations
+
+from cases import warehouse, written
+
+from headwater.engine.choose import Choice, ready, started
+from headwater.engine.runs import launched
+from headwater.engine.status import VIEWS, statuses
+from headwater.engine.transition import transition
+from headwater.model.edge import Edge
+from headwater.model.event import Declared, Made, Published
+from headwater.model.partition import WHOLE
+from headwater.model.state import State
+
+VIEW = {"v": (("t",), {"event_time": "ts", "freshness": "60 seconds"}, None)}
+
+
+def refreshed(state: State, at: int, edge: Edge | None) -> State:
+    """The state after a change at some time, and a refresh a minute later that found an edge."""
+    state = written(state, "t", at)
+    [found] = ready(state, at + 60_000)
+    event = started(state, Choice(found), state.highest + 1, at + 60_000)
+    state = transition(state, event)
+    made = (Made(WHOLE, 1, str(event.version)),)
+    return transition(state, Published(at + 61_000, event.version, "v", made, (), 1.0, edge=edge))
+
+
+def shown(state: State, now: int) -> dict:
+    [told] = statuses(state, now)
+    return dict(zip(VIEWS, told.row(now), strict=True))
+
+
+def test_a_view_is_as_stale_as_its_events_are_old():
+    state = refreshed(warehouse(VIEW), 1_000_000, Edge(900_000_500))
+    row = shown(state, 1_070_000)
+    assert (row["fresh_to"], row["staleness"]) == (900_000, 170.0)
+    assert row["reason"].startswith("late by 110.0 s"), "its source stopped, or its files come late"
+
+
+def test_without_rows_changes_tell_how_stale_a_view_is():
+    state = refreshed(warehouse(VIEW), 1_000_000, Edge(None))
+    row = shown(state, 1_070_000)
+    assert (row["fresh_to"], row["staleness"]) == (None, 0.0)
+
+
+def test_rows_that_came_too_late_are_told_until_the_next_refresh():
+    state = refreshed(warehouse(VIEW), 1_000_000, Edge(1_060_000_000, (("t", 7),), 3))
+    assert "3 rows came later than headwater.lateness allows" in shown(state, 1_061_000)["reason"]
+    state = refreshed(state, 1_100_000, Edge(1_160_000_000, (("t", 9),), 0))
+    assert shown(state, 1_161_000)["reason"] == ""
+
+
+def test_a_run_knows_the_edge_of_the_one_before_unless_the_view_was_redefined():
+    edge = Edge(900_000_000, (("t", 7),))
+    state = written(refreshed(warehouse(VIEW), 1_000_000, edge), "t", 1_100_000)
+    [found] = ready(state, 1_170_000)
+    state = transition(state, started(state, Choice(found), state.highest + 1, 1_170_000))
+    assert launched(state, "v").edge == edge
+    again = state.views["v"].definition
+    state = transition(state, Declared(1_171_000, state.highest + 1, again, "was redefined"))
+    assert state.views["v"].edge is None
