@@ -14,7 +14,7 @@ from support import Journal, database, drain
 from headwater.model.event import Failed, Published, Started
 from headwater.model.partition import WHOLE
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
 
 REFRESHES = 100
 DAYS = 5

@@ -730,6 +730,8 @@ def test_declarative_pipelines_project(tmp_path: Path) -> None:
     (tmp_path / "transformations" / "views.sql").write_text(
         "CREATE MATERIALIZED VIEW numbers AS SELECT id, id % 3 AS rest FROM range(10);\n"
         "CREATE MATERIALIZED VIEW rests AS SELECT rest, count(*) AS n FROM numbers GROUP BY rest;\n"
+        # The engine starts when an application pauses for three seconds.
+        "CREATE MATERIALIZED VIEW paused AS SELECT reflect('java.lang.Thread', 'sleep', 9000L) AS x FROM range(1);\n"
     )
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\ntouch {tmp_path}/engine-was-started\nexec {sys.executable} "$@"\n')

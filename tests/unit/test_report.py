@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cases import A1, A2, change, end, machine, start, view
+from cases import A1, A2, change, end, machine, start, view, warehouse, written
 
 from headwater.engine import report
 from headwater.engine.choose import Choice, ready, started
@@ -11,6 +11,7 @@ from headwater.engine.refreshes import REFRESHES, refreshes
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.event import Broken, EngineLost, Failed, Made, Mode, Published, Requested, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Narrow
 from headwater.model.view import Column, Definition
 
 HISTORY = [
@@ -205,6 +206,17 @@ def test_describe():
     partition = next(iter(made.world.content["mart.v"]))
     source = made.state.tables["base.t"].highest
     assert [str(partition), str(version), f"base.t {source}"] in extended
+
+
+def test_what_a_refresh_costs_and_how_often_sources_change_is_told():
+    state = warehouse({"v": (("t",), {}, 4.12)})
+    for at in (0, 20_000, 40_000):
+        state = written(state, "t", at)
+    state.views["v"].added = Narrow(1.2, 1_500_000)
+    told = report.describe(state, "v", True, 40_000)
+    said = "4.1 s as whole partitions; 1.2 s by changes, when 1.5 MB had come and gone"
+    assert ["a refresh", said, "lately"] in told
+    assert ["t", "as a whole: the view has one partition", "changes come from a listing, every 20 s lately"] in told
 
 
 def test_many_partitions_are_told_in_a_few_lines():

@@ -139,6 +139,7 @@ def describe(state: State, name: str, extended: bool, now: int, formats: Mapping
         ["format", definition.format, None],
         ["partitioned by", ", ".join(definition.partitioned_by) or "()", None],
         ["partitions", str(len(existing(state, name))), f"{len(behind(state, name))} behind"],
+        *([["a refresh", costs, "lately"]] if (costs := _costs(view)) else []),
     ]
     if not extended:
         return rows
@@ -179,7 +180,18 @@ def _found(state: State, source: str, formats: Mapping[str, str] | None) -> str:
         told.append("changes come from its log")
     else:
         told.append("changes come from a listing")
+    if record is not None and record.gap is not None:
+        told.append(f"every {record.gap:.0f} s lately")
     return ", ".join(told)
+
+
+def _costs(view: ViewState) -> str:
+    """What refreshes of a view took, by their methods; empty before the first."""
+    told = [f"{view.took.mean:.1f} s as whole partitions"] if view.took is not None else []
+    for known, said in ((view.keyed, "by keys"), (view.added, "by changes")):
+        if known is not None and known.seconds is not None:
+            told.append(f"{known.seconds:.1f} s {said}, when {known.churn / 1e6:.1f} MB had come and gone")
+    return "; ".join(told)
 
 
 def _kind(definition: Definition) -> str:
