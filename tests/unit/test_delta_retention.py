@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 from attrs import frozen
@@ -25,18 +26,27 @@ class Session:
         self.said.append((statement, self.settings))
 
 
-def test_a_clean_up_takes_a_few_tasks_for_each_slot_once_per_retention_time() -> None:
-    said: list[tuple[str, dict[str, str]]] = []
+def retention(said: list[tuple[str, dict[str, str]]], created: float) -> Retention:
+    """Of views whose tables were made at that time (ms)."""
 
     def of_table(settings: Pairs) -> Session:
         return Session(dict(settings), said)
 
-    log = SimpleNamespace(layout=SimpleNamespace(properties={}))
+    log = SimpleNamespace(layout=SimpleNamespace(properties={}), created=created)
     publications = SimpleNamespace(opened=lambda _definition: log)
     shim = SimpleNamespace(run_quietly=lambda session, statement: session.sql(statement))
-    retention = Retention(
-        shim, SimpleNamespace(of_table=of_table), publications, SimpleNamespace(holds=lambda _view: False)
-    )
-    assert retention.expire(VIEW) and retention.expire(VIEW)
+    return Retention(shim, SimpleNamespace(of_table=of_table), publications, SimpleNamespace(holds=lambda _view: False))
+
+
+def test_a_clean_up_takes_a_few_tasks_for_each_slot_once_per_retention_time() -> None:
+    said: list[tuple[str, dict[str, str]]] = []
+    cleaned = retention(said, created=0)
+    assert cleaned.expire(VIEW) and cleaned.expire(VIEW)
     [tasks] = [settings[TASKS] for statement, settings in said if statement.startswith("VACUUM")]
     assert int(tasks) == TASKS_PER_SLOT * SLOTS
+
+
+def test_a_table_that_is_younger_than_the_retention_time_has_nothing_to_clean_up() -> None:
+    said: list[tuple[str, dict[str, str]]] = []
+    assert retention(said, created=1000 * time.time()).expire(VIEW)
+    assert said == []

@@ -122,7 +122,7 @@ class Engine:
 
     def run(self) -> None:
         """Serves until the driver is gone."""
-        for work in (self._watch, self._observe):
+        for work in (self._watch, self._observe, self._sweep):
             threading.Thread(target=work, daemon=True, name=f"headwater-{work.__name__}").start()
         while True:
             message = self.shim.poll(POLL)
@@ -263,8 +263,14 @@ class Engine:
             if time.monotonic() - checked > self._check:
                 adopted = adopted or self._guarded(self._adopt)
                 self._guarded(self.observer.check)
-                self._guarded(self.sweeper.sweep)
                 checked = time.monotonic()
+
+    def _sweep(self) -> None:
+        """Removes what nobody needs any more. That takes minutes for many lake views, so no look waits for it."""
+        self._ready.wait()
+        while True:
+            time.sleep(self._check)
+            self._guarded(self.sweeper.sweep)
 
     def _adopt(self) -> bool:
         return adopt(self.recorder, self.shim, self.formats, self.analyst, self.observer)

@@ -80,6 +80,12 @@ class Log:
         return cls(jvm, log, entry, state, state.version(), Layout.read(state.metadata().json()))
 
     @property
+    def created(self) -> int:
+        """When the table was made (ms); 0 where nobody knows."""
+        known = self.state.metadata().createdTime()
+        return known.get() if known.isDefined() else 0
+
+    @property
     def location(self) -> str:
         return self.log.dataPath().toString()
 

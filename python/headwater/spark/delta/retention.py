@@ -38,7 +38,7 @@ class Retention:
         if log is None:
             return False
         retain, now = definition.policy.retain, time.time() * 1000
-        if now - self._cleaned.get(definition.view, 0) < retain or self._stage.holds(definition.view):
+        if now - self._cleaned.get(definition.view, log.created) < retain or self._stage.holds(definition.view):
             return True
         session, table = self._sessions.of_table(definition.settings), sql.quoted(definition.view)
         if PROPERTY not in dict(definition.properties):
