@@ -9,7 +9,7 @@ BENCHMARKS ?= fixed overhead partitions cutoff noticing formats streams one_row 
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-tpcdi bench-choices bench-rivals bench-growth bench-planner bench-start docs clean bench-staleness bench-many bench-engines bench-queries soak fuzz
+.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-tpcdi bench-choices bench-rivals bench-growth bench-planner bench-start docs clean bench-staleness bench-overload bench-orders bench-many bench-engines bench-queries soak fuzz
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
@@ -43,6 +43,14 @@ bench-papers: .venv/ready
 # Figures 4 to 11 of [Golab11], on a virtual clock; a quarter of an hour, and with ARGS=--quick half a minute.
 bench-staleness: .venv/ready
 	$(BIN)/python -m benchmarks.papers staleness $(ARGS)
+
+# Thirty views under load beside other schedulers; six hours, and with ARGS=--quick half an hour.
+bench-overload: .venv/ready
+	$(BIN)/python -m benchmarks.staleness --json benchmarks/results/staleness.json $(ARGS)
+
+# The order of pending refreshes beside the best one that CP-SAT finds; 20 minutes, and with ARGS=--quick four.
+bench-orders: .venv/ready
+	$(BIN)/python -m benchmarks.orders --json benchmarks/results/orders.json $(ARGS)
 
 bench-many: .venv/ready
 	$(BIN)/python -m benchmarks.many --json benchmarks/results/many.json $(ARGS)

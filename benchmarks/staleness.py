@@ -24,7 +24,7 @@ from benchmarks import lakes
 from benchmarks.harness import Goal, Row, Size, Worker, bar, console, main, parser, scratch
 from benchmarks.overload.commits import commits, staleness
 from benchmarks.overload.plot import draw
-from benchmarks.overload.warehouse import PRIORITIES, appends, demand, periods, warehouse
+from benchmarks.overload.warehouse import LEVELS, PRIORITIES, View, appends, demand, periods, warehouse
 from headwater.simulate.staleness import Staleness
 
 OURS, BARE = "headwater", ("first come", "two threads", "four threads")
@@ -39,11 +39,11 @@ def run(size: Size) -> dict[str, Any]:
     told = PARSER.parse_args()
     seconds = told.seconds or size.of(600.0, 120.0, 3.0)
     loads, rounds = told.loads or size.of((0.6, 0.9, 1.2), (0.9, 1.2), (0.9,)), size.of(3, 1, 1)
-    views = warehouse()
+    views = warehouse(levels := size.of(LEVELS, LEVELS, (2, 1, 1)))
     with scratch() as home:
         console.log(f"making {len(views)} views for each of {len(SIDES)} sides")
-        workers = _workers(home)
-        capacity = _capacity(workers["first come"])
+        workers = _workers(home, levels)
+        capacity = (len(views) + len(periods(views))) / workers["first come"].call("pass_seconds")
         console.log(
             f"capacity: {capacity:.2f} statements a second; each append would refresh all with {demand(views):.1f}"
         )
@@ -51,10 +51,12 @@ def run(size: Size) -> dict[str, Any]:
         with bar(console, "loads", len(loads) * rounds * len(SIDES)) as step:
             for turn in range(rounds):
                 for load in loads:
-                    lasting = periods(demand(views) / capacity / load)
+                    lasting = periods(views, demand(views) / capacity / load)
                     times = appends(lasting, seconds, seed=turn)
                     for side in (*SIDES[turn % len(SIDES) :], *SIDES[: turn % len(SIDES)]):
-                        found.append({"load": load, "side": side, **_played(workers[side], side, times, seconds)})
+                        found.append(
+                            {"load": load, "side": side, **_played(workers[side], views, side, times, seconds)}
+                        )
                         console.log(_told(found[-1]))
                         step()
         for worker in workers.values():
@@ -88,12 +90,12 @@ def goals(found: Sequence[Row], loads: Sequence[float]) -> list[Goal]:
     return made
 
 
-def _workers(home: Path) -> dict[str, Worker]:
+def _workers(home: Path, levels: Sequence[int]) -> dict[str, Worker]:
     workers = {
         side: Worker(home / side.replace(" ", "-"), _settings(home, side), "benchmarks.overload.side") for side in SIDES
     }
     with ThreadPoolExecutor(len(SIDES)) as pool:
-        list(pool.map(lambda each: each[1].call("make", each[0] == OURS), workers.items()))
+        list(pool.map(lambda each: each[1].call("make", each[0] == OURS, levels), workers.items()))
     return workers
 
 
@@ -104,18 +106,12 @@ def _settings(home: Path, side: str) -> dict[str, str]:
     }
 
 
-def _capacity(worker: Worker) -> float:
-    """Statements in a second, of appends and refreshes in four threads."""
-    views = warehouse()
-    return (len(views) + len(periods())) / worker.call("pass_seconds")
-
-
-def _played(worker: Worker, side: str, times: dict[str, list[float]], seconds: float) -> Row:
+def _played(worker: Worker, views: Sequence[View], side: str, times: dict[str, list[float]], seconds: float) -> Row:
     told = worker.call("play", side, times, seconds)
     places = {name: Path(place) for name, place in worker.call("places").items()}
     appended = {source: commits(places[source]) for source in times}
     stale, weighted = {each: list[Staleness]() for each in PRIORITIES}, 0.0
-    for view in warehouse():
+    for view in views:
         bases = {base: appended[base] for base in view.bases}
         found = staleness(bases, commits(places[view.name]), told["began"], told["ended"])
         stale[view.priority].append(found)

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from benchmarks.overload.schedulers import Cycles, FirstCome
-from benchmarks.overload.warehouse import APPENDED, GROUPS, ROWS, SOURCES, View, warehouse
+from benchmarks.overload.warehouse import APPENDED, GROUPS, ROWS, View, sources, warehouse
 from benchmarks.worker import serve
 
 TRACKS = 4
@@ -21,11 +21,15 @@ PASSES = 3
 
 
 class Side:
-    """The tables of one application. Column ``b`` of a source is the number of the append."""
+    """The tables of one application. Column ``b`` of a source is the number of the append.
 
-    def __init__(self, spark: SparkSession, headwater: bool) -> None:
-        self._spark, self._headwater, self._views = spark, headwater, warehouse()
-        self._appended = dict.fromkeys((f"s{n}" for n in range(SOURCES)), 0)
+    Args:
+        levels: how many views each level has.
+    """
+
+    def __init__(self, spark: SparkSession, headwater: bool, levels: Sequence[int]) -> None:
+        self._spark, self._views = spark, warehouse(levels)
+        self._appended = dict.fromkeys(sources(self._views), 0)
         for source in self._appended:
             spark.sql(
                 f"CREATE TABLE {source} USING delta AS SELECT id % {GROUPS} AS k, id AS x, 0 AS b FROM range({ROWS})"
@@ -115,8 +119,8 @@ def calls() -> dict[str, Callable[..., Any]]:
     """The functions that the benchmark calls by name."""
     sides: dict[int, Side] = {}
 
-    def make(spark: SparkSession, headwater: bool) -> None:
-        sides[id(spark)] = Side(spark, headwater)
+    def make(spark: SparkSession, headwater: bool, levels: Sequence[int]) -> None:
+        sides[id(spark)] = Side(spark, headwater, levels)
 
     def of(name: str) -> Callable[..., Any]:
         return lambda spark, *arguments: getattr(sides[id(spark)], name)(*arguments)

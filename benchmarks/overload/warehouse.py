@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
-SOURCES, LEVELS = 12, (12, 10, 8)
+LEVELS = (12, 10, 8)
+"""Views of each level. There are as many sources as views of the first one."""
 PERIODS = (2.0, 300.0)
 """Seconds between two appends of the quickest and of the slowest source; the others lie between, by one factor."""
 PRIORITIES = (1, 10, 100)
@@ -34,24 +35,25 @@ class View:
     query: str
 
 
-def warehouse(seed: int = 0) -> tuple[View, ...]:
+def warehouse(levels: Sequence[int] = LEVELS, seed: int = 0) -> tuple[View, ...]:
     """The views in topological order. A view of the first level reads one source, the others join two views of lower
-    levels, one of them of the level below. Each priority is that of ten views."""
+    levels, one of them of the level below. Each priority is that of a third of the views."""
     draw, made = random.Random(seed), list[View]()
-    priorities = [each for each in PRIORITIES for _ in range(sum(LEVELS) // len(PRIORITIES))]
+    priorities = [PRIORITIES[n % len(PRIORITIES)] for n in range(sum(levels))]
     draw.shuffle(priorities)
-    levels: list[list[View]] = []
-    for level, count in enumerate(LEVELS):
-        levels.append([])
+    below: list[View] = []
+    for level, count in enumerate(levels):
+        here: list[View] = []
         for n in range(count):
             name, priority = f"v{level + 1}_{n:02}", priorities.pop()
             if level == 0:
-                view = _first(name, priority, f"s{n % SOURCES}")
+                view = _first(name, priority, f"s{n}")
             else:
-                below = draw.choice(levels[-2])
-                view = _join(name, priority, below, draw.choice([each for each in made if each != below]))
-            levels[-1].append(view)
-        made += levels[-1]
+                one = draw.choice(below)
+                view = _join(name, priority, one, draw.choice([each for each in made if each != one]))
+            here.append(view)
+        made += here
+        below = here
     return tuple(made)
 
 
@@ -66,16 +68,22 @@ def downstream(views: Sequence[View], table: str) -> list[View]:
     return found
 
 
-def periods(factor: float = 1.0) -> dict[str, float]:
+def sources(views: Sequence[View]) -> list[str]:
+    """The sources that views read, the quickest first."""
+    return [each.bases[0] for each in views if each.bases == each.reads]
+
+
+def periods(views: Sequence[View], factor: float = 1.0) -> dict[str, float]:
     """Seconds between two appends of each source."""
     least, most = PERIODS
-    step = (most / least) ** (1 / (SOURCES - 1))
-    return {f"s{n}": factor * least * step**n for n in range(SOURCES)}
+    names = sources(views)
+    step = (most / least) ** (1 / max(1, len(names) - 1))
+    return {name: factor * least * step**n for n, name in enumerate(names)}
 
 
 def demand(views: Sequence[View]) -> float:
     """Appends and refreshes in a second, if each append refreshed all views downstream at once."""
-    return sum((1 + len(downstream(views, source))) / period for source, period in periods().items())
+    return sum((1 + len(downstream(views, source))) / period for source, period in periods(views).items())
 
 
 def appends(lasting: Mapping[str, float], seconds: float, seed: int) -> dict[str, list[float]]:

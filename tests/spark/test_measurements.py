@@ -31,6 +31,7 @@ HERE = {
     "partitions": {"finding", "refreshing"},
     "queries": {"scale", "rounds", "found"},
     "refresh": {"rows"},
+    "staleness": {"seconds", "capacity", "found"},
     "streams": {"batches", "found"},
 }
 """Benchmarks that measure in workers, and their figures."""

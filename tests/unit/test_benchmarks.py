@@ -11,7 +11,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 BENCHMARKS = sorted(file.stem for file in FOLDER.glob("*.py") if "PARSER = parser(" in file.read_text())
-FIGURES = {"engine": {"growth", "journal", "wide", "evaluations", "large"}, "planner": {"rows"}}
+FIGURES = {"engine": {"growth", "journal", "wide", "evaluations", "large"}, "planner": {"rows"}, "orders": {"rows"}}
 FIGURES["start"] = {"partitions", "events", "replayed", "start", "restored", "processor", "megabytes"}
 
 

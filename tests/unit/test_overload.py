@@ -22,13 +22,13 @@ def test_the_warehouse() -> None:
     views = warehouse()
     assert views == warehouse() and len(views) == 30
     assert Counter(each.priority for each in views) == dict.fromkeys(PRIORITIES, 10)
-    known: set[str] = {*periods()}
+    known: set[str] = {*periods(views)}
     for each in views:
         assert {*each.reads} <= known
         known.add(each.name)
         assert all(each in downstream(views, base) for base in each.bases)
-    assert min(periods().values()) == 2.0 and round(max(periods().values())) == 300
-    assert demand(views) > sum(1 / each for each in periods().values())
+    assert min(periods(views).values()) == 2.0 and round(max(periods(views).values())) == 300
+    assert demand(views) > sum(1 / each for each in periods(views).values())
 
 
 def test_appends_come_once_a_period() -> None:
