@@ -19,6 +19,7 @@ from headwater.cli.main import main
 from headwater.engine.status import Condition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import (
+    Altered,
     Changed,
     Declared,
     EngineLost,
@@ -115,6 +116,12 @@ def test_status(here: Here) -> None:
 def test_status_says_what_the_load_allows(here: Here) -> None:
     assert "refreshes need 0.00 of 4 tracks" in here.run("status").output
     assert json.loads(here.run("status", "--json").output)["load"] == {"tracks": 4, "needed": 0.0}
+
+
+def test_status_shows_a_column_for_a_property_where_a_view_has_it(here: Here) -> None:
+    assert "bound" not in here.run("status").output
+    here.record(lambda at, _: Altered(at, "default.monthly", (("headwater.freshness", "1 minute"),)))
+    assert "bound" in here.run("status").output and "fresh to" not in here.run("status").output
 
 
 def test_status_as_json(here: Here) -> None:

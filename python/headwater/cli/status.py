@@ -16,6 +16,9 @@ from headwater.store.sql import SqlStore
 
 RELATIONS = ("independent origins", "same ancestor", "same origin")
 
+RARE = ("bound", "attainable", "fresh_to")
+"""Columns that are shown where a view has a property for them."""
+
 PATIENCE = 1.0
 """Seconds in which a running engine may bring the summary up to date."""
 
@@ -60,7 +63,8 @@ def _replayed(store: SqlStore, detailed: bool) -> Kept:
 
 
 def _print(known: Summary, acting: str | None) -> None:
-    table(VIEWS, known.rows(milliseconds()))
+    rows = known.rows(milliseconds())
+    table(VIEWS, rows, leave_out=[name for name in RARE if all(row[VIEWS.index(name)] is None for row in rows)])
     if known.merged:
         merged = Counter(known.merged)
         kinds = ", ".join(f"{merged[kind]:,} {kind}" for kind in RELATIONS)
