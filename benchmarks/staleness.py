@@ -39,10 +39,10 @@ def run(size: Size) -> dict[str, Any]:
     told = PARSER.parse_args()
     seconds = told.seconds or size.of(600.0, 120.0, 3.0)
     loads, rounds = told.loads or size.of((0.6, 0.9, 1.2), (0.9, 1.2), (0.9,)), size.of(3, 1, 1)
-    views = warehouse(levels := size.of(LEVELS, LEVELS, (2, 1, 1)))
+    views = warehouse(counts := size.of(LEVELS, LEVELS, (2, 1, 1)))
     with scratch() as home:
         console.log(f"making {len(views)} views for each of {len(SIDES)} sides")
-        workers = _workers(home, levels)
+        workers = _workers(home, counts)
         capacity = (len(views) + len(periods(views))) / workers["first come"].call("pass_seconds")
         console.log(
             f"capacity: {capacity:.2f} statements a second; each append would refresh all with {demand(views):.1f}"
@@ -90,12 +90,12 @@ def goals(found: Sequence[Row], loads: Sequence[float]) -> list[Goal]:
     return made
 
 
-def _workers(home: Path, levels: Sequence[int]) -> dict[str, Worker]:
+def _workers(home: Path, counts: Sequence[int]) -> dict[str, Worker]:
     workers = {
         side: Worker(home / side.replace(" ", "-"), _settings(home, side), "benchmarks.overload.side") for side in SIDES
     }
     with ThreadPoolExecutor(len(SIDES)) as pool:
-        list(pool.map(lambda each: each[1].call("make", each[0] == OURS, levels), workers.items()))
+        list(pool.map(lambda each: each[1].call("make", each[0] == OURS, counts), workers.items()))
     return workers
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from benchmarks.overload.schedulers import Cycles, FirstCome
-from benchmarks.overload.warehouse import APPENDED, GROUPS, ROWS, View, sources, warehouse
+from benchmarks.overload.warehouse import APPENDED, GROUPS, ROWS, View, levels, sources, warehouse
 from benchmarks.worker import serve
 
 TRACKS = 4
@@ -24,11 +24,11 @@ class Side:
     """The tables of one application. Column ``b`` of a source is the number of the append.
 
     Args:
-        levels: how many views each level has.
+        counts: how many views each level has.
     """
 
-    def __init__(self, spark: SparkSession, headwater: bool, levels: Sequence[int]) -> None:
-        self._spark, self._views = spark, warehouse(levels)
+    def __init__(self, spark: SparkSession, headwater: bool, counts: Sequence[int]) -> None:
+        self._spark, self._views = spark, warehouse(counts)
         self._appended = dict.fromkeys(sources(self._views), 0)
         for source in self._appended:
             spark.sql(
@@ -46,7 +46,8 @@ class Side:
             began = time.perf_counter()
             with ThreadPoolExecutor(TRACKS) as pool:
                 list(pool.map(self._append, self._appended))
-                list(pool.map(self._refresh, self._views))
+                for level in levels(self._views):
+                    list(pool.map(self._refresh, level))
         return time.perf_counter() - began
 
     def play(self, scheduler: str, appends: Mapping[str, Sequence[float]], seconds: float) -> dict[str, Any]:
@@ -119,8 +120,8 @@ def calls() -> dict[str, Callable[..., Any]]:
     """The functions that the benchmark calls by name."""
     sides: dict[int, Side] = {}
 
-    def make(spark: SparkSession, headwater: bool, levels: Sequence[int]) -> None:
-        sides[id(spark)] = Side(spark, headwater, levels)
+    def make(spark: SparkSession, headwater: bool, counts: Sequence[int]) -> None:
+        sides[id(spark)] = Side(spark, headwater, counts)
 
     def of(name: str) -> Callable[..., Any]:
         return lambda spark, *arguments: getattr(sides[id(spark)], name)(*arguments)

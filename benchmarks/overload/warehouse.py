@@ -35,14 +35,14 @@ class View:
     query: str
 
 
-def warehouse(levels: Sequence[int] = LEVELS, seed: int = 0) -> tuple[View, ...]:
+def warehouse(counts: Sequence[int] = LEVELS, seed: int = 0) -> tuple[View, ...]:
     """The views in topological order. A view of the first level reads one source, the others join two views of lower
     levels, one of them of the level below. Each priority is that of a third of the views."""
     draw, made = random.Random(seed), list[View]()
-    priorities = [PRIORITIES[n % len(PRIORITIES)] for n in range(sum(levels))]
+    priorities = [PRIORITIES[n % len(PRIORITIES)] for n in range(sum(counts))]
     draw.shuffle(priorities)
     below: list[View] = []
-    for level, count in enumerate(levels):
+    for level, count in enumerate(counts):
         here: list[View] = []
         for n in range(count):
             name, priority = f"v{level + 1}_{n:02}", priorities.pop()
@@ -66,6 +66,14 @@ def downstream(views: Sequence[View], table: str) -> list[View]:
             reached.add(each.name)
             found.append(each)
     return found
+
+
+def levels(views: Sequence[View]) -> list[list[View]]:
+    """The views by their distance from the sources: those of a level read lower ones only."""
+    found: dict[str, int] = {}
+    for each in views:
+        found[each.name] = 1 + max((found.get(one, -1) for one in each.reads), default=-1)
+    return [[each for each in views if found[each.name] == n] for n in range(max(found.values()) + 1)]
 
 
 def sources(views: Sequence[View]) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.overload.commits import Commit, commits, staleness
 from benchmarks.overload.schedulers import Cycles, FirstCome
-from benchmarks.overload.warehouse import PRIORITIES, View, appends, demand, downstream, periods, warehouse
+from benchmarks.overload.warehouse import PRIORITIES, View, appends, demand, downstream, levels, periods, warehouse
 
 CHAIN = (View("a", 1, ("s",), ("s",), ""), View("b", 1, ("a",), ("s",), ""), View("c", 1, ("t",), ("t",), ""))
 
@@ -27,6 +27,7 @@ def test_the_warehouse() -> None:
         assert {*each.reads} <= known
         known.add(each.name)
         assert all(each in downstream(views, base) for base in each.bases)
+    assert [len(each) for each in levels(views)] == [12, 10, 8]
     assert min(periods(views).values()) == 2.0 and round(max(periods(views).values())) == 300
     assert demand(views) > sum(1 / each for each in periods(views).values())
 
