@@ -38,6 +38,7 @@ CONF = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks
     "spark.driver.memory": "2g",
+    "spark.headwater.tracks": "4",  # more than there are cores: more happens side by side
     "spark.sql.session.timeZone": "UTC",
 }
 

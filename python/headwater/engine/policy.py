@@ -18,7 +18,7 @@ promises a freshness that says more."""
 
 TRACKS = 4
 """Views that are refreshed at a time, unless told otherwise. Much of a refresh is waiting, for storage and for the
-driver, so that two cores are not busy with two."""
+driver. With a local master there are no more than its threads (``spark.settings``)."""
 
 ATTEMPTS = 5
 """Failed runs in a row after which a view no longer holds its readers back."""
