@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from cases import warehouse, written
 
 from headwater.engine.choose import Choice, ready, started
@@ -9,9 +10,12 @@ from headwater.engine.runs import launched
 from headwater.engine.status import VIEWS, statuses
 from headwater.engine.transition import transition
 from headwater.model.edge import Edge
+from headwater.model.error import StatementError
 from headwater.model.event import Declared, Made, Published
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
+from headwater.model.view import Definition
+from headwater.spark.verify import Comparison
 
 VIEW = {"v": (("t",), {"event_time": "ts", "freshness": "60 seconds"}, None)}
 
@@ -60,3 +64,10 @@ def test_a_run_knows_the_edge_of_the_one_before_unless_the_view_was_redefined():
     again = state.views["v"].definition
     state = transition(state, Declared(1_171_000, state.highest + 1, again, "was redefined"))
     assert state.views["v"].edge is None
+
+
+def test_a_view_of_unknown_edge_is_not_compared_with_all_rows():
+    """Another store adopted it, and nobody knows up to which time it was refreshed."""
+    properties = {"headwater.event_time": "ts", "headwater.trailing_edge": "on"}
+    with pytest.raises(StatementError, match="first REFRESH MATERIALIZED VIEW v FULL"):
+        Comparison(None, None, None).difference(Definition("v", "SELECT 1", (), properties=properties), [WHOLE], ())

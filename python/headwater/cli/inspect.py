@@ -30,10 +30,10 @@ def history(view: str | None, limit: int, plot: Path | None, path: Where | None,
     With --plot it draws how stale each view was instead, as far back as the store keeps its history.
     """
     store = open_store(path)
-    name = known_view(state_of(store)[0], view) if view else None
     if plot is not None:
-        _draw(store, name, plot)
+        _draw(store, view, plot)
         return
+    name = known_view(state_of(store)[0], view) if view else None
     found = refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit)
     if as_json:
         click.echo(json.dumps([dict(zip(REFRESHES, each.row, strict=True)) for each in found], indent=2))
@@ -47,17 +47,20 @@ def history(view: str | None, limit: int, plot: Path | None, path: Where | None,
 
 def _draw(store: SqlStore, view: str | None, file: Path) -> None:
     """The staleness of a view, or of all, until now."""
+    state, _ = state_of(store)
+    name = known_view(state, view) if view else None
     with readable(store):
         before, entries = recorded_in(store)
-    state, _ = state_of(store)
     accounts = as_it_ran([each.event for each in entries], milliseconds(), before)
-    found = {name: each.meter.stretches for name, each in accounts.views.items() if name in state.views}
-    drawn = {name: each for name, each in found.items() if each and view in (None, name)}
+    wanted = (name,) if name else state.views
+    drawn = {
+        each: found for each in wanted if each in accounts.views and (found := accounts.views[each].meter.stretches)
+    }
     if not drawn:
         raise StoreError(
-            f"the store {store.name} has no history of {view or 'any view'} yet, so there is nothing to draw"
+            f"the store {store.name} has no history of {name or 'any view'} yet, so there is nothing to draw"
         )
-    weights = {name: state.views[name].definition.policy.priority for name in drawn}
+    weights = {each: state.views[each].definition.policy.priority for each in drawn}
     left_out = pictures().draw_staleness(drawn, weights, file)
     click.echo(f"drawn into {file}")
     if left_out:

@@ -62,12 +62,6 @@ def load(state: State, tracks: int) -> Load:
     return Load(tracks, rates.tracks(1.0), promised, found)
 
 
-def seconds(view: ViewState) -> float | None:
-    """What a refresh of a view takes, by those of the past; ``None`` before the first."""
-    narrow = lately(view)
-    return view.took.mean if narrow is None and view.took is not None else narrow
-
-
 class Rates:
     """How often each view is refreshed, once its changes come as they did lately."""
 
@@ -146,7 +140,10 @@ class Rates:
 
 
 def _takes(view: ViewState) -> float:
-    return seconds(view) or 0.0
+    """Seconds of a refresh, by those of the past; 0 before the first."""
+    whole = 0.0 if view.took is None else view.took.mean
+    narrow = lately(view)
+    return whole if narrow is None else narrow
 
 
 def _left(held: Hold | None, factor: float) -> float:

@@ -67,6 +67,11 @@ class Comparison:
             raise StatementError(f"{definition.view} cannot be verified: a function makes its rows")
         if definition.earlier:
             raise StatementError(f"{definition.view} cannot be verified: its query reads its own earlier partitions")
+        if definition.policy.trailing_edge and edge is None:
+            raise StatementError(
+                f"{definition.view} cannot be verified: nobody knows up to which time it was refreshed; first "
+                f"REFRESH MATERIALIZED VIEW {definition.view} FULL"
+            )
         session = self._sessions.fresh(definition)
         pins = self._formats.pins(dict(snapshots))
         if lost := dict(snapshots).keys() - pins.keys() - {definition.view}:
