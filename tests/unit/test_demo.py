@@ -39,7 +39,7 @@ def depth(name: str) -> int:
 
 
 def row(view: str, partition: str, mode: str = "partition", version: int = 1) -> list[str]:
-    return ["1", view, partition, mode, "appended", str(version), "10", "now", "0.5", "NULL", "done", "NULL"]
+    return ["1", view, partition, mode, "appended", str(version), "10", "now", "0.5", *("NULL",) * 3, "done", "NULL"]
 
 
 class Warehouse:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from attrs import evolve
@@ -48,7 +47,7 @@ class Shim(Blocked):
         return self.known.get(version)
 
     def effort(self, session: object, group: str) -> Effort:
-        return Effort(1, 2, 0.5)
+        return Effort(1, 2, 0.5, 3)
 
 
 class Writer:
@@ -114,9 +113,9 @@ def test_kept_rows_lie_in_the_room_until_they_are_released(memory, room):
 
 def test_rows_are_brought_to_the_warehouse_with_all_that_was_measured(memory):
     written, _ = keep(memory)
-    brought = memory.bring(None, launch(), evolve(written, effort=Effort(1, 2, 0.5)))
+    brought = memory.bring(None, launch(), evolve(written, effort=Effort(1, 2, 0.5, 3)))
     assert not memory.holds(brought) and brought.place is Place.WAREHOUSE
-    assert (brought.size, brought.effort, brought.held) == (30, Effort(1, 2, 0.5), written.held)
+    assert (brought.size, brought.effort, brought.held) == (30, Effort(1, 2, 0.5, 3), written.held)
 
 
 def test_rows_that_are_gone_are_not_published(memory, writer):
@@ -152,10 +151,9 @@ def test_a_query_that_fails_is_not_computed_again(memory):
         keep(memory, frame=wrong)
 
 
-def test_an_engine_without_room_keeps_and_measures_nothing(shim, writer):
+def test_an_engine_without_room_keeps_nothing(shim, writer):
     memory = Memory(NoRoom(), shim, writer)
     assert keep(memory, frame=lambda: pytest.fail("computed")) is None
-    assert memory.effort(launch().run, SimpleNamespace()) is None
     assert NoRoom().means(None) is None
     memory.release(1)
     memory.close()

@@ -13,8 +13,10 @@ from headwater.engine.choose import Choice, ready, started
 from headwater.engine.method import METHODS, ByPartition, Chosen, Cost, InFull, allowed, choose_method
 from headwater.engine.policy import SETTLE
 from headwater.engine.report import explain
+from headwater.engine.transition import transition
 from headwater.model.estimate import Estimate
-from headwater.model.event import Mode, Started
+from headwater.model.event import Mode, Published, Started
+from headwater.model.measure import Effort
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.state import State, Took
 
@@ -170,3 +172,25 @@ def test_explain_refresh_tells_the_method():
 
 def test_each_method_has_a_mode_of_its_own():
     assert [method.mode for method in METHODS] == [Mode.PARTITION, Mode.FULL, Mode.KEYS, Mode.CHANGES]
+
+
+def test_of_two_methods_the_one_of_less_core_seconds_is_taken():
+    made = filled()
+    known = made.state.views["v"]
+    known.cores = 6.0
+    chosen = choose_method(made.state, "v", (A1, A2))
+    assert chosen.cost == Cost(2, seconds=4.0, written=200, cores=12.0)
+    assert chosen.cost.said == "about 4.0 s (12.0 core-seconds)"
+
+
+def test_core_seconds_are_learned_and_foretold():
+    """Of 1 s its tasks were about for 0.6, and took 1.5 in all."""
+    made = filled()
+    *before, last = made.journal
+    assert isinstance(last, Published)
+    costly = evolve(last, seconds=1.0, effort=Effort(500_000, 600_000, 1.0, 1_500_000))
+    state = State()
+    for each in (*before, costly):
+        transition(state, each)
+    assert state.views["v"].cores == pytest.approx(1.9)
+    assert ByPartition().offer(state, "v", (A1,)).cost.cores == pytest.approx(1.9)

@@ -84,7 +84,7 @@ def test_how_long_a_run_would_take_that_nothing_helps():
 def test_of_a_run_beside_others_its_own_time_counts():
     """Of 10 s its tasks were about for 9, and would have taken 4 alone, on half of all slots; the driver took 1 s."""
     state = ViewState(view("w", "a", "v"), took=Took(1.0, 0.0))
-    learn(state, Published(0, 1, "w", (), (), 10.0, 1000, effort=Effort(4_000_000, 9_000_000, 0.5)))
+    learn(state, Published(0, 1, "w", (), (), 10.0, 1000, effort=Effort(4_000_000, 9_000_000, 0.5, 4_000_000)))
     assert (state.unaided, state.share) == (5_000_000, 0.4)
 
 
@@ -95,8 +95,15 @@ def test_what_the_clock_says_does_not_count_where_more_is_known():
 
 
 def test_what_a_scan_takes_within_a_run_is_what_was_added():
-    assert Effort(500, 900, 0.4).since(Effort(200, 700, 0.3)).own(1000) == 800 + 300
-    assert Effort(500, 900, 0.4).since(None).own(800) == 500, "tasks were about all the time"
+    assert Effort(500, 900, 0.4, 600).since(Effort(200, 700, 0.3, 250)) == Effort(300, 200, 0.4, 350)
+    assert Effort(300, 200, 0.4, 350).own(1000) == 800 + 300
+    assert Effort(500, 900, 0.4, 600).own(800) == 500, "tasks were about all the time"
+
+
+def test_core_seconds_are_those_of_tasks_and_of_the_driver_beside_them():
+    """Of 10 s its tasks were about for 9, and took 16 in all."""
+    assert Effort(8_000_000, 9_000_000, 1.0, 16_000_000).cores(10.0) == 17.0
+    assert Effort(8_000_000, 9_000_000, 1.0, 16_000_000).cores(8.0) == 16.0
 
 
 def test_tasks_that_fill_half_the_slots_go_on_two_by_two():

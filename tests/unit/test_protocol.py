@@ -186,7 +186,7 @@ def test_progress_is_read():
 
 def test_what_tasks_took_is_read_where_it_is_known():
     jvm = Jvm({"Progress.effort": text("effort")})
-    assert Shim(jvm.session()).effort(jvm.session(), "headwater v 1") == Effort(4_000_000, 9_000_000, 0.5)
+    assert Shim(jvm.session()).effort(jvm.session(), "headwater v 1") == Effort(4_000_000, 9_000_000, 0.5, 4_000_000)
     assert jvm.calls == [("Progress.effort", "session", "headwater v 1")]
     unknown = Jvm({"Progress.effort": "null"}).session()
     assert Shim(unknown).effort(unknown, "headwater v 1") is None
@@ -419,8 +419,10 @@ def test_a_refreshed_partition_is_shown_as_the_golden_row():
     done, _ = golden("reply_rows").rows
     run = {"version": done[0], "view": done[1]}
     needs = {"slices": (MARCH,), "needs": ((MARCH, ()),)}
-    started = event(Started, **run, **needs, at=done[7], mode=done[3], reason=done[4], foreseen=done[9])
-    published = event(Published, **run, at=done[7] + 1900, made=(Made(MARCH, done[6], "f"),), seconds=done[8])
+    started = event(Started, **run, **needs, at=done[7], mode=done[3], reason=done[4])
+    started = evolve(started, foreseen=done[9], foreseen_cores=done[11])
+    made, effort = (Made(MARCH, done[6], "f"),), Effort(800_000, 900_000, 1.0, 2_100_000)
+    published = event(Published, **run, at=done[7] + 1900, made=made, seconds=done[8], effort=effort)
     assert [each.row for each in refreshes([published, started])] == [list(done)]
 
 

@@ -32,8 +32,8 @@ def rows_of(events, limit=None) -> list[list]:
 def test_what_an_engine_left_running_is_not_running():
     """Another one has taken over; what the run was for is pending again."""
     rows = rows_of([*HISTORY, EngineLost(9_000, 0)])
-    assert [(row[0], row[10], row[11]) for row in rows][:1] == [(13, "cancelled", "its engine ended")]
-    assert "running" not in {row[10] for row in rows}
+    assert [(row[0], row[12], row[13]) for row in rows][:1] == [(13, "cancelled", "its engine ended")]
+    assert "running" not in {row[12] for row in rows}
 
 
 def test_show_refreshes():
@@ -49,11 +49,13 @@ def test_show_refreshes():
             "started_at": 8_000,
             "seconds": None,
             "foreseen": None,
+            "core_seconds": None,
+            "foreseen_core_seconds": None,
             "status": "running",
             "error": None,
         }
     ]
-    shown = [[row[0], row[1], row[2], row[6], row[8], row[10], row[11]] for row in rows_of(HISTORY)]
+    shown = [[row[0], row[1], row[2], row[6], row[8], row[12], row[13]] for row in rows_of(HISTORY)]
     assert shown == [
         [13, "mart.n", "a=1", None, None, "running", None],
         [12, "mart.n", "()", None, 1.0, "cancelled", "cancelled by somebody"],

@@ -130,6 +130,18 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     assert not leaves_totals(made.state, "v")
 
 
+def test_core_seconds_decide_where_all_are_known():
+    """By changes has fewer seconds, but its tasks fill both cores."""
+    made = totalled()
+    known = made.state.views["v"]
+    known.definition = evolve(known.definition, properties={})
+    known.reads, known.took, known.added = {"t": 1e8}, Took(2.5, 0.0), Narrow(2.0, 1, cores=4.0)
+    later(made, A1)
+    assert choose_method(made.state, "v", (A1,)).method == ByChanges() and leaves_totals(made.state, "v")
+    known.cores = 3.0
+    assert choose_method(made.state, "v", (A1,)).method == ByPartition() and not leaves_totals(made.state, "v")
+
+
 def test_a_run_by_keys_leaves_no_totals():
     """They would cost as much as the whole view, and count as the time of the keys."""
     made = totalled("auto")

@@ -20,7 +20,7 @@ from headwater.store.sql import SqlStore
 HISTORY = "SHOW REFRESHES LIMIT 1000000"
 COLUMNS = (
     *("run_id", "view", "partition", "mode", "reason", "version"),
-    *("rows", "started_at", "seconds", "foreseen", "status", "error"),
+    *("rows", "started_at", "seconds", "foreseen", "core_seconds", "foreseen_core_seconds", "status", "error"),
 )
 
 

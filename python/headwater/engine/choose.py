@@ -98,6 +98,7 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
         appends=basis is not None and basis.appends,
         refused=method.refused,
         foreseen=method.cost.seconds,
+        foreseen_cores=method.cost.cores,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from headwater.engine.appended import appended, has_rows
 from headwater.engine.basis import Basis, basis, only_changed
@@ -31,17 +31,19 @@ class Cost:
         partitions: that it writes, at most.
         seconds: that it takes at most. Runs of the past took so long for as many partitions as they wrote.
         read, written: bytes.
+        cores: core-seconds that it takes at most.
     """
 
     partitions: int
     seconds: float | None = None
     read: int | None = None
     written: int | None = None
+    cores: float | None = None
 
     @property
     def said(self) -> str:
         if self.seconds is not None:
-            return f"about {self.seconds:.1f} s"
+            return f"about {self.seconds:.1f} s" + ("" if self.cores is None else f" ({self.cores:.1f} core-seconds)")
         return "of unknown duration" if self.read is None else f"about {self.read / 1e6:.1f} MB to read"
 
 
@@ -164,18 +166,28 @@ class Chosen:
 
 def choose_method(state: State, view: str, slices: Slices) -> Chosen:
     """The method that renews these slices of a view: of those that its property names, the first that can. Among equals
-    the cheapest one. Where a duration is not known, none of this view is, so the order of ``METHODS`` decides."""
+    the one of the least core-seconds, or of the least seconds where those of one are not known. Where a duration is not
+    known, none of this view is, so the order of ``METHODS`` decides."""
     asked = state.views[view].definition.policy.method
     ranks = allowed(state, view, slices)
     offers = {method: method.offer(state, view, slices) for method in METHODS if method.mode in ranks}
     if asked is None:
-        offers |= {method: why for method, found in offers.items() if (why := _untried(state, view, method, found))}
+        own = state.views[view]
+        offers |= {method: why for method, found in offers.items() if (why := _untried(own, method, found))}
     possible = {method: found for method, found in offers.items() if isinstance(found, Offer)}
     if not possible:
         return _refused(state, view, slices, offers)
-    best = min(possible, key=lambda method: (ranks[method.mode], possible[method].cost.seconds or 0.0))
+    prices = _prices({method: found.cost for method, found in possible.items()})
+    best = min(possible, key=lambda method: (ranks[method.mode], prices[method]))
     others = [(method, _against(found)) for method, found in offers.items() if method is not best]
     return Chosen(best, possible[best], tuple(others))
+
+
+def _prices(costs: dict[Method, Cost]) -> dict[Method, float]:
+    """What methods cost, all in the same unit."""
+    if all(each.cores is not None for each in costs.values()):
+        return {method: each.cores or 0.0 for method, each in costs.items()}
+    return {method: each.seconds or 0.0 for method, each in costs.items()}
 
 
 def allowed(state: State, view: str, slices: Slices) -> dict[Mode, int]:
@@ -207,27 +219,30 @@ def _against(found: Offer | str) -> str:
 
 def _following(state: State, view: str, slices: Slices, found: Basis, mode: Mode) -> Offer:
     """The offer of a method that follows changes. The last such run tells what it takes; without one, nobody knows."""
-    frame, known = simplified(slices), _known(state.views[view], mode)
-    seconds = None if known is None else _foreseen(state, view, found, mode)
-    return Offer(frame, Cost(_count(state, view, frame, slices), seconds), found)
+    frame, own = simplified(slices), state.views[view]
+    known, cost = _known(own, mode), Cost(_count(state, view, frame, slices))
+    if known is not None:
+        cores = foreseen(evolve(known, seconds=known.cores), mode, found.churn, own.cores, _read(own, found))
+        cost = evolve(cost, seconds=_foreseen(own, found, mode), cores=cores)
+    return Offer(frame, cost, found)
 
 
-def _untried(state: State, view: str, method: Method, found: Offer | str) -> str:
+def _untried(view: ViewState, method: Method, found: Offer | str) -> str:
     """Why a method that follows changes is not tried, as long as nobody knows its cost; empty if it is, or is known."""
     if isinstance(found, str) or found.basis is None:
         return ""
-    own, mode, churn = state.views[view], method.mode, found.basis.churn
-    known = _known(own, mode)
+    mode, churn = method.mode, found.basis.churn
+    known = _known(view, mode)
     if known is not None:
         return "the last one had to compute whole partitions" if known.seconds is None and churn >= known.churn else ""
-    if own.took is None or own.took.mean < FIXED[mode]:
+    if view.took is None or view.took.mean < FIXED[mode]:
         return f"a refresh takes less than {FIXED[mode]:.0f} s"
-    read, told = _read(own, found.basis), _foreseen(state, view, found.basis, mode)
+    read, told = _read(view, found.basis), _foreseen(view, found.basis, mode)
     if told is None or not read:
         return "nobody knows yet how much a refresh reads"
     if read < SMALL:
         return f"a refresh reads less than {SMALL / 1e6:.0f} MB"
-    return "too much changed" if told > own.took.mean else ""
+    return "too much changed" if told > view.took.mean else ""
 
 
 def _known(view: ViewState, mode: Mode) -> Narrow | None:
@@ -235,10 +250,9 @@ def _known(view: ViewState, mode: Mode) -> Narrow | None:
     return view.keyed if mode is Mode.KEYS else view.added
 
 
-def _foreseen(state: State, view: str, found: Basis, mode: Mode) -> float | None:
-    own = state.views[view]
-    whole = own.took.mean if own.took is not None else None
-    return foreseen(_known(own, mode), mode, found.churn, whole, _read(own, found))
+def _foreseen(view: ViewState, found: Basis, mode: Mode) -> float | None:
+    whole = view.took.mean if view.took is not None else None
+    return foreseen(_known(view, mode), mode, found.churn, whole, _read(view, found))
 
 
 def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> Cost:
@@ -252,6 +266,7 @@ def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> 
         seconds=None if view.took is None else more * view.took.mean,
         read=round(more * read) if view.readings else None,
         written=round(view.size * count) if view.size else None,
+        cores=None if view.cores is None else more * view.cores,
     )
 
 

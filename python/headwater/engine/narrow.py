@@ -35,8 +35,17 @@ def lately(view: ViewState) -> float | None:
     return min(found, default=None)
 
 
+def paid(known: Narrow, view: ViewState) -> bool:
+    """Whether such a run cost less than whole partitions do: core-seconds, or seconds where those are not known."""
+    if known.seconds is None or view.took is None:
+        return False
+    if known.cores is not None and view.cores is not None:
+        return known.cores < view.cores
+    return known.seconds < view.took.mean
+
+
 def foreseen(known: Narrow | None, mode: Mode, churn: int, whole: float | None, read: float) -> float | None:
-    """Seconds of a run; ``None`` where nobody knows.
+    """Seconds of a run, or core-seconds if those are given; ``None`` where nobody knows.
 
     Args:
         known: the last such run of the view.

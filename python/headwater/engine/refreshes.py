@@ -35,6 +35,8 @@ class Refresh:
         started_at: ms.
         seconds: the wall time of the run, which all its partitions share.
         foreseen: the wall time that the engine expected when the run began; ``None`` where nobody knew.
+        core_seconds: the time of the run's tasks on all cores, and the seconds in which it had none.
+        foreseen_core_seconds: the same as the engine expected it.
     """
 
     run_id: int
@@ -47,6 +49,8 @@ class Refresh:
     started_at: int
     seconds: float | None
     foreseen: float | None
+    core_seconds: float | None
+    foreseen_core_seconds: float | None
     status: Outcome
     error: str | None = None
 
@@ -96,7 +100,9 @@ def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> 
         each: Slice, rows: int | None, status: Outcome, seconds: float | None, error: str | None = None
     ) -> Refresh:
         run, view = started.version, started.view
-        return Refresh(run, view, str(each), mode, why, run, rows, started.at, seconds, started.foreseen, status, error)
+        cores = ended.cores if isinstance(ended, Published) else None
+        costs = seconds, started.foreseen, cores and round(cores, 3), started.foreseen_cores
+        return Refresh(run, view, str(each), mode, why, run, rows, started.at, *costs, status, error)
 
     mode, why = _method(started, ended)
 
@@ -129,7 +135,9 @@ def _of_skipped(event: Skipped) -> list[Refresh]:
     version, why = event.version, event.reason
     return [
         Refresh(
-            version, event.view, str(each), Mode.SKIPPED, why, version, None, event.at, 0.0, None, Outcome.UNCHANGED
+            *(version, event.view, str(each), Mode.SKIPPED, why, version, None, event.at),
+            *(0.0, None, 0.0, None),
+            Outcome.UNCHANGED,
         )
         for each, _ in event.needs
         if not any(each.covers(part) for part, _ in event.left)

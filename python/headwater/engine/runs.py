@@ -150,9 +150,9 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.totals = Totals(event.version, run.inputs, event.totals)
     narrow = run.mode in (Mode.KEYS, Mode.CHANGES)
     if run.mode is Mode.KEYS:
-        view.keyed = Narrow(None if event.instead else event.seconds, run.churn)
+        view.keyed = _narrow(run, event)
     elif run.mode is Mode.CHANGES:
-        view.added = Narrow(None if event.instead else event.seconds, run.churn)
+        view.added = _narrow(run, event)
     else:
         learn(view, event)
         count = max(1, len(event.made))
@@ -161,6 +161,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
         learn_scanned(state.tables.setdefault(each.table, TableRecord()), each)
     if not narrow:
         view.took = learned(view.took, event.seconds)
+        view.cores = view.cores if event.cores is None else lately(view.cores or 0.0, event.cores)
     view.refreshed_at, view.estimate = event.at, None
     view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
     partly = narrow and not event.instead
@@ -182,6 +183,11 @@ def published(state: State, view: ViewState, event: Published) -> None:
         _tell(state, reader, event.view, changed)
     if view.definition.earlier:
         _tell_following(state, view, changed)
+
+
+def _narrow(run: Run, event: Published) -> Narrow:
+    """What a run by keys or by changes took."""
+    return Narrow(None, run.churn) if event.instead else Narrow(event.seconds, run.churn, event.cores)
 
 
 def _is_of_a_definition(state: State, run: Run) -> bool:

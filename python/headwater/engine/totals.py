@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headwater.engine.appended import has_rows
 from headwater.engine.basis import Basis, inputs, never, strict, unpinned
-from headwater.engine.narrow import FIXED, SMALL
+from headwater.engine.narrow import FIXED, SMALL, paid
 from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
@@ -77,7 +77,7 @@ def _pays(view: ViewState) -> bool:
     read = max(1, view.partitions or 1) * sum(view.reads.values())
     if view.took is None or view.took.mean < 2 * FIXED[Mode.CHANGES] or read < SMALL:
         return False
-    return view.added is None or (view.added.seconds is not None and view.added.seconds < view.took.mean)
+    return view.added is None or paid(view.added, view)
 
 
 def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:

@@ -161,7 +161,8 @@ class Started:
     the view's totals, or its partitions, reflect. ``churn``: bytes of the files that came and went since then.
     ``totals``: the run leaves totals for later runs. ``appends``: it adds rows to the view, and leaves all others as
     they are. ``refused``: why it must fail, as the view's property allows no other method.
-    ``foreseen``: the seconds that its method takes, as far as past runs tell; ``None`` where nobody knows.
+    ``foreseen``, ``foreseen_cores``: the seconds and core-seconds that its method takes, as far as past runs tell;
+    ``None`` where nobody knows.
     """
 
     at: int
@@ -181,6 +182,7 @@ class Started:
     appends: bool = False
     refused: str = ""
     foreseen: float | None = None
+    foreseen_cores: float | None = None
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -249,6 +251,11 @@ class Published:
     instead: str = ""
     totals: str = ""
     edge: Edge | None = None
+
+    @property
+    def cores(self) -> float | None:
+        """The core-seconds that it took; ``None`` where nobody knows."""
+        return None if self.effort is None else self.effort.cores(self.seconds)
 
 
 @frozen

@@ -181,10 +181,12 @@ class Narrow:
     Attributes:
         seconds: that it took; ``None`` if it computed whole partitions after all.
         churn: bytes of files that had come and gone in its sources.
+        cores: core-seconds that it took; ``None`` where nobody knows.
     """
 
     seconds: float | None
     churn: int
+    cores: float | None = None
 
 
 @frozen
@@ -215,6 +217,7 @@ class ViewState:
         failures: consecutive failed runs.
         retry_at: no run before this time.
         took: how long its runs take, but for those by keys or by changes; ``None`` before the first.
+        cores: core-seconds of these runs, in the mean lately; ``None`` where nobody knows.
         keyed, added: its last run by keys, and by changes; ``None`` if there was none.
         totals: the newest totals of its aggregate; ``None`` if there are none.
         edge: the times of events that its last refresh found; ``None`` where it names none.
@@ -250,6 +253,7 @@ class ViewState:
     retry_at: int = 0
     refreshed_at: int | None = None
     took: Took | None = None
+    cores: float | None = None
     keyed: Narrow | None = None
     added: Narrow | None = None
     totals: Totals | None = None

@@ -163,5 +163,5 @@ class Memory:
         return moved(spent, run, written, self._overlays.lying(run), self._scans.read(run))
 
     def effort(self, run: Run, session: SparkSession) -> Effort | None:
-        """The work of a run's tasks so far; asked for only where something may be kept, for it takes time to learn."""
-        return self._shim.effort(session, group(run.view, run.version)) if self._room.limit else None
+        """The work of a run's tasks so far; ``None`` where Spark does not tell."""
+        return self._shim.effort(session, group(run.view, run.version))

@@ -36,7 +36,8 @@ object Answer {
   private val refreshes = Answer(
     "run_id" -> LongType, "view" -> StringType, "partition" -> StringType, "mode" -> StringType,
     "reason" -> StringType, "version" -> LongType, "rows" -> LongType, "started_at" -> TimestampType,
-    "seconds" -> DoubleType, "foreseen" -> DoubleType, "status" -> StringType, "error" -> StringType)
+    "seconds" -> DoubleType, "foreseen" -> DoubleType, "core_seconds" -> DoubleType, "foreseen_core_seconds" -> DoubleType,
+    "status" -> StringType, "error" -> StringType)
 
   def of(kind: StatementKind): Answer = kind match {
     case StatementKind.Alter | StatementKind.Drop => Result

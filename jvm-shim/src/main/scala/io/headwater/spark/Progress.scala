@@ -8,8 +8,11 @@ final case class RefreshProgress(
     view: String, version: Long, tasks: Int, done: Int, rows_read: Long, bytes_read: Long, rows: Long, bytes: Long,
     copied: Long, size: Long)
 
-/** What tasks took: µs with all slots to themselves, µs in which there were any, and the part of the slots that they fill. */
-final case class Effort(alone: Long, active: Long, share: Double)
+/**
+ * What tasks took: µs with all slots to themselves, µs in which there were any, the part of the slots that they fill, and
+ * µs of all of them one after the other.
+ */
+final case class Effort(alone: Long, active: Long, share: Double, work: Long)
 
 /** How far the refreshes of an application have come, and what they took. */
 object Progress {
@@ -31,5 +34,5 @@ object Progress {
 
   /** @return what the tasks of a job group took so far, [[Effort]] as JSON, or null where nobody knows */
   def effort(session: SparkSession, group: String): String =
-    Wire.encode(Groups.effort(session.sparkContext, group).map(each => Effort(1000 * each.alone, 1000 * each.active, each.share)).orNull)
+    Wire.encode(Groups.effort(session.sparkContext, group).map(each => Effort(1000 * each.alone, 1000 * each.active, each.share, 1000 * each.work)).orNull)
 }

@@ -10,13 +10,14 @@ case class Group(name: String, tasks: Int, done: Int, rowsRead: Long, bytesRead:
 
 /**
  * What the tasks of a group took of all slots: the ms that they would have taken with all to themselves, the ms in which
- * there were any of them, and the part of all slots that they would have filled then.
+ * there were any of them, the part of all slots that they would have filled then, and the ms of all of them one after the
+ * other.
  */
-case class Effort(alone: Long, active: Long, share: Double)
+case class Effort(alone: Long, active: Long, share: Double, work: Long)
 
 object Groups {
   /** ms to wait for what Spark's own listeners are still to hear of. */
-  private val Patience = 200L
+  private val Patience = 50L
 
   /** The groups that are `wanted` by their names and of which a job runs, with all jobs of theirs that Spark remembers. */
   def running(context: SparkContext, wanted: String => Boolean): Seq[Group] = {
@@ -34,7 +35,10 @@ object Groups {
     val alone = ran.map(stage => stage.executorRunTime.toDouble / stage.numCompleteTasks.min(slots).max(1)).sum
     val times = ran.flatMap(stage => stage.submissionTime.zip(stage.completionTime).map { case (from, to) => from.getTime -> to.getTime })
     if (!heard || alone == 0 || times.size < ran.size) None
-    else Some(Effort(alone.round, covered(times), (ran.map(_.executorRunTime).sum / alone / slots).min(1)))
+    else {
+      val work = ran.map(_.executorRunTime).sum
+      Some(Effort(alone.round, covered(times), (work / alone / slots).min(1), work))
+    }
   }
 
   /** The length of what intervals cover together. */

@@ -28,6 +28,7 @@ class GroupsSuite extends AnyFunSuite {
     val Some(effort) = Groups.effort(context, "full")
     between(400, effort.alone, effort.active + 1)
     assert(effort.share > 0.8 && effort.share <= 1.0)
+    between(800, effort.work, 2 * effort.alone + 1)
     val told = parse(Progress.effort(LocalSpark.session, "full")).asInstanceOf[JObject].values
     assert(told.keySet == Golden.json("effort").asInstanceOf[JObject].values.keySet && told("alone") == 1000 * effort.alone)
   }
