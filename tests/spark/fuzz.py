@@ -1,4 +1,4 @@
-"""Random queries over random tables, and random changes of these tables.
+"""Random queries over random tables.
 
 A query is drawn as a tree of operators. Each has columns with plain types, so that any operator fits on any other one.
 No query depends on the order of rows: sums are of exact types, and window functions order by all columns.
@@ -14,14 +14,16 @@ from attrs import frozen
 TYPES = {
     "k": "INT",
     "g": "STRING",
-    "d": "DATE",
     "x": "DECIMAL(8, 2)",
     "n": "BIGINT",
     "f": "DOUBLE",
     "t": "TIMESTAMP",
     "a": "ARRAY<INT>",
+    "s": "STRUCT<u: INT, v: STRING>",
+    "d": "DATE",
 }
-"""The columns of each table."""
+"""The columns of each table. A partition column is the last one in every format."""
+STRUCT = TYPES["s"]
 EXACT = ("INT", "BIGINT", "DECIMAL(8, 2)")
 VALUES = {
     "INT": ("NULL", "0", "1", "2", "3", "7"),
@@ -32,6 +34,7 @@ VALUES = {
     "DOUBLE": ("NULL", "0.0D", "-0.0D", "1.5D", "CAST('NaN' AS DOUBLE)", "CAST('Infinity' AS DOUBLE)"),
     "TIMESTAMP": ("NULL", "TIMESTAMP'2024-10-27 00:30:00Z'", "TIMESTAMP'2024-10-27 01:30:00Z'"),
     "ARRAY<INT>": ("NULL", "array()", "array(1, 2)", "array(2, 2, NULL)"),
+    STRUCT: ("NULL", "named_struct('u', 1, 'v', 'a')", "named_struct('u', CAST(NULL AS INT), 'v', '')"),
 }
 TABLES = ("r0", "r1", "r2")
 
@@ -61,14 +64,19 @@ class Queries:
 
     def __init__(self, seed: int) -> None:
         self._random, self._names = random.Random(seed), 0
+        self._views: list[Relation] = []
 
-    def draw(self) -> str:
+    def offer(self, view: str, columns: tuple[Column, ...]) -> None:
+        """A view that later queries may read."""
+        self._views.append(Relation(f"SELECT * FROM {view}", columns))
+
+    def draw(self) -> Relation:
         """One query, whose columns can all be compared."""
         self._names = 0
         made = self._relation(self._random.randrange(2, 5))
         if len(made.plain) < len(made.columns) or len(made.columns) > 12:
             made = self._picked(made, self._some(made.plain, 6))
-        return made.sql
+        return made
 
     # --- inside
 
@@ -91,6 +99,8 @@ class Queries:
         return self._random.choice(operators)(depth - 1)
 
     def _table(self) -> Relation:
+        if self._views and self._random.random() < 0.2:
+            return self._renamed(self._random.choice(self._views))
         table = self._random.choice(TABLES)
         return self._renamed(Relation(f"SELECT * FROM {table}", tuple(TYPES.items())))
 
@@ -136,6 +146,8 @@ class Queries:
                 told = f"CAST({old} % 3 AS {type})"
             elif r < 0.3 and type == "STRING":
                 told = f"upper({old})"
+            elif r < 0.5 and type == STRUCT:
+                told, type = f"{old}.u", "INT"
             elif r < 0.2:
                 told = f"if({self._condition(made)}, {old}, NULL)"
             elif r < 0.3:
@@ -249,50 +261,3 @@ class Queries:
             ]
         )
         return Relation(f"SELECT * FROM ({made.sql}) WHERE {condition}", made.columns)
-
-
-class Changes:
-    """Draws statements that make and change the tables.
-
-    Args:
-        using: the clause of ``CREATE TABLE`` for their format.
-    """
-
-    def __init__(self, seed: int, using: str) -> None:
-        self._random, self._using = random.Random(seed), using
-
-    def made(self) -> list[str]:
-        """The tables with some rows. One may be empty."""
-        columns = ", ".join(f"{name} {type}" for name, type in TYPES.items())
-        created = [f"CREATE TABLE {table} ({columns}) {self._using}" for table in TABLES]
-        return [*created, *(self._inserted(table, self._random.choice([0, 8, 15])) for table in TABLES)]
-
-    def some(self) -> list[str]:
-        """Some changes of one round."""
-        return [self._change() for _ in range(self._random.choice([1, 1, 2, 3]))]
-
-    # --- inside
-
-    def _inserted(self, table: str, count: int) -> str:
-        rows = [tuple(self._random.choice(VALUES[type]) for type in TYPES.values()) for _ in range(count)]
-        rows += self._random.sample(rows, len(rows) // 4)
-        if not rows:
-            return f"INSERT INTO {table} SELECT * FROM {table} WHERE FALSE"
-        return f"INSERT INTO {table} VALUES {', '.join('(' + ', '.join(row) + ')' for row in rows)}"
-
-    def _change(self) -> str:
-        table, other = self._random.choice(TABLES), self._random.choice(TABLES)
-        name, type = self._random.choice([each for each in TYPES.items() if each[1] != "ARRAY<INT>"])
-        value, new = self._random.choice(VALUES[type]), self._random.choice(VALUES[type])
-        return self._random.choice(
-            [
-                self._inserted(table, self._random.choice([1, 3])),
-                self._inserted(table, 1),
-                f"DELETE FROM {table} WHERE {name} <=> {value}",
-                f"UPDATE {table} SET {name} = {new} WHERE {name} <=> {value}",
-                f"UPDATE {table} SET k = k + 1, n = k WHERE {name} <=> {value}",
-                f"INSERT INTO {table} SELECT * FROM {other} WHERE {name} <=> {value}",
-                f"DELETE FROM {table}",
-                f"INSERT OVERWRITE {table} SELECT * FROM {table} WHERE {name} IS NOT NULL",
-            ]
-        )

@@ -1,25 +1,37 @@
 """Views of random queries equal them after random changes, whichever method follows these.
 
-``make fuzz QUERIES=500 SEED=7`` draws so many queries. A failure shows a script for spark-sql.
+``make fuzz QUERIES=500 SEED=7`` draws so many queries. A failure shows a script for spark-sql, as short as a search
+makes it.
 """
 
 from __future__ import annotations
 
 import os
+import random
+import re
+import shutil
+import uuid
 from collections import Counter
+from pathlib import Path
 
 import pytest
-from fuzz import Changes, Queries
+from fuzz import Queries, Relation
+from fuzz_changes import Changes
+from fuzz_shrinking import REFRESH, Case, shrunk, subqueries
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from support import Journal, assert_equals_query
+from support import Journal, assert_equals_query, database
 
 from headwater.model.event import Mode, Published, Started
 
-SOURCES = {
-    "delta": "USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')",
-    "vectors": "USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
-}
+MIXTURES = (
+    ("delta", "delta"),
+    ("vectors", "delta"),
+    ("iceberg", "delta"),
+    ("delta", "iceberg"),
+    ("parquet", "parquet"),
+)
+"""The formats of tables, each with that of views over them."""
 METHODS = ("keys", "incremental")
 ROUNDS = 3
 TOGETHER = 20
@@ -30,75 +42,123 @@ PARTS = 4
 class Fuzz:
     """Views of random queries over three tables of their own."""
 
-    def __init__(self, spark: SparkSession, seed: int, source: str) -> None:
-        self._spark, self._seed = spark, seed
-        self._changes = Changes(seed, SOURCES[source])
-        self.script: list[str] = []
-        self.views: dict[str, str] = {}
+    def __init__(self, spark: SparkSession, seed: int, source: str, format: str) -> None:
+        self._spark, self._seed, self._format = spark, seed, format
+        self._random = random.Random(seed)
+        self._changes = Changes(seed, source, database(spark))
+        self._rounds: list[tuple[str, ...]] = []
+        self.views: dict[str, tuple[str, str]] = {}
+        """The statement that makes each, up to its query, and the query."""
         spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-        for statement in self._changes.made():
-            self._run(statement)
+        if "iceberg" in (source, format):
+            spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{database(spark)}")
+        self._made = self._changes.made()
+        for statement in self._made:
+            spark.sql(statement)
 
     def create(self, count: int) -> None:
         """Creates views of so many queries of which changes can be followed."""
         queries, found = Queries(self._seed), 0
         for _ in range(20 * count):
             query = queries.draw()
-            followed = [method for method in METHODS if self._allows(method, query)]
-            for method in followed:
-                name = f"v{found}_{method}"
-                self._run(f"CREATE MATERIALIZED VIEW {name} USING delta {asking(f'{method}, full')} AS {query}")
-                self.views[name] = query
-            found += bool(followed)
+            made = [view for method in METHODS if (view := self._created(f"v{found}_{method}", method, query))]
+            if made and self._random.random() < 0.3:
+                queries.offer(self._random.choice(made), query.columns)
+            found += bool(made)
             if found == count:
                 return
 
     def follow(self) -> None:
         """Changes the tables, and compares each view with its query."""
-        for statement in self._changes.some():
-            self._run(statement)
-        self._run("REFRESH MATERIALIZED VIEWS")
-        for name, query in self.views.items():
+        drawn = self._changes.some()
+        for statement in (*drawn, REFRESH):
+            self._spark.sql(statement)
+        self._rounds.append(tuple(drawn))
+        for name, (_, query) in self.views.items():
             try:
                 assert_equals_query(self._spark, name, query)
             except AssertionError as error:
-                raise AssertionError(f"{name} differs from its query after:\n{self._script(name)}\n{error}") from error
+                told = shrunk(self._case(name), self._fails).script(name)
+                raise AssertionError(f"{name} differs from its query after:\n{told}\n{error}") from error
 
     # --- inside
 
-    def _run(self, statement: str) -> None:
-        self.script.append(statement)
-        self._spark.sql(statement)
-
-    def _allows(self, method: str, query: str) -> bool:
-        """Whether a query is one of a view, and allows a method. Of some, Spark cannot compute the rows."""
+    def _created(self, name: str, method: str, query: Relation) -> str:
+        """The name of a view that was made; empty if the query is none, or does not allow the method. Of some, Spark
+        cannot compute the rows."""
+        name = f"lake.{database(self._spark)}.{name}" if self._format == "iceberg" else name
+        days = [column for column, type in query.columns if type == "DATE"]
+        by = (
+            f"PARTITIONED BY ({self._random.choice(days)}) "
+            if len(query.columns) > 1 and days and self._random.random() < 0.3
+            else ""
+        )
+        create = (
+            f"CREATE MATERIALIZED VIEW {name} USING {self._format} {by}TBLPROPERTIES ('headwater.method' = '{{}}') AS "
+        )
         try:
-            self._spark.sql(f"EXPLAIN CREATE MATERIALIZED VIEW v USING delta {asking(method)} AS {query}")
-            self._spark.sql(query).collect()
+            self._spark.sql(f"EXPLAIN {create.format(method)}{query.sql}")
+            self._spark.sql(query.sql).collect()
+        except PySparkException:
+            return ""
+        self._spark.sql(f"{create.format(f'{method}, full')}{query.sql}")
+        self.views[name] = create.format(f"{method}, full"), query.sql
+        return name
+
+    def _case(self, name: str) -> Case:
+        """The statements that matter for a view."""
+        create, query = self.views[name]
+        return Case((*self._made, *self._read_by(query)), create, query, tuple(self._rounds))
+
+    def _read_by(self, query: str) -> list[str]:
+        """The statements that make the views below a query."""
+        read = [(told, own) for name, (told, own) in self.views.items() if f"FROM {name})" in query]
+        return list(dict.fromkeys(each for told, own in read for each in (*self._read_by(own), f"{told}{own}")))
+
+    def _fails(self, case: Case) -> bool:
+        """Whether a view differs from its query after the statements of a case, in a database of their own."""
+        own, session = database(self._spark), self._spark.newSession()
+        other = f"f{uuid.uuid4().hex[:8]}"
+        moved = [each.replace(own, other) for each in case.statements()]
+        try:
+            session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+            session.sql(f"CREATE DATABASE {other}")
+            session.sql(f"USE {other}")
+            if any("lake." in each for each in moved):
+                session.sql(f"CREATE NAMESPACE lake.{other}")
+            for each in moved:
+                session.sql(each)
+            view = re.search(r"MATERIALIZED VIEW (\S+)", case.create)[1].replace(own, other)
+            assert_equals_query(session, view, case.query.replace(own, other))
         except PySparkException:
             return False
-        return True
-
-    def _script(self, name: str) -> str:
-        """The statements that matter for a view."""
-        others = [each for each in self.views if each != name]
-        kept = [each for each in self.script if not any(f"VIEW {other} " in each for other in others)]
-        return "\n".join(f"{each};" for each in (*kept, f"VERIFY MATERIALIZED VIEW {name}"))
+        except AssertionError:
+            return True
+        finally:
+            dropped(session, other)
+        return False
 
 
-def asking(methods: str) -> str:
-    return f"TBLPROPERTIES ('headwater.method' = '{methods}')"
+def dropped(spark: SparkSession, name: str) -> None:
+    """Drops a database with everything in it."""
+    spark.sql("USE spark_catalog.default")
+    spark.sql(f"DROP DATABASE IF EXISTS spark_catalog.{name} CASCADE")
+    lake = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")) / "lake" / name
+    shutil.rmtree(lake, ignore_errors=True)
 
 
-def fuzzed(spark: SparkSession, seed: int, source: str, count: int) -> None:
-    fuzz = Fuzz(spark, seed, source)
+def fuzzed(spark: SparkSession, seed: int, mixture: tuple[str, str], count: int) -> None:
+    """So many queries over tables of one format, in a database of their own."""
+    own = f"f{uuid.uuid4().hex[:8]}"
+    spark.sql(f"CREATE DATABASE {own}")
+    spark.sql(f"USE {own}")
+    fuzz = Fuzz(spark, seed, *mixture)
     fuzz.create(count)
     for _ in range(ROUNDS):
         fuzz.follow()
-    for view in fuzz.views:
+    for view in reversed(fuzz.views):
         spark.sql(f"DROP MATERIALIZED VIEW {view}")
-    for table in ("r0", "r1", "r2"):
-        spark.sql(f"DROP TABLE {table}")
+    dropped(spark, own)
 
 
 def modes(journal: Journal) -> Counter:
@@ -108,9 +168,26 @@ def modes(journal: Journal) -> Counter:
 
 
 def test_views_of_random_queries_equal_them(spark: SparkSession, journal: Journal) -> None:
-    fuzzed(spark, 1, "delta", 2)
+    fuzzed(spark, 2, ("delta", "delta"), 2)
     found = modes(journal)
     assert found[Mode.KEYS] + found[Mode.CHANGES]
+
+
+def test_a_failing_case_becomes_a_short_script() -> None:
+    rounds = (("one", "wrong"), ("three",))
+    case = Case(("made", "other"), "CREATE v AS ", "SELECT * FROM (SELECT k FROM (SELECT * FROM bad))", rounds)
+
+    def fails(each: Case) -> bool:
+        return {"made"} <= {*each.before} and "FROM bad" in each.query and "wrong" in sum(each.rounds, ())
+
+    assert shrunk(case, fails).script("v").split(";\n") == [
+        "made",
+        "CREATE v AS SELECT * FROM bad",
+        "wrong",
+        REFRESH,
+        "VERIFY MATERIALIZED VIEW v;",
+    ]
+    assert subqueries("SELECT max(x) FROM (SELECT 1)") == {"SELECT 1"}
 
 
 @pytest.mark.long
@@ -119,5 +196,5 @@ def test_views_of_random_queries_equal_them(spark: SparkSession, journal: Journa
 def test_views_of_many_random_queries_equal_them(spark: SparkSession, part: int) -> None:
     seed, count = int(os.environ.get("SEED", "0")), int(os.environ.get("QUERIES", "60")) // PARTS
     for start in range(0, count, TOGETHER):
-        source = list(SOURCES)[(part + start // TOGETHER) % len(SOURCES)]
-        fuzzed(spark, 1_000_000 * (seed + 1) + 10_000 * part + start, source, min(TOGETHER, count - start))
+        mixture = MIXTURES[(seed + part + start // TOGETHER) % len(MIXTURES)]
+        fuzzed(spark, 1_000_000 * (seed + 1) + 10_000 * part + start, mixture, min(TOGETHER, count - start))
