@@ -4,9 +4,11 @@ Each view of ``shapes`` has a copy for each method, and one under ``auto``. All 
 and in another order each time. Two rounds of small changes come first, so that ``auto`` has a history. Then each kind
 of change has its rounds. The first of them does not count, but with ``--quick`` there is only one.
 
-The time of a method is the median on record of its own copy, of the refreshes that took this method. The choice is what
-the copy under ``auto`` took in the last round. Its time is that of the chosen method's copy, so the noise of the copy
-under ``auto`` does not count. Only where no other copy went that way, its own time does.
+The cost of a method is the median on record of its own copy, of the refreshes that took this method. The choice is what
+the copy under ``auto`` took in the last round. Its cost is that of the chosen method's copy, so the noise of the copy
+under ``auto`` does not count. Only where no other copy went that way, its own cost does.
+
+Costs are core-seconds, by which the engine chooses. The goals are told for seconds, too.
 
 At the end each copy is compared with its query, by the number of rows and the sum of their hashes.
 """
@@ -21,7 +23,7 @@ from typing import Any
 
 from benchmarks import lakes
 from benchmarks.choices_plot import draw
-from benchmarks.harness import Goal, Row, Size, Worker, bar, console, main, parser, refreshes, scratch
+from benchmarks.harness import Goal, Row, Size, Worker, bar, console, core_seconds, main, parser, refreshes, scratch
 from benchmarks.shapes import CHANGES, SHAPES, Change, Shape, changing, tables
 
 AUTO = "auto"
@@ -33,7 +35,9 @@ SAID = {"partition": "by partition", "full": "in full", "keys": "by keys", "incr
 NEAR, MOST, PAIRS = 1.10, 1.05, 0.90
 """A choice within ``NEAR`` of the best is good. So many ``PAIRS`` shall be good; the sum of all is within ``MOST``."""
 FORGIVEN = 0.3
-"""Seconds by which a choice may be worse and nobody notices; reported only."""
+"""Core-seconds by which a choice may be worse and nobody notices; reported only."""
+UNITS = {"core_seconds": "core-seconds", "seconds": "seconds"}
+"""The columns of ``SHOW REFRESHES`` by which costs are compared. The first one counts."""
 
 FIRST = next(each for each in CHANGES if each.name == "thousandth")
 """The change of the rounds before all others."""
@@ -81,9 +85,9 @@ def run(size: Size) -> dict[str, Any]:
         found = _measured(worker, copies, turns, rows, told.json and told.json.with_suffix(".jsonl"))
         differing = _differing(worker, copies)
         worker.close()
-    pairs = judged(found)
+    pairs = {unit: judged(found, unit) for unit in UNITS}
     if told.json:
-        draw(pairs, told.json.with_suffix(".png"))
+        draw(pairs["core_seconds"], told.json.with_suffix(".png"))
     return {"rows": rows, "pairs": pairs, "refreshes": found, "goals": goals(pairs, differing)}
 
 
@@ -152,83 +156,96 @@ def _refreshed(worker: Worker, copy: Copy) -> Row:
     assert row["status"] in ("published", "unchanged"), f"{name} was not refreshed: {row}"
     said = [each.strip() for text in told for each in text.splitlines()]
     at = next((n for n, each in enumerate(said) if each.startswith("method:")), len(said))
-    return {key: row[key] for key in ("mode", "seconds", "foreseen")} | {"told": said[at:]}
+    row["core_seconds"] = core_seconds(row)
+    return {key: row[key] for key in ("mode", "foreseen", "foreseen_core_seconds", *UNITS)} | {"told": said[at:]}
 
 
-def judged(found: Sequence[Row]) -> list[Row]:
-    """The pairs of a view and a change, each with its best method and the one that ``auto`` took."""
+def judged(found: Sequence[Row], unit: str) -> list[Row]:
+    """The pairs of a view and a change, each with its best method and the one that ``auto`` took.
+
+    Args:
+        unit: the column that tells the cost.
+    """
     pairs: dict[tuple[str, str], list[Row]] = {}
     for each in found:
         if each["counts"]:
             pairs.setdefault((each["view"], each["change"]), []).append(each)
-    return [{"view": view, "change": change} | _judged(some) for (view, change), some in pairs.items()]
+    return [{"view": view, "change": change} | _judged(some, unit) for (view, change), some in pairs.items()]
 
 
-def _judged(found: Sequence[Row]) -> Row:
-    """The methods of one pair: their seconds, the best and the chosen one, and what each of these two took."""
+def _judged(found: Sequence[Row], unit: str) -> Row:
+    """The methods of one pair: their costs, the best and the chosen one, and what each of these two cost."""
     own = [each for each in found if each["copy"] == AUTO]
-    chosen, seconds = own[-1]["mode"], {}
+    chosen, costs = own[-1]["mode"], {}
     for each in found:
         if each["mode"] == each["copy"] or each["copy"] == AUTO and each["mode"] == chosen:
-            seconds.setdefault((each["mode"], each["copy"]), []).append(each["seconds"])
-    middle = {mode: statistics.median(each) for (mode, copy), each in seconds.items() if copy != AUTO}
-    middle.setdefault(chosen, statistics.median(seconds[chosen, AUTO]))
+            costs.setdefault((each["mode"], each["copy"]), []).append(each[unit])
+    middle = {mode: statistics.median(each) for (mode, copy), each in costs.items() if copy != AUTO}
+    middle.setdefault(chosen, statistics.median(costs[chosen, AUTO]))
     best = min(middle, key=middle.__getitem__)
-    told = {key: own[-1][key] for key in ("told", "foreseen")}
-    return {"seconds": middle, "chosen": chosen, "best": best, "took": middle[chosen], "least": middle[best], **told}
+    told = {"told": own[-1]["told"]}
+    return {"costs": middle, "chosen": chosen, "best": best, "took": middle[chosen], "least": middle[best], **told}
 
 
-def goals(pairs: Sequence[Row], differing: Sequence[str]) -> list[Goal]:
+def goals(pairs: Mapping[str, Sequence[Row]], differing: Sequence[str]) -> list[Goal]:
+    """The goals for each unit, and for the rows of the views.
+
+    Args:
+        pairs: by the unit in which they were judged.
+    """
+    told = [goal for unit, said in UNITS.items() for goal in _goals(pairs[unit], said)]
+    return [*told, Goal("every view has the rows of its query", "all", ", ".join(differing) or "all", not differing)]
+
+
+def _goals(pairs: Sequence[Row], unit: str) -> list[Goal]:
     good = [each for each in pairs if each["took"] <= NEAR * each["least"]]
     noticed = [each for each in pairs if each not in good and each["took"] - each["least"] > FORGIVEN]
     took, least = (sum(each[key] for each in pairs) for key in ("took", "least"))
     worst = max(pairs, key=lambda each: each["took"] / each["least"])
-    told = ", ".join(differing) or "all"
     return [
         Goal(
-            f"pairs whose choice is within {NEAR - 1:.0%} of the best method",
+            f"{unit}: pairs whose choice is within {NEAR - 1:.0%} of the best method",
             f">= {PAIRS:.0%}",
             f"{len(good) / len(pairs):.1%} ({len(good)} of {len(pairs)}); worst {_told(worst)}",
             len(good) >= PAIRS * len(pairs),
         ),
         Goal(
-            "the sum of all choices, in times of the sum of the best",
+            f"{unit}: the sum of all choices, in times of the sum of the best",
             f"<= {MOST}",
-            f"{took / least:.3f} ({took:.0f} s and {least:.0f} s)",
+            f"{took / least:.3f} ({took:.0f} and {least:.0f})",
             took <= MOST * least,
         ),
-        Goal(f"of the others, those more than {FORGIVEN} s worse", "reported", f"{len(noticed)} of {len(pairs)}", True),
-        *(_fixed(method, pairs, least) for method in SAID),
+        Goal(f"{unit}: others more than {FORGIVEN} worse", "reported", f"{len(noticed)} of {len(pairs)}", True),
+        *(_fixed(method, pairs, least, unit) for method in SAID),
         *(
-            _missed(*kind, pairs)
+            _missed(*kind, pairs, unit)
             for kind in sorted({(each["chosen"], each["best"]) for each in pairs if each not in good})
         ),
-        Goal("every view has the rows of its query", "all", told, not differing),
     ]
 
 
 def _told(pair: Mapping[str, Any]) -> str:
     return (
         f"{pair['took'] / pair['least']:.2f} times: {pair['view']}, {pair['change']},"
-        f" {SAID[pair['chosen']]} {pair['took']:.1f} s, {SAID[pair['best']]} {pair['least']:.1f} s"
+        f" {SAID[pair['chosen']]} {pair['took']:.1f}, {SAID[pair['best']]} {pair['least']:.1f}"
     )
 
 
-def _fixed(method: str, pairs: Sequence[Row], least: float) -> Goal:
+def _fixed(method: str, pairs: Sequence[Row], least: float, unit: str) -> Goal:
     """What it would take to go one way wherever that is possible, and else as ``auto`` does."""
-    took = sum(each["seconds"].get(method, each["took"]) for each in pairs)
-    count = sum(method in each["seconds"] for each in pairs)
-    said = f"{SAID[method]} wherever it is possible, in times of the sum of the best"
+    took = sum(each["costs"].get(method, each["took"]) for each in pairs)
+    count = sum(method in each["costs"] for each in pairs)
+    said = f"{unit}: {SAID[method]} wherever it is possible, in times of the sum of the best"
     return Goal(said, "reported", f"{took / least:.3f} (possible in {count} pairs)", True)
 
 
-def _missed(method: str, best: str, pairs: Sequence[Row]) -> Goal:
+def _missed(method: str, best: str, pairs: Sequence[Row], unit: str) -> Goal:
     """What one kind of choice cost beside what was the best."""
     some = [each for each in pairs if (each["chosen"], each["best"]) == (method, best)]
     lost = sum(each["took"] - each["least"] for each in some)
     far = sum(each["took"] > NEAR * each["least"] for each in some)
-    said = f"{SAID[method]}, where {SAID[best]} was the best"
-    return Goal(said, "reported", f"{len(some)} pairs, {far} of them by more than 10 %, {lost:.1f} s lost", True)
+    said = f"{unit}: {SAID[method]}, where {SAID[best]} was the best"
+    return Goal(said, "reported", f"{len(some)} pairs, {far} of them by more than 10 %, {lost:.1f} lost", True)
 
 
 def _name(copy: Copy) -> str:

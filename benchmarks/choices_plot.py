@@ -1,4 +1,4 @@
-"""The figures of ``benchmarks.choices`` as a curve: how much longer each choice took than the best method."""
+"""The figures of ``benchmarks.choices`` as a curve: how much dearer each choice was than the best method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLOURS = {"partition": "tab:blue", "full": "tab:gray", "keys": "tab:orange", "i
 
 
 def draw(pairs: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """All pairs in the order of their ratios, and beside it their seconds, chosen over best."""
+    """All pairs in the order of their ratios, and beside it their core-seconds, chosen over best."""
     figure, (sorted_, seconds) = pyplot.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
     pairs = sorted(pairs, key=lambda each: each["took"] / each["least"])
     for best, colour in COLOURS.items():
@@ -32,6 +32,6 @@ def draw(pairs: Sequence[Mapping[str, Any]], path: Path) -> None:
     sorted_.legend(fontsize=8)
     ends = [min(each["least"] for each in pairs), max(each["took"] for each in pairs)]
     seconds.plot(ends, ends, color="black", linewidth=0.6)
-    seconds.set(xscale="log", yscale="log", xlabel="best method, s", ylabel="chosen method, s")
+    seconds.set(xscale="log", yscale="log", xlabel="best method, core-seconds", ylabel="chosen method, core-seconds")
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

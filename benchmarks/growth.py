@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.harness import Goal, Size, main, parser
-from benchmarks.incremental import METHODS_SAID, Taken, by_query, measured
+from benchmarks.incremental import METHODS_SAID, Refreshed, Taken, by_query, followed, measured
 
 ROWS = 10_000
 LINES = 10
@@ -43,18 +43,14 @@ def run(size: Size) -> dict[str, Any]:
     return {"rows": rows, "found": found, "goals": [*goals, right]}
 
 
-def _only(taken: Taken) -> Mapping[tuple[str, str], Sequence[tuple[str, float]]]:
+def _only(taken: Taken) -> Mapping[tuple[str, str], Sequence[Refreshed]]:
     [views] = taken.values()
     return views
 
 
 def _pairs(found: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The queries with each method that followed changes."""
-    return [(query, each) for query, methods in found.items() for each in METHODS_SAID if _followed(methods, each)]
-
-
-def _followed(methods: Mapping[str, Any], method: str) -> bool:
-    return method in methods and methods[method]["modes"] == [method]
+    return [(query, method) for method in METHODS_SAID for query in followed(found, method, "seconds")]
 
 
 def _growth(found: Sequence[Mapping[str, Any]], query: str, method: str) -> Goal:
@@ -73,10 +69,11 @@ def _growth(found: Sequence[Mapping[str, Any]], query: str, method: str) -> Goal
 
 
 def _share(scale: str, found: Mapping[str, Any]) -> Goal:
-    ratios = {
-        f"{query} {METHODS_SAID[method]}": found[query][method]["ratio"]["median"] for query, method in _pairs(found)
-    }
-    told = ", ".join(f"{name} {each:.2f}" for name, each in ratios.items())
+    told = ", ".join(
+        f"{query} {said} {each:.2f}"
+        for method, said in METHODS_SAID.items()
+        for query, each in followed(found, method, "seconds").items()
+    )
     return Goal(f"scale {scale}: the times of a full refresh", "reported", told, True)
 
 

@@ -217,6 +217,11 @@ def refreshed(worker: Worker, view: str) -> Row:
     return row
 
 
+def core_seconds(row: Row) -> float:
+    """The core-seconds of a refresh. One without tasks has none on record; its seconds are those of the driver."""
+    return row["seconds"] if row["core_seconds"] is None else row["core_seconds"]
+
+
 @contextmanager
 def bar(console: Console, said: str, total: int) -> Iterator[Callable[[], None]]:
     """A progress bar, if a terminal is attached; what it gives is called after each step."""

@@ -6,6 +6,7 @@ how changes of each table would be followed, and writes a page about that.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ PARSER.add_argument("--suite", choices=("tpch", "tpcds"), help="one of the two (
 PARSER.add_argument("--queries", nargs="*", help="some of its queries (all)")
 PARSER.add_argument("--scale", type=float, default=0.01, help="the scale factor (0.01)")
 PARSER.add_argument("--table", type=Path, help="a file for the page, in Markdown")
+PARSER.add_argument("--costs", type=Path, help="the figures of benchmarks.incremental for the page, as JSON")
 
 METHODS = {"changes": "incremental", "keys": "keys"}
 """The methods by the ends of the views' names."""
@@ -73,7 +75,8 @@ def run(size: Size) -> dict[str, Any]:
     suites = (told.suite,) if told.suite else size.of(("tpch", "tpcds"), ("tpch", "tpcds"), ("tpch",))
     some = told.queries or size.of(None, None, ("q01", "q13", "q18"))
     if told.table:
-        told.table.write_text(query_table.page({suite: _explained(suite, told.scale, some) for suite in suites}))
+        costs = json.loads(told.costs.read_text()) if told.costs else {}
+        told.table.write_text(query_table.page({suite: _explained(suite, told.scale, some) for suite in suites}, costs))
         return {"scale": told.scale, "goals": []}
     found = {suite: _followed(suite, told.scale, some, rounds[suite]) for suite in suites}
     return {
@@ -169,11 +172,12 @@ def _changes(suite: str, worker: Worker, turn: int) -> list[str]:
 
 
 def _equal(worker: Worker, name: str, text: str, columns: Sequence[Sequence[str]]) -> bool:
-    """Whether a view has the rows of its query. Floating point is compared to six digits."""
-    listed = ", ".join(f"round({column}, 6)" if type in ("double", "float") else column for column, type, *_ in columns)
-    view, query = f"SELECT {listed} FROM {name}", f"SELECT {listed} FROM ({text})"
-    both = (f"({view}) EXCEPT ALL ({query})", f"({query}) EXCEPT ALL ({view})")
-    return not any(worker.rows(f"SELECT * FROM ({each}) LIMIT 1") for each in both)
+    """Whether a view has the rows of its query, each as often. Floating point is compared to six digits."""
+    told = [f"round({column}, 6)" if type in ("double", "float") else column for column, type, *_ in columns]
+    listed = ", ".join(f"{each} AS c{n}" for n, each in enumerate(told))
+    both = f"SELECT {listed}, 1 AS side FROM {name} UNION ALL SELECT {listed}, -1 AS side FROM ({text})"
+    names = ", ".join(f"c{n}" for n in range(len(told)))
+    return not worker.rows(f"SELECT 1 FROM ({both}) GROUP BY {names} HAVING sum(side) <> 0 LIMIT 1")
 
 
 def _modes(worker: Worker, view: str) -> Counter[str]:

@@ -33,6 +33,7 @@ HERE = {
     "refresh": {"rows"},
     "staleness": {"seconds", "capacity", "found"},
     "streams": {"batches", "found"},
+    "terms": {"scale", "together", "apart"},
 }
 """Benchmarks that measure in workers, and their figures."""
 APART = {
