@@ -210,6 +210,20 @@ def test_describe():
     assert [str(partition), str(version), f"base.t {source}"] in extended
 
 
+def test_each_partition_tells_how_stale_it_is():
+    """Two changes came one after the other; the staleness of a partition counts from its oldest one."""
+    made = machine({"base.t": "a"}, view("mart.v", "a", "base.t", freshness="1 hour"))
+    change(made, "base.t", A1)
+    made.drain()
+    change(made, "base.t", A1, 1)
+    made.now += 40_000
+    change(made, "base.t", A2, 2)
+    made.now += 2_500
+    change(made, "base.t", A1, 3)
+    told = {name: note for name, _, note in report.describe(made.state, "mart.v", True, made.now)}
+    assert told["a=1"].startswith("stale for 42.5 s; ") and told["a=2"].startswith("stale for 2.5 s; ")
+
+
 def test_what_a_refresh_costs_and_how_often_sources_change_is_told():
     state = warehouse({"v": (("t",), {}, 4.12)})
     for at in (0, 20_000, 40_000):

@@ -217,3 +217,16 @@ def test_the_best_set_downstream_is_the_best_of_all(given_):
             most = max(most, sum(gain[n] for n in chosen) / sum(takes[n] for n in chosen))
     assert benefit(0, readers, gain, takes) == pytest.approx(most)
     assert best(0, readers.__getitem__, lambda n: (gain[n], takes[n]))[1] >= takes[0]
+
+
+def test_a_clock_that_goes_back_stops_no_refresh():
+    """Changes seem to come later than now. Nothing is worth less than nothing then, and what could start still can."""
+    views = {"promised": (("t",), {"freshness": "30 seconds"}, 10.0), "other": (("u",), {"priority": "10"}, 1.0)}
+    state = written(written(warehouse(views), "t", 100_000), "u", 100_000)
+    found = choices(state, 130_000)
+    for back in (99_000, 1_000, 0):
+        claims = queue(state, found, back)
+        assert {each.choice.ready.view for each in claims} == {"promised", "other"}
+        assert all(each.benefit >= 0 for each in claims)
+        assert first(state, found, back, free=2, tracks=2) is not None
+        assert first(state, found, back, free=1, tracks=1) is not None

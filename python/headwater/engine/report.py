@@ -13,8 +13,8 @@ from headwater.engine.status import VIEWS, Row, behind, condition, existing, sta
 from headwater.engine.urgency import Kind, queue
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.name import FunctionName, named
-from headwater.model.partition import WHOLE, sort_key
-from headwater.model.state import State, ViewState
+from headwater.model.partition import WHOLE, Slice, sort_key
+from headwater.model.state import Origin, State, ViewState
 from headwater.model.view import Definition, Job, Query
 
 
@@ -30,7 +30,7 @@ def explain(state: State, name: str, now: int) -> list[str]:
     else:
         of = "everything" if WHOLE in late else f"{len(late)} of {max(count, len(late))} partitions"
         lines.append(f"{name}: {of} behind, refresh {chosen.method.said}{_estimate(state, name, chosen)}")
-        lines += _behind_lines(state, view, name)
+        lines += _behind_lines(_needs(state, name))
         if view.pending:
             lines.append(f"  {waits(state, name, now)}")
             lines += _place(state, name, now)
@@ -83,18 +83,29 @@ def _place(state: State, name: str, now: int) -> list[str]:
     return [f"{said}; {before.choice.ready.view} comes before it: {why}"]
 
 
-def _behind_lines(state: State, view: ViewState, name: str) -> list[str]:
+def _behind_lines(needs: Mapping[Slice, Sequence[Origin]]) -> list[str]:
+    lines = [f"  {_named(each)}: {_because(needs[each])}" for each in [*needs][:MOST_LINES]]
+    return lines + ([f"  … and {len(needs) - MOST_LINES} more"] if len(needs) > MOST_LINES else [])
+
+
+def _needs(state: State, name: str) -> dict[Slice, list[Origin]]:
+    """What is behind of a view, with the changes that it lacks, the oldest one first."""
     run = state.running.get(name)
-    needs = {each: set(origins) for each, origins in view.pending.items()}
+    needs = {each: set(origins) for each, origins in state.views[name].pending.items()}
     for each, origins in run.needs if run else ():
         needs.setdefault(each, set()).update(origins)
-    lines = []
-    for each in sorted(needs, key=sort_key)[:20]:
-        told = "; ".join(of_origin(state.origins[v]) for v in sorted(needs[each]) if v in state.origins)
-        lines.append(f"  {'everything' if each == WHOLE else each}: {told}")
-    if len(needs) > 20:
-        lines.append(f"  … and {len(needs) - 20} more")
-    return lines
+    return {
+        each: [state.origins[v] for v in sorted(needs[each]) if v in state.origins]
+        for each in sorted(needs, key=sort_key)
+    }
+
+
+def _named(each: Slice) -> str:
+    return "everything" if each == WHOLE else str(each)
+
+
+def _because(origins: Sequence[Origin]) -> str:
+    return "; ".join(map(of_origin, origins))
 
 
 def mapped(dependency: Dependency, definition: Definition) -> list[str]:
@@ -125,6 +136,10 @@ def spelled(expression: Expression) -> str:
             return sql
         case Windowed(column, window):
             return f"{spell_window(window)} OF {column}"
+
+
+MOST_LINES = 20
+"""So many partitions that are behind are named."""
 
 
 def describe(state: State, name: str, extended: bool, now: int, formats: Mapping[str, str] | None = None) -> list[Row]:
@@ -162,10 +177,11 @@ def describe(state: State, name: str, extended: bool, now: int, formats: Mapping
     rows += [["", "", ""], ["# consistent", "", ""]]
     rows += [[f"with {each.other}", *_verdict(each, now)] for each in vertical(state, name)]
     rows += [["", "", ""], ["# pending", "because", "waits"]]
-    for line in _behind_lines(state, view, name):
-        left, _, right = line.strip().partition(": ")
-        rows.append([left, right, waits(state, name, now) if view.pending else "running"])
-    return rows
+    waiting, needs = waits(state, name, now) if view.pending else "running", _needs(state, name)
+    for each in [*needs][:MOST_LINES]:
+        stale = [f"stale for {max(0, now - origin.at) / 1000:.1f} s" for origin in needs[each][:1]]
+        rows.append([_named(each), _because(needs[each]), "; ".join(filter(None, [*stale, waiting]))])
+    return rows + ([["", f"… and {len(needs) - MOST_LINES} more", None]] if len(needs) > MOST_LINES else [])
 
 
 def _found(state: State, source: str, formats: Mapping[str, str] | None) -> str:

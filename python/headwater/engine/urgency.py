@@ -243,8 +243,8 @@ def _benefit(state: State, ready: Ready, since: int, seconds: float, now: int) -
     """The benefit of a refresh with the best of the pending views downstream."""
     readers = _pending_readers(state, ready.view)
     priority = {each: state.views[each].definition.policy.priority for each in readers}
-    delta = {each: (now - _oldest(state, each)) / 1000 for each in readers if each != ready.view}
-    delta[ready.view] = (now - since) / 1000
+    delta = {each: max(0, now - _oldest(state, each)) / 1000 for each in readers if each != ready.view}
+    delta[ready.view] = max(0, now - since) / 1000
     takes = {each: _took(state, each) for each in readers} | {ready.view: seconds}
     return benefit(ready.view, readers, {each: priority[each] * delta[each] for each in readers}, takes)
 
