@@ -11,13 +11,12 @@ HEAD = """# The queries of TPC-H and TPC-DS
 Each row is a query as a view in Delta over Delta tables. The second and the third column name the tables of which a
 view follows changes by that method. The last column tells why it does not follow another table by changes.
 
-Costs are core-seconds of a refresh by changes, and by keys, in times of a full refresh. Before it, 0.1 % of `orders`
-and `lineitem` came and as much went. The title of the column names the scale.
-
-These commands make this page:
-
-    python -m benchmarks.incremental --parts 0.001 --rounds 2 --json incremental.json
-    python -m benchmarks.queries --table docs/queries.md --costs incremental.json
+This page is made by `python -m benchmarks.queries --table docs/queries.md`.
+"""
+COSTS = """Costs are core-seconds of refreshes by changes, and by keys, in times of a full refresh. Before each refresh,
+{part:.1%} of `orders` and `lineitem` came and as much went, at scale {scale:g}. A dash stands where refreshes went
+another way. The option `--costs` names the figures. `python -m benchmarks.incremental --parts {part:g} --json FILE`
+writes them.
 """
 TITLES = {"tpch": "TPC-H", "tpcds": "TPC-DS"}
 _SOURCE = re.compile(r"  depends on (?:spark_catalog\.)?default\.(\w+)")
@@ -33,6 +32,9 @@ def page(suites: Mapping[str, Mapping[str, Sequence[str]]], measured: Mapping[st
         measured: the figures of ``benchmarks.incremental`` for TPC-H.
     """
     lines = [HEAD]
+    if measured:
+        [part] = measured["found"]
+        lines.append(COSTS.format(part=float(part), scale=measured["scale"]))
     for suite, queries in suites.items():
         lines += _section(suite, queries, measured if suite == "tpch" else {})
     return "\n".join(lines)
@@ -46,7 +48,7 @@ def _section(suite: str, queries: Mapping[str, Sequence[str]], measured: Mapping
     yield f"Of {len(rows)} queries, {counts[0]} can go by changes for some table, and {counts[1]} by keys."
     yield ""
     heads = ["query", "by changes", "by keys", "why not by changes"]
-    heads += [f"cost by changes, by keys (scale {measured['scale']:g})"] if measured else []
+    heads += ["cost by changes, by keys"] if measured else []
     yield _line(heads)
     yield _line(["---"] * len(heads))
     for name, row in rows.items():

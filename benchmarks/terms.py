@@ -1,9 +1,11 @@
 """Three changed tables of one join: a refresh for all of them, beside three refreshes for one each.
 
 A view joins ``customer``, ``orders`` and ``lineitem`` of TPC-H and goes by changes. Each changed table is a term of its
-change ([Garcia98] §4.2). Snapshots keep the old and the new state of all three, so no term waits for another one: a
-refresh is one query, and Spark runs the stages of its terms side by side ([Garcia98] §6). In each round, rows of all
-three tables are updated before one refresh. Then others are, with a refresh after each table.
+change ([Garcia98] §4.2). Snapshots keep the old and the new state of all three, so no term waits for another one. A
+refresh is one query, and Spark runs the stages of its terms side by side ([Garcia98] §6).
+
+In each round, rows of all three tables are updated before one refresh. Then others are, with a refresh after each
+table.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ class Case:
     """Statements after which a view differs from its query.
 
     Attributes:
-        before: those before the view is made.
+        setup: those that a person runs first; nothing replaces them, or leaves them out.
+        before: others before the view is made.
         create: the statement that makes the view, up to its query.
         rounds: the changes, and then a refresh, several times.
     """
@@ -21,15 +22,16 @@ class Case:
     create: str
     query: str
     rounds: tuple[tuple[str, ...], ...]
+    setup: tuple[str, ...] = ()
 
     def statements(self) -> list[str]:
-        """All of them, as a person runs them."""
+        """All of them but the setup."""
         after = [each for some in self.rounds for each in (*some, REFRESH)]
         return [*self.before, f"{self.create}{self.query}", *after]
 
     def script(self, view: str) -> str:
         """A script for spark-sql, whose last statement says which rows differ."""
-        return "\n".join(f"{each};" for each in (*self.statements(), f"VERIFY MATERIALIZED VIEW {view}"))
+        return "\n".join(f"{each};" for each in (*self.setup, *self.statements(), f"VERIFY MATERIALIZED VIEW {view}"))
 
 
 REFRESH = "REFRESH MATERIALIZED VIEWS"

@@ -26,7 +26,7 @@ SECONDS = re.compile(r"\d+\.\d{3}")
 FUNCTION = re.compile(r"`([a-z_]+\([^`]*)`")
 """A call of a function in a document."""
 
-TIMING = re.compile(r"(, )?(about [\d.]+ s|running as version \d+)")
+TIMING = re.compile(r"(, )?(about [\d.]+ s( \([\d.]+ core-seconds\))?|running as version \d+)")
 """How long a refresh is about to take, or since when it runs."""
 
 

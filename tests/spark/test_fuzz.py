@@ -34,6 +34,7 @@ MIXTURES = (
 """The formats of tables, each with that of views over them."""
 METHODS = ("keys", "incremental")
 ROUNDS = 3
+ZONE = "Europe/Berlin"
 TOGETHER = 20
 """So many queries read the same tables."""
 PARTS = 4
@@ -49,7 +50,7 @@ class Fuzz:
         self._rounds: list[tuple[str, ...]] = []
         self.views: dict[str, tuple[str, str]] = {}
         """The statement that makes each, up to its query, and the query."""
-        spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+        spark.conf.set("spark.sql.session.timeZone", ZONE)
         if "iceberg" in (source, format):
             spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{database(spark)}")
         self._made = self._changes.made()
@@ -108,7 +109,10 @@ class Fuzz:
     def _case(self, name: str) -> Case:
         """The statements that matter for a view."""
         create, query = self.views[name]
-        return Case((*self._made, *self._read_by(query)), create, query, tuple(self._rounds))
+        own, made = database(self._spark), (*self._made, *self._read_by(query))
+        setup = [f"SET spark.sql.session.timeZone = {ZONE}", f"CREATE DATABASE {own}", f"USE {own}"]
+        setup += [f"CREATE NAMESPACE lake.{own}"] if any("lake." in each for each in (*made, create)) else []
+        return Case(made, create, query, tuple(self._rounds), tuple(setup))
 
     def _read_by(self, query: str) -> list[str]:
         """The statements that make the views below a query."""
@@ -119,15 +123,9 @@ class Fuzz:
         """Whether a view differs from its query after the statements of a case, in a database of their own."""
         own, session = database(self._spark), self._spark.newSession()
         other = f"f{uuid.uuid4().hex[:8]}"
-        moved = [each.replace(own, other) for each in case.statements()]
         try:
-            session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-            session.sql(f"CREATE DATABASE {other}")
-            session.sql(f"USE {other}")
-            if any("lake." in each for each in moved):
-                session.sql(f"CREATE NAMESPACE lake.{other}")
-            for each in moved:
-                session.sql(each)
+            for each in (*case.setup, *case.statements()):
+                session.sql(each.replace(own, other))
             view = re.search(r"MATERIALIZED VIEW (\S+)", case.create)[1].replace(own, other)
             assert_equals_query(session, view, case.query.replace(own, other))
         except PySparkException:
@@ -152,13 +150,15 @@ def fuzzed(spark: SparkSession, seed: int, mixture: tuple[str, str], count: int)
     own = f"f{uuid.uuid4().hex[:8]}"
     spark.sql(f"CREATE DATABASE {own}")
     spark.sql(f"USE {own}")
-    fuzz = Fuzz(spark, seed, *mixture)
-    fuzz.create(count)
-    for _ in range(ROUNDS):
-        fuzz.follow()
-    for view in reversed(fuzz.views):
-        spark.sql(f"DROP MATERIALIZED VIEW {view}")
-    dropped(spark, own)
+    try:
+        fuzz = Fuzz(spark, seed, *mixture)
+        fuzz.create(count)
+        for _ in range(ROUNDS):
+            fuzz.follow()
+        for view in reversed(fuzz.views):
+            spark.sql(f"DROP MATERIALIZED VIEW {view}")
+    finally:
+        dropped(spark, own)
 
 
 def modes(journal: Journal) -> Counter:
@@ -167,6 +167,7 @@ def modes(journal: Journal) -> Counter:
     return Counter(begun[each.version] for each in events if isinstance(each, Published))
 
 
+@pytest.mark.timeout(3600)  # a failure takes long to shrink
 def test_views_of_random_queries_equal_them(spark: SparkSession, journal: Journal) -> None:
     fuzzed(spark, 2, ("delta", "delta"), 2)
     found = modes(journal)

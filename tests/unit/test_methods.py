@@ -174,13 +174,13 @@ def test_each_method_has_a_mode_of_its_own():
     assert [method.mode for method in METHODS] == [Mode.PARTITION, Mode.FULL, Mode.KEYS, Mode.CHANGES]
 
 
-def test_of_two_methods_the_one_of_less_core_seconds_is_taken():
+def test_a_method_tells_its_core_seconds():
     made = filled()
     known = made.state.views["v"]
     known.cores = 6.0
     chosen = choose_method(made.state, "v", (A1, A2))
     assert chosen.cost == Cost(2, seconds=4.0, written=200, cores=12.0)
-    assert chosen.cost.said == "about 4.0 s (12.0 core-seconds)"
+    assert chosen.cost.told == "about 4.0 s (12.0 core-seconds)"
 
 
 def test_core_seconds_are_learned_and_foretold():

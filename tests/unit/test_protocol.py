@@ -186,7 +186,7 @@ def test_progress_is_read():
 
 def test_what_tasks_took_is_read_where_it_is_known():
     jvm = Jvm({"Progress.effort": text("effort")})
-    assert Shim(jvm.session()).effort(jvm.session(), "headwater v 1") == Effort(4_000_000, 9_000_000, 0.5, 4_000_000)
+    assert Shim(jvm.session()).effort(jvm.session(), "headwater v 1") == Effort(4_000_000, 9_000_000, 0.75, 6_000_000)
     assert jvm.calls == [("Progress.effort", "session", "headwater v 1")]
     unknown = Jvm({"Progress.effort": "null"}).session()
     assert Shim(unknown).effort(unknown, "headwater v 1") is None

@@ -41,9 +41,15 @@ class Cost:
     cores: float | None = None
 
     @property
+    def told(self) -> str:
+        """The duration with the cost by which methods are compared, as far as both are known."""
+        known = self.seconds is not None and self.cores is not None
+        return f"{self.said} ({self.cores:.1f} core-seconds)" if known else self.said
+
+    @property
     def said(self) -> str:
         if self.seconds is not None:
-            return f"about {self.seconds:.1f} s" + ("" if self.cores is None else f" ({self.cores:.1f} core-seconds)")
+            return f"about {self.seconds:.1f} s"
         return "of unknown duration" if self.read is None else f"about {self.read / 1e6:.1f} MB to read"
 
 
@@ -214,7 +220,7 @@ def _against(found: Offer | str) -> str:
     if isinstance(found, str):
         return f"is out: {found}"
     cost = found.cost
-    return f"would write {cost.partitions} partitions" if cost.seconds is None else f"would take {cost.said}"
+    return f"would write {cost.partitions} partitions" if cost.seconds is None else f"would take {cost.told}"
 
 
 def _following(state: State, view: str, slices: Slices, found: Basis, mode: Mode) -> Offer:

@@ -11,8 +11,9 @@ from headwater.model.event import Mode
 from headwater.model.state import Narrow, ViewState
 
 FIXED = {Mode.CHANGES: 1.0, Mode.KEYS: 3.0}
-"""Seconds of such a run after a small change, before one is known. Among 45 pairs of views and changes, runs after one
-row took 0.9 to 1.8 s by changes, and 1.8 to 3.6 s by keys (``benchmarks/choices.py``)."""
+"""Seconds of such a run after a small change, before one is known. Its core-seconds are taken to be as many. Among 45
+pairs of views and changes, runs after one row took 0.9 to 1.8 s by changes, and 1.8 to 3.6 s by keys
+(``benchmarks/choices.py``)."""
 
 SMALL = 4_000_000
 """Bytes of sources. Fewer are read in less time than their changes are found. The seconds of a first refresh say

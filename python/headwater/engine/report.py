@@ -57,7 +57,7 @@ def _method(chosen: Chosen, existing: int) -> list[str]:
     if chosen.refused:
         said = f"'headwater.method' allows none; {chosen.method.said} is out: {chosen.refused}"
     else:
-        said = f"{chosen.method.said}, {written}, {chosen.cost.said}"
+        said = f"{chosen.method.said}, {written}, {chosen.cost.told}"
     return [f"  method: {said}", *others]
 
 

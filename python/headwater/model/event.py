@@ -254,7 +254,7 @@ class Published:
 
     @property
     def cores(self) -> float | None:
-        """The core-seconds that it took; ``None`` where nobody knows."""
+        """The core-seconds that it took; ``None`` where nobody knows. A copy from memory counts as work of one core."""
         return None if self.effort is None else self.effort.cores(self.seconds)
 
 

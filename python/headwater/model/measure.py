@@ -58,25 +58,26 @@ class Effort:
         alone: µs that they would have taken with all slots to themselves.
         active: µs in which there were any of them, whether they ran or waited for others.
         share: the part of all slots that they would have filled then; from 0 to 1.
-        work: µs of all of them, one after the other.
+        work: µs of all of them, one after the other; ``None`` where nobody knows.
     """
 
     alone: int
     active: int
     share: float
-    work: int
+    work: int | None = None
 
     def own(self, micros: float) -> float:
         """Of the µs that something took beside others, those that it would have taken alone."""
         return max(0.0, micros - self.active) + self.alone
 
-    def cores(self, seconds: float) -> float:
-        """Core-seconds of something that took so many seconds: those of the tasks, and of the driver beside them."""
-        return (max(0.0, 1e6 * seconds - self.active) + self.work) / 1e6
+    def cores(self, seconds: float) -> float | None:
+        """Core-seconds of something that took so many seconds: those of the tasks, and the seconds without any."""
+        return None if self.work is None else (max(0.0, 1e6 * seconds - self.active) + self.work) / 1e6
 
     def since(self, before: Effort | None) -> Effort:
         """What was added to what had been taken before."""
         if before is None:
             return self
         alone, active = max(0, self.alone - before.alone), max(0, self.active - before.active)
-        return Effort(alone, active, self.share, max(0, self.work - before.work))
+        work = None if self.work is None or before.work is None else max(0, self.work - before.work)
+        return Effort(alone, active, self.share, work)

@@ -31,6 +31,7 @@ class GroupsSuite extends AnyFunSuite {
     between(800, effort.work, 2 * effort.alone + 1)
     val told = parse(Progress.effort(LocalSpark.session, "full")).asInstanceOf[JObject].values
     assert(told.keySet == Golden.json("effort").asInstanceOf[JObject].values.keySet && told("alone") == 1000 * effort.alone)
+    assert(told("work") == 1000 * effort.work)
   }
 
   test("what waits for others would have taken less alone") {
