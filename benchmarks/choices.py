@@ -88,7 +88,9 @@ def run(size: Size) -> dict[str, Any]:
     pairs = {unit: judged(found, unit) for unit in UNITS}
     if told.json:
         draw(pairs["core_seconds"], told.json.with_suffix(".png"))
-    return {"rows": rows, "pairs": pairs, "refreshes": found, "goals": goals(pairs, differing)}
+    untold = f"{sum(each['untold'] for each in found)} of {len(found)}"
+    said = Goal("refreshes whose seconds stand for core-seconds, which Spark did not tell", "reported", untold, True)
+    return {"rows": rows, "pairs": pairs, "refreshes": found, "goals": [*goals(pairs, differing), said]}
 
 
 def _created(worker: Worker, shapes: Sequence[Shape]) -> list[Copy]:
@@ -156,8 +158,8 @@ def _refreshed(worker: Worker, copy: Copy) -> Row:
     assert row["status"] in ("published", "unchanged"), f"{name} was not refreshed: {row}"
     said = [each.strip() for text in told for each in text.splitlines()]
     at = next((n for n, each in enumerate(said) if each.startswith("method:")), len(said))
-    row["core_seconds"] = core_seconds(row)
-    return {key: row[key] for key in ("mode", "foreseen", "foreseen_core_seconds", *UNITS)} | {"told": said[at:]}
+    kept = {key: row[key] for key in ("mode", "foreseen", "foreseen_core_seconds", "seconds")}
+    return kept | {"core_seconds": core_seconds(row), "untold": row["core_seconds"] is None, "told": said[at:]}
 
 
 def judged(found: Sequence[Row], unit: str) -> list[Row]:
