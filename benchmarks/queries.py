@@ -1,7 +1,8 @@
 """Every query of TPC-H and TPC-DS as a view: rows change, the views follow, and each equals its query.
 
-Each query has a view that goes by changes and one that goes by keys, where that is possible. ``--table FILE`` only asks
-how changes of each table would be followed, and writes a page about that.
+Each query has a view that goes by changes and one that goes by keys, where that is possible. Where neither is, it has
+one that goes in full. ``--table FILE`` only asks how changes of each table would be followed, and writes a page about
+that.
 """
 
 from __future__ import annotations
@@ -142,16 +143,17 @@ def _loading(suite: str, scale: float, place: Path) -> list[str]:
 
 
 def _created(worker: Worker, name: str, text: str) -> list[tuple[str, str]]:
-    """Creates the views of a query, and returns each with the query's name. A method that the query never allows has
-    none."""
-    created = []
-    for end, method in METHODS.items():
-        view, settle = f"{name}_{end}", "'headwater.settle' = '1 day'"
-        create = f"CREATE MATERIALIZED VIEW {view} USING delta TBLPROPERTIES ('headwater.method' = "
-        if worker.call("succeeds", f"EXPLAIN {create}'{method}') AS {text}"):
-            worker.run(f"{create}'{method}, full', {settle}) AS {text}")
-            created.append((view, name))
-    return created
+    """Creates the views of a query, and returns each with the query's name."""
+    properties = "TBLPROPERTIES ('headwater.method' = '{}', 'headwater.settle' = '1 day')"
+    create = f"CREATE MATERIALIZED VIEW {{}} USING delta {properties} AS "
+    allowed = {
+        f"{name}_{end}": f"{method}, full"
+        for end, method in METHODS.items()
+        if worker.call("succeeds", f"EXPLAIN {create.format('v', method)}{text}")
+    }
+    methods = allowed or {f"{name}_full": "full"}
+    worker.run(*(f"{create.format(view, method)}{text}" for view, method in methods.items()))
+    return [(view, name) for view in methods]
 
 
 def _changes(suite: str, worker: Worker, turn: int) -> list[str]:

@@ -126,6 +126,10 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     assert not leaves_totals(made.state, "v")
     known.reads = {"t": 1e8}
     assert leaves_totals(made.state, "v")
+    known.took = Took(1.1, 0.0)
+    assert not leaves_totals(made.state, "v")
+    known.took = Took(1.2, 0.0)
+    assert leaves_totals(made.state, "v")
     known.added = Narrow(4.0, 1)
     assert not leaves_totals(made.state, "v")
 
