@@ -134,6 +134,15 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     assert not leaves_totals(made.state, "v")
 
 
+def test_a_large_change_that_was_dear_keeps_no_later_one_from_being_followed():
+    made = totalled("auto")
+    known = made.state.views["v"]
+    known.took, known.reads = Took(2.0, 0.0), {"t": 1e8}
+    for dear, leaves in ((Narrow(4.0, 10_000_000), True), (Narrow(4.0, 500_000), False), (Narrow(None, 0), False)):
+        known.added = dear
+        assert leaves_totals(made.state, "v") is leaves
+
+
 def test_core_seconds_decide_where_all_are_known():
     """By changes has fewer seconds, but its tasks fill both cores."""
     made = totalled()

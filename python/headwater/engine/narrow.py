@@ -7,6 +7,8 @@ A line foresees it: a fixed part, and seconds for each byte that changed. Exampl
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from headwater.model.event import Mode
 from headwater.model.state import Narrow, ViewState
 
@@ -36,15 +38,6 @@ def lately(view: ViewState) -> float | None:
     return min(found, default=None)
 
 
-def paid(known: Narrow, view: ViewState) -> bool:
-    """Whether such a run cost less than whole partitions do: core-seconds, or seconds where those are not known."""
-    if known.seconds is None or view.took is None:
-        return False
-    if known.cores is not None and view.cores is not None:
-        return known.cores < view.cores
-    return known.seconds < view.took.mean
-
-
 def foreseen(known: Narrow | None, mode: Mode, churn: int, whole: float | None, read: float) -> float | None:
     """Seconds of a run, or core-seconds if those are given; ``None`` where nobody knows.
 
@@ -63,3 +56,15 @@ def foreseen(known: Narrow | None, mode: Mode, churn: int, whole: float | None, 
         fixed = min(FIXED[mode], known.seconds)
         return fixed + (known.seconds - fixed) * churn / max(1, known.churn)
     return known.seconds + (UNKNOWN if rate is None else rate) * (churn - known.churn)
+
+
+def pays(view: ViewState, known: Narrow, mode: Mode, churn: int, read: float) -> bool:
+    """Whether a run after such a change would cost less than whole partitions: core-seconds, or seconds where those are
+    not known. The arguments are as for ``foreseen``."""
+    if known.seconds is None or view.took is None:
+        return False
+    whole = view.took.mean
+    if known.cores is not None and view.cores is not None:
+        known, whole = evolve(known, seconds=known.cores), view.cores
+    told = foreseen(known, mode, churn, whole, read)
+    return told is not None and told < whole

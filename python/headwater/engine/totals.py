@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headwater.engine.appended import has_rows
 from headwater.engine.basis import Basis, inputs, never, strict, unpinned
-from headwater.engine.narrow import FIXED, SMALL, paid
+from headwater.engine.narrow import FIXED, SMALL, pays
 from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
@@ -19,8 +19,11 @@ from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
 
 PAYS = 1.2
-"""A refresh of whole partitions leaves totals if it takes so many times the fixed part of one by changes. Played on 200
-pairs of views and changes, 2.0 lost a tenth of all core-seconds (``benchmarks/choices.py``)."""
+"""A refresh of whole partitions leaves totals if it takes so many times the fixed part of one by changes. With 2.0,
+views without totals lost half of all core-seconds that choices lost in 200 pairs (``benchmarks/choices.py``)."""
+FEW = 0.01
+"""It leaves none if by changes would be dearer after a change of this part of the sources. The last change may have been
+larger. Those of a view without totals add up, so no smaller one ever comes."""
 
 
 def leaves_totals(state: State, name: str) -> bool:
@@ -81,7 +84,7 @@ def _pays(view: ViewState) -> bool:
     read = max(1, view.partitions or 1) * sum(view.reads.values())
     if view.took is None or view.took.mean < PAYS * FIXED[Mode.CHANGES] or read < SMALL:
         return False
-    return view.added is None or paid(view.added, view)
+    return view.added is None or pays(view, view.added, Mode.CHANGES, round(FEW * read), read)
 
 
 def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:
