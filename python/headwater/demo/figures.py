@@ -10,6 +10,7 @@ from attrs import frozen
 
 from headwater.demo.life import Step
 from headwater.engine.naive import immediate
+from headwater.engine.refreshes import REFRESHES
 from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.state import State
@@ -18,10 +19,6 @@ from headwater.store.replay import restored
 from headwater.store.sql import SqlStore
 
 HISTORY = "SHOW REFRESHES LIMIT 1000000"
-COLUMNS = (
-    *("run_id", "view", "partition", "mode", "reason", "version"),
-    *("rows", "started_at", "seconds", "foreseen", "core_seconds", "foreseen_core_seconds", "status", "error"),
-)
 
 
 class Session(Protocol):
@@ -78,7 +75,7 @@ class Record(Protocol):
 
 
 def snapshot(session: Session, record: Record) -> Snapshot:
-    history = frozenset(_refresh(row) for row in session.run(HISTORY) if len(row) == len(COLUMNS))
+    history = frozenset(_refresh(row) for row in session.run(HISTORY) if len(row) == len(REFRESHES))
     return Snapshot(history, record.partitions())
 
 
@@ -132,5 +129,5 @@ class Stored:
 
 
 def _refresh(row: Sequence[str]) -> Refresh:
-    cell = dict(zip(COLUMNS, row, strict=True))
+    cell = dict(zip(REFRESHES, row, strict=True))
     return Refresh(cell["run_id"], cell["view"], cell["partition"], Mode(cell["mode"]), cell["version"])

@@ -58,7 +58,7 @@ def foreseen(known: Narrow | None, mode: Mode, churn: int, whole: float | None, 
     return known.seconds + (UNKNOWN if rate is None else rate) * (churn - known.churn)
 
 
-def pays(view: ViewState, known: Narrow, mode: Mode, churn: int, read: float) -> bool:
+def is_cheaper(view: ViewState, known: Narrow, mode: Mode, churn: int, read: float) -> bool:
     """Whether a run after such a change would cost less than whole partitions: core-seconds, or seconds where those are
     not known. The arguments are as for ``foreseen``."""
     if known.seconds is None or view.took is None:

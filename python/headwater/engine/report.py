@@ -17,6 +17,9 @@ from headwater.model.partition import WHOLE, Slice, sort_key
 from headwater.model.state import Origin, State, ViewState
 from headwater.model.view import Definition, Job, Query
 
+MOST_LINES = 20
+"""So many partitions that are behind are named."""
+
 
 def explain(state: State, name: str, now: int) -> list[str]:
     """The next refresh of the view and its reasons, a line each."""
@@ -136,10 +139,6 @@ def spelled(expression: Expression) -> str:
             return sql
         case Windowed(column, window):
             return f"{spell_window(window)} OF {column}"
-
-
-MOST_LINES = 20
-"""So many partitions that are behind are named."""
 
 
 def describe(state: State, name: str, extended: bool, now: int, formats: Mapping[str, str] | None = None) -> list[Row]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headwater.engine.appended import has_rows
 from headwater.engine.basis import Basis, inputs, never, strict, unpinned
-from headwater.engine.narrow import FIXED, SMALL, pays
+from headwater.engine.narrow import FIXED, SMALL, is_cheaper
 from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
@@ -84,7 +84,7 @@ def _pays(view: ViewState) -> bool:
     read = max(1, view.partitions or 1) * sum(view.reads.values())
     if view.took is None or view.took.mean < PAYS * FIXED[Mode.CHANGES] or read < SMALL:
         return False
-    return view.added is None or pays(view, view.added, Mode.CHANGES, round(FEW * read), read)
+    return view.added is None or is_cheaper(view, view.added, Mode.CHANGES, round(FEW * read), read)
 
 
 def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:
