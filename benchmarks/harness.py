@@ -218,7 +218,7 @@ def refreshed(worker: Worker, view: str) -> Row:
 
 
 def core_seconds(row: Row) -> float:
-    """The core-seconds of a refresh. Where Spark did not tell them, its seconds stand for them, which are fewer."""
+    """The core-seconds of a refresh. Where Spark did not tell them, its seconds stand for them."""
     return row["seconds"] if row["core_seconds"] is None else row["core_seconds"]
 
 
