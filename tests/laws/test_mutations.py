@@ -25,6 +25,7 @@ BY_EXAMPLE = {
     "a run takes along a change that came after its snapshots": ("test_noticed.py",),
     "a snapshot moves past what was written past Headwater": ("test_noticed.py",),
     "a lake view is prepared": ("test_pinned.py",),
+    "a run does not look before it reads": ("test_pinned.py",),
     "readers run ahead of a view that became a lake table": ("test_pinned.py",),
     "a run by keys reads a table as it is at that moment": ("test_keys.py",),
     "an overwritten view says that no row of it went": ("test_appended.py",),

@@ -35,6 +35,8 @@ def test_a_changed_row_is_added_to_the_totals(spark: SparkSession, journal: Jour
         spark.sql("REFRESH MATERIALIZED VIEWS")
         assert_equals_query(spark, view, query)
     assert runs(journal.events(), view)[1:] == [BY_CHANGES] * 6
+    described = [row.col_name for row in spark.sql(f"DESCRIBE TABLE {view}").collect()]
+    assert spark.table(view).columns == described == ["customer", "n", "price", "mean"], "totals are in no column"
 
 
 @pytest.mark.long
