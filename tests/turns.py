@@ -64,6 +64,7 @@ SECONDS = {
     "tests/spark/test_trailing_edge.py": 45,
     "tests/spark/test_two_engines.py": 145,
     "tests/spark/test_verify.py": 15,
+    "tests/spark/test_watermarks.py": 30,
     "tests/spark/test_ways_in.py": 25,
     "tests/spark/test_zones.py": 40,
     "tests/unit/test_chaos.py": 320,

@@ -24,6 +24,7 @@ BY_EXAMPLE = {
     "a new partition inherits nothing of what is pending before it": ("test_succession.py",),
     "a run takes along a change that came after its snapshots": ("test_noticed.py",),
     "a snapshot moves past what was written past Headwater": ("test_noticed.py",),
+    "whatever was computed anew counts as changed": ("test_early_cutoff.py",),
     "a lake view is prepared": ("test_pinned.py",),
     "a run does not look before it reads": ("test_pinned.py",),
     "readers run ahead of a view that became a lake table": ("test_pinned.py",),
@@ -45,6 +46,7 @@ BY_EXAMPLE = {
     "a view counts for itself alone": ("test_urgency.py",),
     "a long refresh takes the last track": ("test_urgency.py",),
     "a refresh may wait for ever": ("test_urgency.py",),
+    "a table has the watermark of another one of its name": ("test_noticed.py",),
     "a refresh starts though a promise must start before it ends": ("test_urgency.py",),
     "a promise counts as nothing": ("test_urgency.py",),
 }
@@ -481,6 +483,11 @@ MUTATIONS = {
         "store/members.py",
         "        leads = all(row.number > number for row in others if row.until > now)\n",
         "        leads = True\n",
+    ),
+    "a table has the watermark of another one of its name": (
+        "engine/transition.py",
+        "    if record.created != event.created:\n        record.watermark = None\n",
+        "",
     ),
     # --- the observer
     "a partition that is gone is not noticed": (

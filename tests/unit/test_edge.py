@@ -11,7 +11,7 @@ from headwater.engine.status import VIEWS, statuses
 from headwater.engine.transition import transition
 from headwater.model.edge import Edge
 from headwater.model.error import StatementError
-from headwater.model.event import Declared, Made, Published
+from headwater.model.event import Advanced, Changed, Declared, Made, Observed, Published
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
 from headwater.model.view import Definition
@@ -50,7 +50,7 @@ def test_without_rows_changes_tell_how_stale_a_view_is():
 
 def test_rows_that_came_too_late_are_told_until_the_next_refresh():
     state = refreshed(warehouse(VIEW), 1_000_000, Edge(1_060_000_000, (("t", 7),), 3))
-    assert "3 rows came later than headwater.lateness allows" in shown(state, 1_061_000)["reason"]
+    assert "3 rows came later than headwater.lateness or a watermark allows" in shown(state, 1_061_000)["reason"]
     state = refreshed(state, 1_100_000, Edge(1_160_000_000, (("t", 9),), 0))
     assert shown(state, 1_161_000)["reason"] == ""
 
@@ -64,6 +64,14 @@ def test_a_run_knows_the_edge_of_the_one_before_unless_the_view_was_redefined():
     again = state.views["v"].definition
     state = transition(state, Declared(1_171_000, state.highest + 1, again, "was redefined"))
     assert state.views["v"].edge is None
+
+
+def test_a_run_keeps_the_watermarks_that_belong_to_the_snapshots_it_reads():
+    state = transition(warehouse(VIEW), Changed(5, 10, "t", (Observed(WHOLE, "x"),), "", 0, "changed", watermark=3))
+    [found] = ready(state, 100_000)
+    state = transition(state, started(state, Choice(found), state.highest + 1, 100_000))
+    state = transition(state, Advanced(100_001, "t", "", 7))
+    assert state.tables["t"].watermark == 7 and launched(state, "v").run.watermarks == (("t", 3),)
 
 
 def test_a_view_of_unknown_edge_is_not_compared_with_all_rows():

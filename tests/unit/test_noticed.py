@@ -47,6 +47,22 @@ def test_partitions_that_differ_changed(made: Machine):
     assert (found.before, found.snapshot) == (7, "two")
 
 
+def test_a_stream_tells_its_watermark_with_a_change_or_after_it(made: Machine):
+    looked_at(made)
+    found = change(made, evolve(FIRST, partitions={A1: "y"}, snapshot="two", watermark=900))
+    assert found.watermark == 900
+    made.record(lambda _: found)
+    assert made.state.tables["u"].watermark == 900
+    later = evolve(FIRST, partitions={A1: "y"}, snapshot="two", watermark=950)
+    made.record(lambda _: noticed.advance(made.state, later, NOW))
+    assert made.state.tables["u"].watermark == 950 and noticed.advance(made.state, later, NOW) is None
+    without = evolve(FIRST, partitions={A1: "z"}, snapshot="three")
+    made.record(lambda _: change(made, without))
+    assert made.state.tables["u"].watermark == 950, "a program beside the stream wrote"
+    made.record(lambda _: change(made, evolve(without, incarnation=2, snapshot="four")))
+    assert made.state.tables["u"].watermark is None, "it is another table now"
+
+
 PINNED = evolve(FIRST, pinned=True)
 
 

@@ -219,13 +219,14 @@ class Targets(Observer):
         tables = FileTables(None, None)
         tables._locations.update(locations)
         super().__init__(Recorder(lock=RLock(), state=State()), None, tables, None)
-        self._watched, self.looked = list(watched), []
+        self._watched, self.looked, self.told = list(watched), [], {}
 
     def watched(self, view=None):
         return self._watched
 
     def look(self, target):
         self.looked.append((target.command.said, target.tables))
+        self.told |= target.watermarks
 
     def hear(self, *hints):
         for each in hints:
@@ -245,6 +246,7 @@ def _month(value: str | None) -> Slice:
         ("hint_path", [("INSERT OVERWRITE", {"shop.lineitem": None})]),
         ("hint_renamed", [("ALTER TABLE RENAME", {"shop.lineitem": None, "shop.line_item": None})]),
         ("hint_database", [("DROP DATABASE", {"shop.lineitem": None, "shop.line_item": None, "shop.Orders": None})]),
+        ("hint_watermark", [("a batch of a stream", {"shop.Orders": None})]),
     ],
 )
 def test_a_hint_says_where_to_look(name, found):
@@ -265,6 +267,14 @@ def test_hints_are_joined_and_one_without_partitions_wins():
     named = golden("hint_partitions")
     observer.hear(named, evolve(named, partitions=()), named)
     assert observer.looked == [("DROP PARTITION", {"shop.lineitem": None})]
+
+
+def test_the_newest_watermark_of_a_stream_is_kept_with_its_table():
+    observer, batch = Targets("shop.Orders", "shop.lineitem"), golden("hint_watermark")
+    observer.hear(golden("hint_table"), batch, evolve(batch, watermark=batch.watermark + 1000))
+    assert observer.told == {"shop.Orders": 1711843201000}
+    observer.hear(golden("hint_table"), evolve(batch, watermark=None))
+    assert observer.told == {"shop.Orders": 1711843201000}
 
 
 def test_a_check_looks_where_hints_point_first_and_takes_them():
@@ -355,8 +365,7 @@ def test_every_kind_of_message_reaches_its_place():
     engine.observer = Recorder(notice=hinted.append)
     engine.statements = Recorder(waiting=Recorder(abandon=abandoned.append))
     engine._asked = Recorder(submit=lambda _work, message: asked.append(type(message)))
-    engine._watch = _named("_watch")
-    engine._observe = _named("_observe")
+    engine._watch, engine._observe, engine._sweep = map(_named, ("_watch", "_observe", "_sweep"))
     with pytest.raises(Stop):
         engine.run()
     assert hinted == [golden("hint_table")]

@@ -55,6 +55,12 @@ def pins(state: State, definition: Definition) -> Pairs:
     return tuple((name, record.snapshot) for name, record in records.items() if record.pinned)
 
 
+def watermarks(state: State, definition: Definition) -> tuple[tuple[str, int], ...]:
+    """The watermarks on record of the streams that write sources of a view, beside the snapshots of these sources."""
+    known = [(each, state.tables[each].watermark) for each in definition.sources if each in state.tables]
+    return tuple((each, watermark) for each, watermark in known if watermark is not None)
+
+
 def basis(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
     """What a run by keys would go on from which renews these slices of a view; or why there can be none."""
     view = state.views[name]

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from headwater.engine.basis import inputs, pins
+from headwater.engine.basis import inputs, pins, watermarks
 from headwater.engine.coverage import prepared_by, unresolved
 from headwater.engine.delay.deadline import Due
 from headwater.engine.delay.freshness import waits_for
@@ -99,6 +99,7 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
         refused=method.refused,
         foreseen=method.cost.seconds,
         foreseen_cores=method.cost.cores,
+        watermarks=watermarks(state, definition),
     )
 
 

@@ -77,17 +77,21 @@ def change(state: State, seen: Seen, command: Command, before: Version, at: int,
         pinned=seen.pinned,
         churn=None if another else seen.churn,
         went=seen.went,
+        watermark=seen.watermark,
     )
 
 
 def advance(state: State, seen: Seen, at: int) -> Advanced | None:
-    """A table has another snapshot, and nothing else is new."""
+    """A table has another snapshot, or its stream another watermark, and nothing else is new."""
     record = state.tables.get(seen.table)
-    if record is None or not (seen.exists and seen.pinned and record.pinned) or record.snapshot == seen.snapshot:
+    if record is None or not seen.exists:
+        return None
+    snapshot = seen.snapshot if seen.pinned and record.pinned else record.snapshot
+    if snapshot == record.snapshot and seen.watermark in (None, record.watermark):
         return None
     if is_outdated(state, seen) or differences(record, seen.partitions, seen.looked):
         return None
-    return Advanced(at, seen.table, seen.snapshot)
+    return Advanced(at, seen.table, snapshot, seen.watermark)
 
 
 def is_outdated(state: State, seen: Seen) -> bool:

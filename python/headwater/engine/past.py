@@ -24,6 +24,13 @@ def went_on(record: TableRecord, churn: int | None, went: int) -> None:
         del record.past[next(iter(record.past))]
 
 
+def reached(record: TableRecord, watermark: int | None) -> None:
+    """The stream that writes a table told its watermark with the newest state. One that was started anew may be back at
+    an earlier time."""
+    if watermark is not None:
+        record.watermark = watermark
+
+
 def advance(record: TableRecord, snapshot: str) -> None:
     """The newest state has another snapshot, with the same rows."""
     record.snapshot = snapshot

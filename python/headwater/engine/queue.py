@@ -171,6 +171,7 @@ def start(state: State, event: Started) -> Run:
         totals=event.totals,
         appends=event.appends,
         refused=event.refused,
+        watermarks=event.watermarks,
     )
     state.running[event.view] = run
     state.views[event.view].overran = None

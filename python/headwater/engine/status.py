@@ -86,7 +86,7 @@ class ViewStatus:
         bound: the promised freshness (s); ``None`` where nothing is promised.
         attainable: the freshness that the load allows (s), at least the promised one; ``None`` where nobody knows.
         fresh_to: the time of the events that all its sources had reached (ms); ``None`` where nobody asked.
-        late_rows: rows that came later than its property allows, and that the last refresh added.
+        late_rows: rows that came later than its property or a watermark allows, and that the last refresh added.
     """
 
     name: str
@@ -121,7 +121,8 @@ class ViewStatus:
     def _too_late(self) -> str:
         if not self.late_rows:
             return ""
-        return f"{self.late_rows} rows came later than headwater.lateness allows; the last refresh added them"
+        rows = "1 row" if self.late_rows == 1 else f"{self.late_rows} rows"
+        return f"{rows} came later than headwater.lateness or a watermark allows; the last refresh added them"
 
     def _too_much(self) -> str:
         if self.bound is None or self.attainable is None or self.attainable <= self.bound:

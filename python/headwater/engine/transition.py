@@ -55,9 +55,10 @@ def transition(state: State, event: Event) -> State:
     match event:
         case Changed():
             _changed(state, event)
-        case Advanced(table=table, snapshot=snapshot):
+        case Advanced(table=table, snapshot=snapshot, watermark=watermark):
             if table in state.tables and table not in state.running:
                 past.advance(state.tables[table], snapshot)
+                past.reached(state.tables[table], watermark)
         case Declared():
             _declared(state, event)
         case Evaluated(images=images):
@@ -140,7 +141,10 @@ def _changed(state: State, event: Changed) -> None:
     record = state.tables.get(event.table)
     if record is None:
         record = state.tables[event.table] = TableRecord()
+    if record.created != event.created:
+        record.watermark = None
     record.schema, record.created = event.schema, event.created
+    past.reached(record, event.watermark)
     record.snapshot, record.pinned = event.snapshot, event.pinned
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)

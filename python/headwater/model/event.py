@@ -74,7 +74,7 @@ class Changed:
     then, if there was one: it reads this change. ``snapshot`` is the source's own value for the state that was found;
     runs read the table at that snapshot if it is ``pinned``. ``churn``: bytes of the files that came and went since the
     snapshot before; ``None`` where nobody knows, or that snapshot cannot be read any more. ``went``: bytes of those
-    that went.
+    that went. ``watermark``: of the stream that wrote the table (ms), if one did that has one.
     """
 
     at: int
@@ -90,15 +90,18 @@ class Changed:
     pinned: bool = False
     churn: int | None = None
     went: int = 0
+    watermark: int | None = None
 
 
 @frozen
 class Advanced:
-    """A table has another snapshot with the same rows: its files were rearranged, or its properties changed."""
+    """A table has another snapshot with the same rows: its files were rearranged, or its properties changed. Or the
+    stream that writes it has a later ``watermark`` (ms)."""
 
     at: int
     table: str
     snapshot: str
+    watermark: int | None = None
 
 
 Image = tuple[str, tuple[Value, ...], Value]
@@ -162,7 +165,7 @@ class Started:
     ``totals``: the run leaves totals for later runs. ``appends``: it adds rows to the view, and leaves all others as
     they are. ``refused``: why it must fail, as the view's property allows no other method.
     ``foreseen``, ``foreseen_cores``: the seconds and core-seconds that its method takes, as far as past runs tell;
-    ``None`` where nobody knows.
+    ``None`` where nobody knows. ``watermarks``: of each source that a stream writes, its watermark on record (ms).
     """
 
     at: int
@@ -183,6 +186,7 @@ class Started:
     refused: str = ""
     foreseen: float | None = None
     foreseen_cores: float | None = None
+    watermarks: tuple[tuple[str, int], ...] = ()
 
     @property
     def slices(self) -> tuple[Slice, ...]:

@@ -66,6 +66,7 @@ class Seen:
         lost: why all partitions count as changed, where nobody can say which did; empty if somebody can.
         churn: bytes of the files that came and went since the snapshot on record; ``None`` where nobody knows.
         went: bytes of those that went. A file of which some rows went counts as a whole.
+        watermark: of the stream that wrote the table before the look (ms); ``None`` where nobody told of one.
     """
 
     table: str
@@ -86,6 +87,7 @@ class Seen:
     lost: str = ""
     churn: int | None = None
     went: int = 0
+    watermark: int | None = None
 
 
 @frozen

@@ -89,6 +89,7 @@ class TableRecord:
         pinned: whether runs read the table at that snapshot, whatever programs write meanwhile.
         past: states of the table by its versions, the newest ones last. Between each two of them is known which rows
             came and went. None of a table that is not pinned.
+        watermark: of the stream that writes it (ms). That state has all rows up to this time but for late ones.
     """
 
     schema: str = ""
@@ -101,6 +102,7 @@ class TableRecord:
     snapshot: str = ""
     pinned: bool = False
     past: dict[Version, Past] = Factory(dict)
+    watermark: int | None = None
 
 
 @frozen
@@ -141,6 +143,7 @@ class Run:
         totals: it leaves totals for later runs.
         appends: it adds rows to the view, and leaves all others as they are.
         refused: why it must fail, as the view's property allows no other method.
+        watermarks: of each source that a stream writes, the watermark on record as the run began (ms).
     """
 
     version: Version
@@ -164,6 +167,7 @@ class Run:
     totals: bool = False
     appends: bool = False
     refused: str = ""
+    watermarks: tuple[tuple[str, int], ...] = ()
 
 
 @frozen

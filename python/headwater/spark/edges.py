@@ -3,6 +3,9 @@
 Example: ``orders`` has rows up to 10:05 and ``clicks`` up to 10:01, and rows may come a minute late. The safe trailing
 edge is 10:00. A view with ``'headwater.trailing_edge' = 'on'`` is its query over the rows of both up to 10:00.
 
+A stream with a watermark writes ``orders``, and no property of the view says how late rows may come. Then the watermark
+is the edge of ``orders``, because the stream was told how late they may come.
+
 A row whose time is NULL belongs to no time and is read always. A time after the start of the refresh is taken for an
 error of a clock: it moves no edge, and its row is read once that time has passed.
 """
@@ -63,12 +66,12 @@ def measured(session: SparkSession, launch: Launch) -> Edge | None:
     for source, column in definition.event_times:
         time = _micros(column)
         aggregates = [F.max(F.when(time <= now, time)), F.count_if(time <= F.lit(before.at))]
-        end, count = _table(session, source).agg(*aggregates).first()
-        ends.append(end)
+        newest, count = _table(session, source).agg(*aggregates).first()
+        ends.append(_end(launch, source, newest, now))
         late += max(0, count - passed[source]) if source in passed else 0
     if not ends:
         return None
-    at = None if None in ends else min(each for each in ends if each is not None) - 1000 * (policy.lateness or 0)
+    at = None if None in ends else min(each for each in ends if each is not None)
     if not policy.trailing_edge:
         return Edge(at)
     return Edge(at, tuple((each, _passed(session, each, column, at)) for each, column in definition.event_times), late)
@@ -131,6 +134,14 @@ def _refused(view: str, why: str) -> DefinitionError:
 
 def _table(session: SparkSession, source: str) -> DataFrame:
     return session.table(sql.quoted(source))
+
+
+def _end(launch: Launch, source: str, newest: int | None, now: int) -> int | None:
+    """The time up to which all rows of a source are there, but for late ones (µs)."""
+    lateness, watermark = launch.definition.policy.lateness, dict(launch.run.watermarks).get(source)
+    if lateness is None and watermark is not None and 1000 * watermark <= now:
+        return 1000 * watermark
+    return None if newest is None else newest - 1000 * (lateness or 0)
 
 
 def _passed(session: SparkSession, source: str, column: str, at: int | None) -> int:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from headwater.algebra.dependency import backward
 from headwater.engine import noticed
@@ -42,11 +42,13 @@ log = logging.getLogger("headwater")
 @define
 class Target:
     """Where to look: tables, each with the partitions that were named, or ``None`` for all; the command that wrote
-    there, if one is known to have; and the run that is about to read there, if one is."""
+    there, if one is known to have; the run that is about to read there, if one is; and the watermarks (ms) of streams
+    that wrote there."""
 
     tables: dict[str, list[Slice] | None] = field(factory=dict)
     command: Command = Command()
     before: Version = 0
+    watermarks: dict[str, int] = field(factory=dict)
 
     def add(self, table: str, partitions: Iterable[Slice] | None) -> None:
         known, some = self.tables.get(table, []), list(partitions or ())
@@ -168,6 +170,8 @@ class Observer:
             target = by_command.setdefault(hint.by, Target(command=hint.by))
             for table, partitions in self._targets(hint):
                 target.add(table, partitions)
+                if hint.watermark is not None:
+                    target.watermarks[table] = hint.watermark
         return [target for target in by_command.values() if target.tables]
 
     def _targets(self, hint: Hint) -> list[tuple[str, Sequence[Slice] | None]]:
@@ -194,8 +198,9 @@ class Observer:
     def _record(self, seen: Iterable[Seen], standings: Mapping[str, Standing | None], target: Target) -> None:
         others: list[str] = []
         changes: list[Change] = []
-        again = Target(command=target.command, before=target.before)
-        for each in seen:
+        again = evolve(target, tables={})
+        for found in seen:
+            each = evolve(found, watermark=target.watermarks.get(found.table))
             lost = each.table in standings and not each.exists
             if lost:  # first of all, else a refresh that waits for the table to be readable would make it anew
                 self._record_view(each, standings[each.table], target.command)

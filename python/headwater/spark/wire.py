@@ -56,7 +56,7 @@ class Session:
 
 @frozen
 class Hint:
-    """Something was perhaps written."""
+    """Something was perhaps written. ``watermark``: of the stream whose batch it was (ms), if it has one."""
 
     command: str
     kind: CommandKind = CommandKind.UNKNOWN
@@ -65,6 +65,7 @@ class Hint:
     database: str | None = None
     renamed: str | None = None
     partitions: tuple[Values, ...] = ()
+    watermark: int | None = None
 
     @property
     def by(self) -> Command:

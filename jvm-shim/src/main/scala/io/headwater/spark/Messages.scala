@@ -44,6 +44,7 @@ object StatementKind {
  *
  * @param table its key (see [[Names]])
  * @param partitions those that the statement named (`None` is the null partition); empty when it did not say
+ * @param watermark of the stream whose batch it was (ms since 1970), if it has one
  */
 final case class Hint(
     table: Option[String] = None,
@@ -52,7 +53,8 @@ final case class Hint(
     renamed: Option[String] = None,
     partitions: Seq[Map[String, Option[String]]] = Nil,
     command: String,
-    kind: CommandKind)
+    kind: CommandKind,
+    watermark: Option[Long] = None)
 
 /** Of a user's session, all that gives a statement its meaning. */
 final case class SessionFacts(

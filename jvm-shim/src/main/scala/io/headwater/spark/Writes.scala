@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution
 import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1
 import org.apache.spark.sql.hive.execution.{CreateHiveTableAsSelectCommand, InsertIntoHiveDirCommand, InsertIntoHiveTable}
@@ -19,8 +20,16 @@ import org.apache.spark.sql.hive.execution.{CreateHiveTableAsSelectCommand, Inse
 object Writes {
 
   /** A statement that failed in analysis wrote nothing; one that failed later may have. */
-  def of(execution: QueryExecution): Seq[Hint] =
-    Try(execution.analyzed).map(_.collect { case node => hints(execution.sparkSession, node) }.flatten).getOrElse(Nil)
+  def of(execution: QueryExecution): Seq[Hint] = {
+    val found = Try(execution.analyzed).map(_.collect { case node => hints(execution.sparkSession, node) }.flatten)
+    found.getOrElse(Nil).map(_.copy(watermark = watermark(execution)))
+  }
+
+  /** Rows up to this time came with this batch of a stream or before. Spark says 0 where the stream declares none. */
+  private def watermark(execution: QueryExecution): Option[Long] = execution match {
+    case batch: IncrementalExecution => Some(batch.offsetSeqMetadata.batchWatermarkMs).filter(_ > 0)
+    case _ => None
+  }
 
   def hints(session: SparkSession, node: LogicalPlan): Seq[Hint] = node match {
     case waiting: WaitingWrite => hints(session, waiting.write)

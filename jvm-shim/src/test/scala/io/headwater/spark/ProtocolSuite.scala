@@ -20,7 +20,9 @@ class ProtocolSuite extends AnyFunSuite {
     "hint_renamed" -> Hint(
       table = Some("shop.lineitem"), renamed = Some("shop.line_item"), command = "ALTER TABLE RENAME",
       kind = CommandKind.Alter),
-    "hint_database" -> Hint(database = Some("shop"), command = "DROP DATABASE", kind = CommandKind.Drop))
+    "hint_database" -> Hint(database = Some("shop"), command = "DROP DATABASE", kind = CommandKind.Drop),
+    "hint_watermark" -> Hint(
+      table = Some("shop.orders"), command = "a batch of a stream", kind = CommandKind.Stream, watermark = Some(1711843200000L)))
 
   for ((name, hint) <- hints) test(name) { same(Wire.encode("hint", hint), name) }
 
