@@ -162,7 +162,7 @@ def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(mod
 def test_a_view_that_does_not_ask_is_followed_when_its_refreshes_take_long():
     made = came(copied(asked="auto"), A1)
     chosen = choose_method(made.state, "v", (A1,))
-    assert chosen.method == ByPartition() and why(made, A1) == "is out: a refresh takes less than 1 s"
+    assert chosen.method == ByPartition() and why(made, A1) == "is out: a refresh takes less than 1.0 s"
 
 
 def test_a_query_without_an_aggregate_makes_rows_of_rows():

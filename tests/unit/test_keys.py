@@ -166,7 +166,7 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
     made = keyed(method="auto")
     later(made, A1)
     known = made.state.views["v"]
-    assert why(made, A1) == "is out: a refresh takes less than 3 s"
+    assert why(made, A1) == "is out: a refresh takes less than 3.0 s"
     known.took = Took(10.0, 0.0)
     assert why(made, A1) == "is out: nobody knows yet how much a refresh reads"
     known.reads = {"t": 0.5}

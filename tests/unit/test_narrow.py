@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
+from cases import warehouse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.engine.narrow import FIXED, foreseen
-from headwater.model.event import Mode
-from headwater.model.state import Narrow
+from headwater.engine.narrow import FIXED, fixed, foreseen, learned
+from headwater.model.event import Mode, Published
+from headwater.model.measure import Effort
+from headwater.model.partition import WHOLE
+from headwater.model.state import Narrow, Run
 
 MB = 1_000_000
-modes = st.sampled_from(list(FIXED))
 seconds, sizes = st.floats(0.01, 1e4), st.integers(1, 10**12)
 
 
@@ -28,12 +31,42 @@ seconds, sizes = st.floats(0.01, 1e4), st.integers(1, 10**12)
     ],
 )
 def test_a_line_foresees_what_a_run_takes(known, churn, whole, read, told):
-    assert foreseen(known, Mode.CHANGES, churn, whole, read) == (told if told is None else pytest.approx(told))
+    assert foreseen(known, FIXED[Mode.CHANGES], churn, whole, read) == (told if told is None else pytest.approx(told))
 
 
-@given(modes, st.builds(Narrow, seconds, sizes), sizes, sizes, seconds | st.none(), sizes)
-def test_more_changes_never_take_less_and_the_same_take_as_long_as_before(mode, known, one, other, whole, read):
+@given(seconds, st.builds(Narrow, seconds, sizes), sizes, sizes, seconds | st.none(), sizes)
+def test_more_changes_never_take_less_and_the_same_take_as_long_as_before(fixed, known, one, other, whole, read):
     some, more = sorted((one, other))
-    told = [foreseen(known, mode, each, whole, read) for each in (some, more)]
+    told = [foreseen(known, fixed, each, whole, read) for each in (some, more)]
     assert told[0] <= told[1] * (1 + 1e-9)
-    assert foreseen(known, mode, known.churn, whole, read) == pytest.approx(known.seconds)
+    assert foreseen(known, fixed, known.churn, whole, read) == pytest.approx(known.seconds)
+
+
+RUN = Run(5, "v", (WHOLE,), (), (), 0, Mode.CHANGES, "", churn=MB, foreseen=1.0, foreseen_cores=2.0)
+END = Published(9, 5, "v", (), (), 1.8, effort=Effort(0, 1_800_000, 1.0, 3_000_000))
+
+
+def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
+    state = warehouse({"v": (("t",), {}, None)})
+    view = state.views["v"]
+    assert learned(state, view, RUN, END) == Narrow(1.4, MB, 2.5)
+    assert learned(state, view, evolve(RUN, foreseen=None, foreseen_cores=None), END) == Narrow(1.8, MB, 3.0)
+    assert learned(state, view, RUN, evolve(END, effort=None)).cores is None
+    assert learned(state, view, RUN, evolve(END, instead="an extreme value went")) == Narrow(None, MB)
+
+
+def test_a_warehouse_learns_what_runs_take_after_small_changes():
+    """Quicker runs tell more: a slower one may be of a large change."""
+    state = warehouse({"v": (("t",), {}, None), "w": (("t",), {}, None)})
+    view = state.views["v"]
+    assert fixed(state, view, Mode.CHANGES) == FIXED[Mode.CHANGES] == 1.0
+    learned(state, view, RUN, evolve(END, seconds=3.0))
+    assert fixed(state, view, Mode.CHANGES) == pytest.approx(1.2)
+    for _ in range(6):
+        learned(state, view, RUN, evolve(END, seconds=0.5))
+    assert fixed(state, state.views["w"], Mode.CHANGES) == pytest.approx(0.5, abs=0.02), "of another view"
+    assert fixed(state, view, Mode.KEYS) == FIXED[Mode.KEYS], "another method"
+    lake = evolve(view, definition=evolve(view.definition, format="delta"))
+    assert fixed(state, lake, Mode.CHANGES) == FIXED[Mode.CHANGES], "another format"
+    learned(state, view, RUN, evolve(END, seconds=0.1, instead="it computed whole partitions"))
+    assert fixed(state, view, Mode.CHANGES) == pytest.approx(0.5, abs=0.02)

@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from headwater.engine.appended import appended, has_rows
 from headwater.engine.basis import Basis, basis, only_changed
-from headwater.engine.narrow import FIXED, SMALL, foreseen
+from headwater.engine.narrow import SMALL, fixed, foreseen
 from headwater.engine.totals import added
 from headwater.model.event import Mode
 from headwater.model.partition import WHOLE, Region, Slice, simplified
@@ -179,7 +179,7 @@ def choose_method(state: State, view: str, slices: Slices) -> Chosen:
     offers = {method: method.offer(state, view, slices) for method in METHODS if method.mode in ranks}
     if asked is None:
         own = state.views[view]
-        offers |= {method: why for method, found in offers.items() if (why := _untried(own, method, found))}
+        offers |= {method: why for method, found in offers.items() if (why := _untried(state, own, method, found))}
     possible = {method: found for method, found in offers.items() if isinstance(found, Offer)}
     if not possible:
         return _refused(state, view, slices, offers)
@@ -224,26 +224,32 @@ def _against(found: Offer | str) -> str:
 
 
 def _following(state: State, view: str, slices: Slices, found: Basis, mode: Mode) -> Offer:
-    """The offer of a method that follows changes. The last such run tells what it takes; without one, nobody knows."""
+    """The offer of a method that follows changes. The last such run tells what it takes; without one, those of other
+    views do."""
     frame, own = simplified(slices), state.views[view]
-    known, cost = _known(own, mode), Cost(_count(state, view, frame, slices))
-    if known is not None:
-        cores = foreseen(evolve(known, seconds=known.cores), mode, found.churn, own.cores, _read(own, found))
-        cost = evolve(cost, seconds=_foreseen(own, found, mode), cores=cores)
+    known, least = _known(own, mode), fixed(state, own, mode)
+    by_cores = None if known is None else evolve(known, seconds=known.cores)
+    whole, read = own.took.mean if own.took is not None else None, _read(own, found)
+    cost = Cost(
+        _count(state, view, frame, slices),
+        seconds=foreseen(known, least, found.churn, whole, read),
+        cores=foreseen(by_cores, least, found.churn, own.cores, read),
+    )
     return Offer(frame, cost, found)
 
 
-def _untried(view: ViewState, method: Method, found: Offer | str) -> str:
-    """Why a method that follows changes is not tried, as long as nobody knows its cost; empty if it is, or is known."""
+def _untried(state: State, view: ViewState, method: Method, found: Offer | str) -> str:
+    """Why a method that follows changes is not tried, as long as no run of the view tells its cost; empty if it is, or
+    is known."""
     if isinstance(found, str) or found.basis is None:
         return ""
     mode, churn = method.mode, found.basis.churn
     known = _known(view, mode)
     if known is not None:
         return "the last one had to compute whole partitions" if known.seconds is None and churn >= known.churn else ""
-    if view.took is None or view.took.mean < FIXED[mode]:
-        return f"a refresh takes less than {FIXED[mode]:.0f} s"
-    read, told = _read(view, found.basis), _foreseen(view, found.basis, mode)
+    least, read, told = fixed(state, view, mode), _read(view, found.basis), found.cost.seconds
+    if view.took is None or view.took.mean < least:
+        return f"a refresh takes less than {least:.1f} s"
     if told is None or not read:
         return "nobody knows yet how much a refresh reads"
     if read < SMALL:
@@ -254,11 +260,6 @@ def _untried(view: ViewState, method: Method, found: Offer | str) -> str:
 def _known(view: ViewState, mode: Mode) -> Narrow | None:
     """The last run of a view by a method that follows changes."""
     return view.keyed if mode is Mode.KEYS else view.added
-
-
-def _foreseen(view: ViewState, found: Basis, mode: Mode) -> float | None:
-    whole = view.took.mean if view.took is not None else None
-    return foreseen(_known(view, mode), mode, found.churn, whole, _read(view, found))
 
 
 def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> Cost:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.model.event import Mode
-from headwater.model.state import Narrow, ViewState
+from headwater.model.event import Mode, Published
+from headwater.model.state import Narrow, Run, State, ViewState
 
 FIXED = {Mode.CHANGES: 1.0, Mode.KEYS: 3.0}
-"""Seconds of such a run after a small change, before one is known. Its core-seconds are taken to be as many. Among 45
-pairs of views and changes, runs after one row took 0.9 to 1.8 s by changes, and 1.8 to 3.6 s by keys
-(``benchmarks/choices.py``)."""
+"""Seconds of such a run after a small change, before a warehouse has any. Its core-seconds are taken to be as many. On
+two machines, runs after one row took 0.4 to 1.8 s by changes, and 0.8 to 3.6 s by keys (``benchmarks/choices.py``)."""
+
+QUICKER, SLOWER = 0.5, 0.1
+"""How far the fixed part goes towards a run that took less, and towards one that took more: that one may be of a large
+change. A change of one row does not take less than the fixed part but by chance."""
 
 SMALL = 4_000_000
 """Bytes of sources. Fewer are read in less time than their changes are found. The seconds of a first refresh say
@@ -38,27 +41,47 @@ def lately(view: ViewState) -> float | None:
     return min(found, default=None)
 
 
-def foreseen(known: Narrow | None, mode: Mode, churn: int, whole: float | None, read: float) -> float | None:
+def fixed(state: State, view: ViewState, mode: Mode) -> float:
+    """Seconds of a run after a small change, as such runs of all views of this format took them on this warehouse."""
+    return state.fixed.get((mode, view.definition.format), FIXED[mode])
+
+
+def learned(state: State, view: ViewState, run: Run, event: Published) -> Narrow:
+    """A run of a view by keys or by changes that ended; also learns the fixed part from it.
+
+    A first run is slow, as Spark compiles its code, and any run may be slow by chance. So the new point of the line
+    is halfway between what was foreseen and what the run took.
+    """
+    if event.instead:
+        return Narrow(None, run.churn)
+    before = fixed(state, view, run.mode)
+    weight = QUICKER if event.seconds < before else SLOWER
+    state.fixed[run.mode, view.definition.format] = before + weight * (event.seconds - before)
+    return Narrow(_between(run.foreseen, event.seconds), run.churn, _between(run.foreseen_cores, event.cores))
+
+
+def foreseen(known: Narrow | None, least: float, churn: int, whole: float | None, read: float) -> float | None:
     """Seconds of a run, or core-seconds if those are given; ``None`` where nobody knows.
 
     Args:
         known: the last such run of the view.
+        least: the seconds after a small change.
         churn: bytes that came and went.
         whole: seconds of a refresh of whole partitions.
         read: bytes that this reads of the changed sources; 0 where nobody knows.
     """
     rate = SLOPE * whole / read if whole and read else None
     if known is None:
-        return None if rate is None else FIXED[mode] + rate * churn
+        return None if rate is None else least + rate * churn
     if known.seconds is None:
         return None
     if churn <= known.churn:
-        fixed = min(FIXED[mode], known.seconds)
-        return fixed + (known.seconds - fixed) * churn / max(1, known.churn)
+        least = min(least, known.seconds)
+        return least + (known.seconds - least) * churn / max(1, known.churn)
     return known.seconds + (UNKNOWN if rate is None else rate) * (churn - known.churn)
 
 
-def is_cheaper(view: ViewState, known: Narrow, mode: Mode, churn: int, read: float) -> bool:
+def is_cheaper(view: ViewState, known: Narrow, least: float, churn: int, read: float) -> bool:
     """Whether a run after such a change would cost less than whole partitions: core-seconds, or seconds where those are
     not known. The arguments are as for ``foreseen``."""
     if known.seconds is None or view.took is None:
@@ -66,5 +89,9 @@ def is_cheaper(view: ViewState, known: Narrow, mode: Mode, churn: int, read: flo
     whole = view.took.mean
     if known.cores is not None and view.cores is not None:
         known, whole = evolve(known, seconds=known.cores), view.cores
-    told = foreseen(known, mode, churn, whole, read)
+    told = foreseen(known, least, churn, whole, read)
     return told is not None and told < whole
+
+
+def _between(foreseen: float | None, took: float | None) -> float | None:
+    return took if foreseen is None or took is None else (foreseen + took) / 2

@@ -172,6 +172,8 @@ def start(state: State, event: Started) -> Run:
         appends=event.appends,
         refused=event.refused,
         watermarks=event.watermarks,
+        foreseen=event.foreseen,
+        foreseen_cores=event.foreseen_cores,
     )
     state.running[event.view] = run
     state.views[event.view].overran = None

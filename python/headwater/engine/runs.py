@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
-from headwater.engine import past, queue
+from headwater.engine import narrow, past, queue
 from headwater.engine.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.delay.freshness import lately, learned
 from headwater.engine.pace import learn, learn_scanned
@@ -20,7 +20,7 @@ from headwater.engine.succession import inherited, preceded
 from headwater.model.command import Launch
 from headwater.model.event import Failed, Mode, Prepared, Published
 from headwater.model.partition import WHOLE, Region, Slice, simplified
-from headwater.model.state import Narrow, Origin, PartitionRecord, Run, State, Status, TableRecord, Totals, ViewState
+from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Totals, ViewState
 from headwater.model.version import Version
 
 FORGETTING = 0.5
@@ -148,23 +148,23 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.edge = event.edge
     if event.totals:
         view.totals = Totals(event.version, run.inputs, event.totals)
-    narrow = run.mode in (Mode.KEYS, Mode.CHANGES)
+    follows_changes = run.mode in (Mode.KEYS, Mode.CHANGES)
     if run.mode is Mode.KEYS:
-        view.keyed = _narrow(run, event)
+        view.keyed = narrow.learned(state, view, run, event)
     elif run.mode is Mode.CHANGES:
-        view.added = _narrow(run, event)
+        view.added = narrow.learned(state, view, run, event)
     else:
         learn(view, event)
         count = max(1, len(event.made))
         view.reads = {each.table: each.size / count for each in event.moved if each.table != event.view}
     for each in event.scanned:
         learn_scanned(state.tables.setdefault(each.table, TableRecord()), each)
-    if not narrow:
+    if not follows_changes:
         view.took = learned(view.took, event.seconds)
         view.cores = view.cores if event.cores is None else lately(view.cores or 0.0, event.cores)
     view.refreshed_at, view.estimate = event.at, None
     view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
-    partly = narrow and not event.instead
+    partly = follows_changes and not event.instead
     if event.made and event.size and not partly:
         view.size = _newer(view.size, event.size / len(event.made))
     if event.made and event.held:
@@ -183,11 +183,6 @@ def published(state: State, view: ViewState, event: Published) -> None:
         _tell(state, reader, event.view, changed)
     if view.definition.earlier:
         _tell_following(state, view, changed)
-
-
-def _narrow(run: Run, event: Published) -> Narrow:
-    """What a run by keys or by changes took."""
-    return Narrow(None, run.churn) if event.instead else Narrow(event.seconds, run.churn, event.cores)
 
 
 def _is_of_a_definition(state: State, run: Run) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headwater.engine.appended import has_rows
 from headwater.engine.basis import Basis, inputs, never, strict, unpinned
-from headwater.engine.narrow import FIXED, SMALL, is_cheaper
+from headwater.engine.narrow import SMALL, fixed, is_cheaper
 from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
@@ -30,7 +30,7 @@ def leaves_totals(state: State, name: str) -> bool:
     """Whether a run of a view that starts now leaves totals for later runs."""
     view = state.views[name]
     asked = view.definition.policy.method
-    wanted = _pays(view) if asked is None else Following.CHANGES in asked
+    wanted = _pays(view, fixed(state, view, Mode.CHANGES)) if asked is None else Following.CHANGES in asked
     return wanted and not _without(state, view)
 
 
@@ -79,12 +79,13 @@ def _without(state: State, view: ViewState) -> str:
     return unpinned(state, view) or unfollowed(definition)
 
 
-def _pays(view: ViewState) -> bool:
-    """Whether a run by changes may be cheaper than others by enough that its totals are worth their time."""
+def _pays(view: ViewState, least: float) -> bool:
+    """Whether a run by changes, of so many seconds at least, may be cheaper than others by enough that its totals are
+    worth their time."""
     read = max(1, view.partitions or 1) * sum(view.reads.values())
-    if view.took is None or view.took.mean < PAYS * FIXED[Mode.CHANGES] or read < SMALL:
+    if view.took is None or view.took.mean < PAYS * least or read < SMALL:
         return False
-    return view.added is None or is_cheaper(view, view.added, Mode.CHANGES, round(FEW * read), read)
+    return view.added is None or is_cheaper(view, view.added, least, round(FEW * read), read)
 
 
 def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:

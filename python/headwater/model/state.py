@@ -144,6 +144,7 @@ class Run:
         appends: it adds rows to the view, and leaves all others as they are.
         refused: why it must fail, as the view's property allows no other method.
         watermarks: of each source that a stream writes, the watermark on record as the run began (ms).
+        foreseen, foreseen_cores: the seconds and core-seconds that it takes, as far as past runs tell.
     """
 
     version: Version
@@ -168,6 +169,8 @@ class Run:
     appends: bool = False
     refused: str = ""
     watermarks: tuple[tuple[str, int], ...] = ()
+    foreseen: float | None = None
+    foreseen_cores: float | None = None
 
 
 @frozen
@@ -183,9 +186,9 @@ class Narrow:
     """The last run of a view by keys, or by changes.
 
     Attributes:
-        seconds: that it took; ``None`` if it computed whole partitions after all.
+        seconds: that such a run takes by now; ``None`` if it computed whole partitions after all.
         churn: bytes of files that had come and gone in its sources.
-        cores: core-seconds that it took; ``None`` where nobody knows.
+        cores: core-seconds that such a run takes; ``None`` where nobody knows.
     """
 
     seconds: float | None
@@ -296,6 +299,7 @@ class State:
         kept: the last run of a view, if its output was kept close at hand, once it is published.
         sharing: the last run of a view, if it read scans that others read, too, once it is published.
         origins: the changes that some request is for.
+        fixed: seconds of a run after a small change, for each method that follows changes and each format of views.
         merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
         hurried: somebody waits for all changes of all views up to this version.
@@ -311,6 +315,7 @@ class State:
     sharing: dict[str, Run] = Factory(dict)
     origins: dict[Version, Origin] = Factory(dict)
     images: dict[tuple[str, tuple[Value, ...]], Value] = Factory(dict)
+    fixed: dict[tuple[Mode, str], float] = Factory(dict)
     merged: Counter[str] = Factory(Counter)
     hurried: Version = 0
     highest: Version = 0
