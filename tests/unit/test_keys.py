@@ -11,7 +11,7 @@ from cases import A1, A2, change, machine, view
 from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 
 from headwater.algebra.derive.keys import derive_keys
-from headwater.engine import method
+from headwater.engine import method, narrow
 from headwater.engine.basis import Basis, basis
 from headwater.engine.method import ByKeys, choose_method
 from headwater.engine.policy import SETTLE
@@ -172,7 +172,8 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
     known.reads = {"t": 0.5}
     assert why(made, A1) == "is out: a refresh reads less than 4 MB", "its seconds are those of a cold engine"
     with monkeypatch.context() as patched:
-        patched.setattr(method, "SMALL", 0)
+        for each in (method, narrow):
+            patched.setattr(each, "SMALL", 0)
         assert why(made, A1) == "is out: too much changed"
     known.reads = {"t": 1e8}
     assert choose_method(made.state, "v", (A1,)).method == ByKeys()

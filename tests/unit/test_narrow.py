@@ -27,6 +27,7 @@ seconds, sizes = st.floats(0.01, 1e4), st.integers(1, 10**12)
         (Narrow(0.5, 8 * MB), MB, 4.0, 100 * MB, 0.5),
         (Narrow(2.0, MB), 21 * MB, None, 0, 4.0),  # nobody knows what whole partitions read
         (None, MB, 4.0, 0, None),
+        (None, 700, 4.0, 1400, pytest.approx(1.0, abs=0.01)),  # a table of four rows, whose first refresh was cold
         (Narrow(None, MB), MB, 4.0, 100 * MB, None),  # it had to compute whole partitions
     ],
 )

@@ -70,7 +70,7 @@ def foreseen(known: Narrow | None, least: float, churn: int, whole: float | None
         whole: seconds of a refresh of whole partitions.
         read: bytes that this reads of the changed sources; 0 where nobody knows.
     """
-    rate = SLOPE * whole / read if whole and read else None
+    rate = SLOPE * whole / max(read, SMALL) if whole and read else None
     if known is None:
         return None if rate is None else least + rate * churn
     if known.seconds is None:
