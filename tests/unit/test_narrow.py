@@ -57,16 +57,21 @@ def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
 
 
 def test_a_warehouse_learns_what_runs_take_after_small_changes():
-    """Quicker runs tell more: a slower one may be of a large change."""
+    """Quicker runs tell more. One of a large change tells nothing."""
     state = warehouse({"v": (("t",), {}, None), "w": (("t",), {}, None)})
     view = state.views["v"]
+    learned(state, view, RUN, evolve(END, seconds=3.0))
+    assert not state.fixed, "nobody knows how large the change was"
+    view.reads = {"t": 100 * MB}
+    learned(state, view, evolve(RUN, churn=6 * MB), evolve(END, seconds=30.0))
     assert fixed(state, view, Mode.CHANGES) == FIXED[Mode.CHANGES] == 1.0
     learned(state, view, RUN, evolve(END, seconds=3.0))
     assert fixed(state, view, Mode.CHANGES) == pytest.approx(1.2)
     for _ in range(6):
         learned(state, view, RUN, evolve(END, seconds=0.5))
     assert fixed(state, state.views["w"], Mode.CHANGES) == pytest.approx(0.5, abs=0.02), "of another view"
-    assert fixed(state, view, Mode.KEYS) == FIXED[Mode.KEYS], "another method"
+    learned(state, view, evolve(RUN, mode=Mode.KEYS), evolve(END, seconds=0.1))
+    assert fixed(state, view, Mode.KEYS) == FIXED[Mode.KEYS] and len(state.fixed) == 1, "another method"
     lake = evolve(view, definition=evolve(view.definition, format="delta"))
     assert fixed(state, lake, Mode.CHANGES) == FIXED[Mode.CHANGES], "another format"
     learned(state, view, RUN, evolve(END, seconds=0.1, instead="it computed whole partitions"))

@@ -17,8 +17,11 @@ FIXED = {Mode.CHANGES: 1.0, Mode.KEYS: 3.0}
 two machines, runs after one row took 0.4 to 1.8 s by changes, and 0.8 to 3.6 s by keys (``benchmarks/choices.py``)."""
 
 QUICKER, SLOWER = 0.5, 0.1
-"""How far the fixed part goes towards a run that took less, and towards one that took more: that one may be of a large
-change. A change of one row does not take less than the fixed part but by chance."""
+"""How far the fixed part by changes goes towards a run that took less, and towards one that took more: a first one, for
+which Spark compiles code, takes more."""
+
+LITTLE = 0.05
+"""The part of the sources' bytes that a change has at most whose run tells the fixed part."""
 
 SMALL = 4_000_000
 """Bytes of sources. Fewer are read in less time than their changes are found. The seconds of a first refresh say
@@ -42,21 +45,28 @@ def lately(view: ViewState) -> float | None:
 
 
 def fixed(state: State, view: ViewState, mode: Mode) -> float:
-    """Seconds of a run after a small change, as such runs of all views of this format took them on this warehouse."""
-    return state.fixed.get((mode, view.definition.format), FIXED[mode])
+    """Seconds of a run after a small change. Runs by changes of all views of this format tell those by changes. Views
+    differ too much by keys: runs took from 0.8 to 30 s."""
+    return state.fixed.get(view.definition.format, FIXED[mode]) if mode is Mode.CHANGES else FIXED[mode]
+
+
+def read_in_full(view: ViewState) -> float:
+    """Bytes that a refresh of whole partitions reads of the sources; 0 where nobody knows."""
+    return max(1, view.partitions or 1) * sum(view.reads.values())
 
 
 def learned(state: State, view: ViewState, run: Run, event: Published) -> Narrow:
-    """A run of a view by keys or by changes that ended; also learns the fixed part from it.
+    """A run of a view by keys or by changes that ended; one by changes also tells the fixed part.
 
     A first run is slow, as Spark compiles its code, and any run may be slow by chance. So the new point of the line
     is halfway between what was foreseen and what the run took.
     """
     if event.instead:
         return Narrow(None, run.churn)
-    before = fixed(state, view, run.mode)
-    weight = QUICKER if event.seconds < before else SLOWER
-    state.fixed[run.mode, view.definition.format] = before + weight * (event.seconds - before)
+    if run.mode is Mode.CHANGES and run.churn <= LITTLE * read_in_full(view):
+        before = fixed(state, view, run.mode)
+        weight = QUICKER if event.seconds < before else SLOWER
+        state.fixed[view.definition.format] = before + weight * (event.seconds - before)
     return Narrow(_between(run.foreseen, event.seconds), run.churn, _between(run.foreseen_cores, event.cores))
 
 

@@ -156,7 +156,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
     else:
         learn(view, event)
         count = max(1, len(event.made))
-        view.reads = {each.table: each.size / count for each in event.moved if each.table != event.view}
+        # A run that leaves totals does not tell.
+        view.reads = {each.table: each.size / count for each in event.moved if each.table != event.view} or view.reads
     for each in event.scanned:
         learn_scanned(state.tables.setdefault(each.table, TableRecord()), each)
     if not follows_changes:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headwater.engine.appended import has_rows
 from headwater.engine.basis import Basis, inputs, never, strict, unpinned
-from headwater.engine.narrow import SMALL, fixed, is_cheaper
+from headwater.engine.narrow import SMALL, fixed, is_cheaper, read_in_full
 from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
@@ -82,10 +82,12 @@ def _without(state: State, view: ViewState) -> str:
 def _pays(view: ViewState, least: float) -> bool:
     """Whether a run by changes, of so many seconds at least, may be cheaper than others by enough that its totals are
     worth their time."""
-    read = max(1, view.partitions or 1) * sum(view.reads.values())
-    if view.took is None or view.took.mean < PAYS * least or read < SMALL:
+    read = read_in_full(view)
+    if view.took is None or read < SMALL:
         return False
-    return view.added is None or is_cheaper(view, view.added, least, round(FEW * read), read)
+    if view.added is not None:
+        return is_cheaper(view, view.added, least, round(FEW * read), read)
+    return view.took.mean >= PAYS * least
 
 
 def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:

@@ -299,7 +299,7 @@ class State:
         kept: the last run of a view, if its output was kept close at hand, once it is published.
         sharing: the last run of a view, if it read scans that others read, too, once it is published.
         origins: the changes that some request is for.
-        fixed: seconds of a run after a small change, for each method that follows changes and each format of views.
+        fixed: seconds of a run by changes after a small change, for each format of views.
         merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
         hurried: somebody waits for all changes of all views up to this version.
@@ -315,7 +315,7 @@ class State:
     sharing: dict[str, Run] = Factory(dict)
     origins: dict[Version, Origin] = Factory(dict)
     images: dict[tuple[str, tuple[Value, ...]], Value] = Factory(dict)
-    fixed: dict[tuple[Mode, str], float] = Factory(dict)
+    fixed: dict[str, float] = Factory(dict)
     merged: Counter[str] = Factory(Counter)
     hurried: Version = 0
     highest: Version = 0
