@@ -14,7 +14,7 @@ view follows changes by that method. The last column tells why it does not follo
 This page is made by `python -m benchmarks.queries --table docs/queries.md`.
 """
 COSTS = """Costs are core-seconds of refreshes by changes, and by keys, in times of a full refresh. Before each refresh,
-{part:.1%} of `orders` and `lineitem` came and as much went, at scale {scale:g}. A dash stands where refreshes went
+{percent:g} % of `orders` and `lineitem` came and as much went, at scale {scale:g}. A dash stands where refreshes went
 another way. The option `--costs` names the figures. `python -m benchmarks.incremental --parts {part:g} --json FILE`
 writes them.
 """
@@ -34,7 +34,7 @@ def page(suites: Mapping[str, Mapping[str, Sequence[str]]], measured: Mapping[st
     lines = [HEAD]
     if measured:
         [part] = measured["found"]
-        lines.append(COSTS.format(part=float(part), scale=measured["scale"]))
+        lines.append(COSTS.format(part=float(part), percent=100 * float(part), scale=measured["scale"]))
     for suite, queries in suites.items():
         lines += _section(suite, queries, measured if suite == "tpch" else {})
     return "\n".join(lines)
