@@ -56,7 +56,7 @@ def draw(figures: Sequence[Figure], rows: Sequence[Row], file: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator
 
     picture, grid = pyplot.subplots(
         (len(figures) + 1) // 2,
@@ -78,6 +78,9 @@ def draw(figures: Sequence[Figure], rows: Sequence[Row], file: Path) -> None:
         axes.set_title(f"Figure {figure.name}: {figure.title}", fontsize=10, loc="left")
         axes.set_xlabel(fill(f"In the paper: {figure.about}", 80), fontsize=6.5)
         axes.set_yscale("log")
+        if axes.get_ylim()[1] > 5:  # all minor ticks of several decades would hide each other's labels
+            axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+            axes.set_ylim(bottom=0.95)
         for each in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
             each(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.spines[["top", "right"]].set_visible(False)
