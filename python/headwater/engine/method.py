@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from headwater.engine.appended import appended, has_rows
 from headwater.engine.basis import Basis, basis, only_changed
-from headwater.engine.narrow import SMALL, fixed, foreseen
+from headwater.engine.narrow import SMALL, fixed, foreseen, read_in_full
 from headwater.engine.totals import added
 from headwater.model.event import Mode
 from headwater.model.partition import WHOLE, Region, Slice, simplified
@@ -229,7 +229,7 @@ def _following(state: State, view: str, slices: Slices, found: Basis, mode: Mode
     frame, own = simplified(slices), state.views[view]
     known, least = _known(own, mode), fixed(state, own, mode)
     by_cores = None if known is None else evolve(known, seconds=known.cores)
-    whole, read = own.took.mean if own.took is not None else None, _read(own, found)
+    whole, read = own.took.mean if own.took is not None else None, read_in_full(own, dict(found.since))
     cost = Cost(
         _count(state, view, frame, slices),
         seconds=foreseen(known, least, found.churn, whole, read),
@@ -247,7 +247,7 @@ def _untried(state: State, view: ViewState, method: Method, found: Offer | str) 
     known = _known(view, mode)
     if known is not None:
         return "the last one had to compute whole partitions" if known.seconds is None and churn >= known.churn else ""
-    least, read, told = fixed(state, view, mode), _read(view, found.basis), found.cost.seconds
+    least, read, told = fixed(state, view, mode), read_in_full(view, dict(found.basis.since)), found.cost.seconds
     if view.took is None or view.took.mean < least:
         return f"a refresh takes less than {least:.1f} s"
     if told is None or not read:
@@ -275,13 +275,6 @@ def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> 
         written=round(view.size * count) if view.size else None,
         cores=None if view.cores is None else more * view.cores,
     )
-
-
-def _read(view: ViewState, found: Basis) -> float:
-    """Bytes that a refresh of whole partitions reads of the sources that changed; 0 where nobody knows."""
-    sources = {source for source, _ in found.since}
-    each = sum(view.reads[source] for source in sources) if sources <= view.reads.keys() else 0
-    return max(1, view.partitions or 1) * each
 
 
 def _count(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> int:

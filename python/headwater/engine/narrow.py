@@ -7,6 +7,8 @@ A line foresees it: a fixed part, and seconds for each byte that changed. Exampl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import evolve
 
 from headwater.model.event import Mode, Published
@@ -50,9 +52,11 @@ def fixed(state: State, view: ViewState, mode: Mode) -> float:
     return state.fixed.get(view.definition.format, FIXED[mode]) if mode is Mode.CHANGES else FIXED[mode]
 
 
-def read_in_full(view: ViewState) -> float:
-    """Bytes that a refresh of whole partitions reads of the sources; 0 where nobody knows."""
-    return max(1, view.partitions or 1) * sum(view.reads.values())
+def read_in_full(view: ViewState, sources: Iterable[str] | None = None) -> float:
+    """Bytes that a refresh of whole partitions reads of some sources, or of all; 0 where nobody knows."""
+    asked = view.reads.keys() if sources is None else set(sources)
+    each = sum(view.reads[source] for source in asked) if asked <= view.reads.keys() else 0
+    return max(1, view.partitions or 1) * each
 
 
 def learned(state: State, view: ViewState, run: Run, event: Published) -> Narrow:

@@ -156,8 +156,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
     else:
         learn(view, event)
         count = max(1, len(event.made))
-        # A run that leaves totals does not tell.
-        view.reads = {each.table: each.size / count for each in event.moved if each.table != event.view} or view.reads
+        if not event.totals:  # a run that leaves some reads its sources before what it moves is measured
+            view.reads = {each.table: each.size / count for each in event.moved if each.table != event.view}
     for each in event.scanned:
         learn_scanned(state.tables.setdefault(each.table, TableRecord()), each)
     if not follows_changes:

@@ -177,6 +177,7 @@ def _declared(state: State, event: Declared) -> None:
             queue.put_back(state, state.running[name], unsure=True)  # what it makes is of the old definition
         known.definition, known.estimate, known.totals, known.whole = event.definition, None, None, None
         known.edge = None
+        known.reads = {each: size for each, size in known.reads.items() if each in event.definition.sources}
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, ""
         known.failures, known.retry_at = 0, 0

@@ -25,7 +25,7 @@ object Writes {
     found.getOrElse(Nil).map(_.copy(watermark = watermark(execution)))
   }
 
-  /** Rows up to this time came with this batch of a stream or before. Spark says 0 where the stream declares none. */
+  /** Rows up to this time came with earlier batches of the stream, but for late ones. Spark says 0 where it declares none. */
   private def watermark(execution: QueryExecution): Option[Long] = execution match {
     case batch: IncrementalExecution => Some(batch.offsetSeqMetadata.batchWatermarkMs).filter(_ > 0)
     case _ => None
