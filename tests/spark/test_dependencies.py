@@ -178,8 +178,8 @@ def scans(spark: SparkSession, view: str) -> dict[str, tuple[int, str]]:
     """
     spark._jsc.sc().listenerBus().waitUntilEmpty()
     store = spark._jsparkSession.sharedState().statusStore()
-    executions = listed(store.executionsList())
-    newest = [each for each in executions if each.description().startswith(f"refresh {database(spark)}.{view}:")][-1]
+    named = f"refresh {database(spark)}.{view}:"
+    newest = [each for each in listed(store.executionsList()) if (each.description() or "").startswith(named)][-1]
     values = store.executionMetrics(newest.executionId())
     found = {}
     for node in listed(store.planGraph(newest.executionId()).allNodes()):
