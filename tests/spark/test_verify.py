@@ -11,6 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import assert_equals_query, database
 
+from headwater.model.view import Column, Definition, Query
+from headwater.spark.keyed import sampled
+
 QUERY = "SELECT /*+ COALESCE(1) */ id, x, day FROM numbers"
 
 
@@ -64,6 +67,13 @@ def test_columns_that_cannot_be_grouped_are_compared_by_their_entries_or_refused
     numbers.sql("CREATE MATERIALIZED VIEW w AS SELECT array(map('a', id)) AS m FROM numbers")
     with pytest.raises(PySparkException, match="the column m is a ARRAY<MAP<STRING, INT>>"):
         numbers.sql("VERIFY MATERIALIZED VIEW w")
+
+
+def test_a_sample_has_all_rows_of_some_keys(plain_spark: SparkSession) -> None:
+    rows = plain_spark.sql("SELECT CAST(nullif(id % 2000, 7) AS INT) AS k, id FROM range(6000)")
+    with sampled(rows, Definition("v", Query(""), (Column("k", "INT"), Column("id", "BIGINT"))), ("k",), 500) as reach:
+        found = reach.among(reach.near(rows)).groupBy("k").count().collect()
+        assert (reach.count, len(found), {row[1] for row in found}) == (500, 500, {3})
 
 
 @pytest.mark.long

@@ -80,6 +80,7 @@ def test_a_view_without_properties_has_the_defaults():
         ("upstream", "hold", Upstream.HOLD),
         ("overrun", "skip", Overrun.SKIP),
         ("fill", "Later", Fill.LATER),
+        ("verify", "1 day", 86_400_000),
         ("retain", "1 day", 86_400_000),
         ("event_time", "ts", (("", "ts"),)),
         ("event_time", "orders.ordered_at, shop.clicks.`at`", (("orders", "ordered_at"), ("shop.clicks", "at"))),

@@ -176,6 +176,7 @@ class Policy:
     timeout: int | None = _asks("How long may a refresh take?", duration, otherwise="as long as it needs")
     fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
     method: tuple[Following, ...] | None = _asks("How are changes followed?", _methods, "auto")
+    verify: int | None = _asks("How often is a sample compared with the query?", duration, otherwise="never")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")
 
     @classmethod

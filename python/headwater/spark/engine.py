@@ -39,6 +39,8 @@ from headwater.spark.formats import Formats
 from headwater.spark.memory import opening
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer
+from headwater.spark.recomputing import Verifier
+from headwater.spark.sampling import Sampler
 from headwater.spark.sessions import Sessions
 from headwater.spark.settings import Settings
 from headwater.spark.shim import Shim, is_broken
@@ -102,6 +104,7 @@ class Engine:
         )
         if self.loop.acts:
             self.store.note("means", encode_means(means))
+        verifier = Verifier(self.recorder, self.observer, Comparison(self.shim, self.sessions, self.formats))
         self.statements = Statements(
             self.recorder,
             self.loop,
@@ -110,10 +113,11 @@ class Engine:
             self.analyst,
             self.sessions,
             self.shim,
-            Comparison(self.shim, self.sessions, self.formats),
+            verifier,
             explanation,
         )
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
+        self.sampler = Sampler(self.recorder, self.loop, self.store, verifier, self.shim)
         self._end_the_lost(application)
         known = [view.definition for view in self.recorder.state.views.values()]
         self.store.raise_version(highest_written(self.formats, known))
@@ -122,7 +126,7 @@ class Engine:
 
     def run(self) -> None:
         """Serves until the driver is gone."""
-        for work in (self._watch, self._observe, self._sweep):
+        for work in (self._watch, self._observe, self._sweep, self._sample):
             threading.Thread(target=work, daemon=True, name=f"headwater-{work.__name__}").start()
         while True:
             message = self.shim.poll(POLL)
@@ -271,6 +275,13 @@ class Engine:
         while True:
             time.sleep(self._check)
             self._guarded(self.sweeper.sweep)
+
+    def _sample(self) -> None:
+        """Compares samples of views with their queries. That takes as long as a query, so nothing waits for it."""
+        self._ready.wait()
+        while True:
+            self._guarded(self.sampler.sample)
+            time.sleep(self._check)
 
     def _adopt(self) -> bool:
         return adopt(self.recorder, self.shim, self.formats, self.analyst, self.observer)

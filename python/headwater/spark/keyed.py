@@ -110,16 +110,20 @@ def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator
         for source, since in run.since
         for keys in _keys(formats.changed(session, source, since, now[source]), keyed[source], columns)
     ]
-    names = tuple(f"headwater key {n}" for n in range(len(columns)))
-    rows = reduce(DataFrame.union, found).toDF(*names).distinct() if found else None
+    rows = reduce(DataFrame.union, found).toDF(*_names(columns)).distinct() if found else None
     if rows is None:
         raise Untold("no row came or went")
-    rows = rows.limit(MOST + 1).persist()
-    try:
-        bounds, count = _bounds(rows, definition, columns, names)
-        yield Reach(rows, columns, names, bounds, count)
-    finally:
-        rows.unpersist()
+    with _at_hand(rows.limit(MOST + 1), definition, columns) as reach:
+        yield reach
+
+
+@contextlib.contextmanager
+def sampled(rows: DataFrame, definition: Definition, columns: tuple[str, ...], most: int) -> Iterator[Reach]:
+    """Some keys by chance of rows that have them: of a view's rows, which may be neither all nor right."""
+    names = _names(columns)
+    keys = rows.select(*map(sql.identifier, columns)).toDF(*names).distinct().orderBy(F.rand()).limit(most)
+    with _at_hand(keys, definition, columns) as reach:
+        yield reach
 
 
 def frame(
@@ -139,6 +143,20 @@ def frame(
 
 
 # --- inside
+
+
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"headwater key {n}" for n in range(len(columns)))
+
+
+@contextlib.contextmanager
+def _at_hand(rows: DataFrame, definition: Definition, columns: tuple[str, ...]) -> Iterator[Reach]:
+    names, rows = tuple(rows.columns), rows.persist()
+    try:
+        bounds, count = _bounds(rows, definition, columns, names)
+        yield Reach(rows, columns, names, bounds, count)
+    finally:
+        rows.unpersist()
 
 
 def _keys(changed: Changed, keys: Keys, columns: Sequence[str]) -> Iterator[DataFrame]:

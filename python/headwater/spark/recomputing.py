@@ -17,17 +17,44 @@ from headwater.runtime.wait import Waiting
 from headwater.spark import sql, syntax
 from headwater.spark.declare import Answer
 from headwater.spark.observer import Observer
-from headwater.spark.verify import Comparison, Difference
+from headwater.spark.verify import Comparison, Difference, Sample
 
 COMPARISONS = 5
 """How often ``VERIFY`` compares a view while programs write its sources."""
 
 
+class Verifier:
+    """Compares views of one engine with their queries, while programs go on to write their sources."""
+
+    def __init__(self, recorder: Recorder, observer: Observer, comparison: Comparison) -> None:
+        self._recorder, self._observer, self._comparison = recorder, observer, comparison
+
+    def compared(self, view: str, rows: Sequence[Slice] | Sample) -> Difference | None:
+        """The difference of a view from its query; ``None`` if the view was behind, or became so meanwhile.
+
+        Raises:
+            StatementError: the view cannot be compared.
+        """
+        with self._recorder.lock:
+            state = self._recorder.state
+            definition, before = state.views[view].definition, _versions(state, view)
+            edge = state.views[view].edge
+            snapshots, busy = pins(state, definition), state.views[view].pending or view in state.running
+        if busy:
+            return None
+        found = self._comparison.difference(definition, rows, snapshots, edge)
+        if found == Difference():
+            return found
+        self._observer.check(view)
+        with self._recorder.lock:
+            return found if before == _versions(self._recorder.state, view) else None
+
+
 class Recomputing:
     """Recomputes views of one engine, and waits for the result."""
 
-    def __init__(self, recorder: Recorder, observer: Observer, waiting: Waiting, comparison: Comparison) -> None:
-        self._recorder, self._observer, self._waiting, self._comparison = recorder, observer, waiting, comparison
+    def __init__(self, recorder: Recorder, observer: Observer, waiting: Waiting, verifier: Verifier) -> None:
+        self._recorder, self._observer, self._waiting, self._verifier = recorder, observer, waiting, verifier
 
     def refresh(self, view: str, statement: syntax.Refresh, token: int) -> Answer:
         """``REFRESH MATERIALIZED VIEW``; ``token`` is the number of the statement."""
@@ -36,7 +63,7 @@ class Recomputing:
         asked = self._asked(known.definition, statement.partition)
         if statement.full or known.status is Status.FAILED or known.failures > 0:
             slices = [asked] if statement.full else list(known.pending) or [asked]
-            self._request(view, slices, "was to be refreshed, by REFRESH MATERIALIZED VIEW")
+            request(self._recorder, view, slices, "was to be refreshed, by REFRESH MATERIALIZED VIEW")
         return [each.row for each in self._until_fresh(view, since, token)]
 
     def verify(self, view: str, statement: syntax.Verify, token: int) -> Answer:
@@ -45,25 +72,16 @@ class Recomputing:
             since = self._recorder.seq
             asked = self._asked(self._checked(view).definition, statement.partition)
             self._until_fresh(view, since, token)
-            with self._recorder.lock:
-                state = self._recorder.state
-                definition, before = state.views[view].definition, _versions(state, view)
-                edge = state.views[view].edge
-                snapshots, busy = pins(state, definition), state.views[view].pending or view in state.running
-            if busy:
-                continue
-            found = self._comparison.difference(definition, [asked], snapshots, edge)
+            found = self._verifier.compared(view, [asked])
             if found == Difference():
                 return [[view, "equal", 0, 0, None]]
-            self._observer.check(view)
-            with self._recorder.lock:
-                if before == _versions(self._recorder.state, view):
-                    break
+            if found is not None:
+                break
         else:
             raise StatementError(f"{view} changed {COMPARISONS} times while it was compared; verify it when that ends")
         if statement.repair:
             since = self._recorder.seq
-            self._request(view, [asked], "differed from its query, by VERIFY MATERIALIZED VIEW")
+            request(self._recorder, view, [asked], "differed from its query, by VERIFY MATERIALIZED VIEW")
             self._until_fresh(view, since, token)
         result = "repaired" if statement.repair else "differs"
         return [[view, result, found.missing, found.surplus, found.example]]
@@ -82,11 +100,6 @@ class Recomputing:
         if known.status is Status.UNREADABLE:
             raise StatementError(f"{view} cannot be refreshed now: {known.reason}")
         return known
-
-    def _request(self, view: str, slices: Sequence[Slice], why: str) -> None:
-        self._recorder.change(
-            view, slices, lambda _, version: Requested(self._recorder.clock.now(), version, view, tuple(slices), why)
-        )
 
     def _until_fresh(self, view: str, since: int, token: int) -> list[Refresh]:
         version = self._waiting.hurry(lambda _: (view,))
@@ -112,6 +125,11 @@ class Recomputing:
                 )
             bound[own] = canonical
         return Slice.of(bound)
+
+
+def request(recorder: Recorder, view: str, slices: Sequence[Slice], why: str) -> None:
+    """Asks that slices of a view be recomputed, changed or not; ``why`` says what it did or was to be done with it."""
+    recorder.change(view, slices, lambda _, version: Requested(recorder.clock.now(), version, view, tuple(slices), why))
 
 
 def _versions(state: State, view: str) -> tuple[Definition, tuple[tuple[str, Version], ...], Version] | None:

@@ -32,10 +32,9 @@ from headwater.spark.define import Analyst, first_line
 from headwater.spark.names import Names
 from headwater.spark.observer import Observer, Target
 from headwater.spark.options import check_properties, check_settings
-from headwater.spark.recomputing import Recomputing
+from headwater.spark.recomputing import Recomputing, Verifier
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.verify import Comparison
 from headwater.spark.view_tables import forget_replaced
 from headwater.spark.wire import Create, Question, Session, Statement, Wait
 from headwater.store.sql import SqlStore
@@ -56,14 +55,14 @@ class Statements:
         analyst: Analyst,
         sessions: Sessions,
         shim: Shim,
-        comparison: Comparison,
+        verifier: Verifier,
         explanation: Explanation = lambda state, view: list,
     ) -> None:
         self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting, self._explanation = Waiting(recorder, loop, store), explanation
         self._names = Names(recorder)
-        self._recomputing = Recomputing(recorder, observer, self.waiting, comparison)
+        self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 
     def answer(self, message: Question) -> Answer:

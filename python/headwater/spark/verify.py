@@ -6,13 +6,16 @@ other ones by now, so only a comparison does.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 
 from attrs import frozen
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from headwater.model.dependency import common
 from headwater.model.edge import Edge
 from headwater.model.error import StatementError
 from headwater.model.partition import Slice
@@ -22,12 +25,21 @@ from headwater.spark import sql, wire
 from headwater.spark.edges import up_to
 from headwater.spark.following import PINS
 from headwater.spark.formats import Formats
+from headwater.spark.keyed import LISTED, sampled
 from headwater.spark.rows import held, shaped, within
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 
 DIGITS = 9
 """Numbers in floating point are equal if so many digits are. Their sum depends on the order of the rows."""
+
+Part = Callable[[DataFrame], DataFrame]
+"""Those rows of a view, and of its query, that are compared."""
+
+
+@frozen
+class Sample:
+    """Some keys of a view by chance, or one of its partitions where no key is known; all rows where there is none."""
 
 
 @frozen
@@ -52,11 +64,12 @@ class Comparison:
         self._shim, self._sessions, self._formats = shim, sessions, formats
 
     def difference(
-        self, definition: Definition, slices: Sequence[Slice], snapshots: Pairs, edge: Edge | None = None
+        self, definition: Definition, rows: Sequence[Slice] | Sample, snapshots: Pairs, edge: Edge | None = None
     ) -> Difference:
-        """The difference of a view from its query in some slices.
+        """The difference of a view from its query.
 
         Args:
+            rows: those that are compared.
             snapshots: of the tables that are read at one.
             edge: of the last refresh of the view.
 
@@ -81,10 +94,31 @@ class Comparison:
         self._shim.renew(session, (*definition.sources, *definition.through, definition.view))
         with up_to(session, pins, definition, edge):
             query = shaped(session.sql(definition.made_by.text), definition)
-        sides = (within(each, definition, slices) for each in (query, held(session, definition)))
-        # Directories and Delta's log have NULL for the empty string; Iceberg's metadata has both.
-        nameless = () if definition.format == "iceberg" else definition.partitioned_by
-        return _difference(*sides, definition.columns, nameless)
+        view = held(session, definition)
+        with _part(view, definition, rows) as part:
+            return _difference(part(query), part(view), definition.columns, _nameless(definition))
+
+
+@contextlib.contextmanager
+def _part(view: DataFrame, definition: Definition, rows: Sequence[Slice] | Sample) -> Iterator[Part]:
+    if not isinstance(rows, Sample):
+        yield lambda frame: within(frame, definition, rows)
+        return
+    keys = common(each.keys for each in definition.dependencies)
+    columns, most = (keys, LISTED) if keys else (definition.partitioned_by, 1)
+    if not columns:
+        yield lambda frame: frame
+        return
+    # A view may have NULL where its query has the empty string: such a key is not found again.
+    named = [F.col(sql.identifier(each)).isNotNull() for each in _nameless(definition) if each in columns]
+    with sampled(reduce(DataFrame.where, named, view), definition, columns, most) as reach:
+        yield (lambda frame: reach.among(reach.near(frame))) if reach.count else (lambda frame: frame)
+
+
+def _nameless(definition: Definition) -> tuple[str, ...]:
+    """The columns of which some strings are stored as NULL. Directories and Delta's log have NULL for the empty
+    string; Iceberg's metadata has both."""
+    return () if definition.format == "iceberg" else definition.partitioned_by
 
 
 def _difference(query: DataFrame, view: DataFrame, columns: Sequence[Declared], nameless: Sequence[str]) -> Difference:
