@@ -108,6 +108,6 @@ def test_the_report_has_all_points_goals_and_a_picture(tmp_path):
     figures, count = chosen(["8", "9"]), []
     found = report(figures, 300, 1, lambda: count.append(1))
     assert len(found["rows"]) == len(count) == points(figures)
-    assert {each["goal"].split(",")[0] for each in found["goals"]} == {"Figure 8", "Figure 9"}
+    assert {each["goal"].split(",")[0] for each in found["goals"]} == {"Figure 8", "Figure 9", "The simulator"}
     draw(figures, found["rows"], tmp_path / "figures.png")
     assert (tmp_path / "figures.png").stat().st_size > 10_000

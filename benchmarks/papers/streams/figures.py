@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import fmean
+from time import process_time
 from typing import Any
 
 from attrs import evolve, frozen
@@ -188,7 +189,9 @@ def lateness(figure: Figure, events: int, seeds: Sequence[int], told: Callable[[
         weather = figure.weather(at)
         for utilization in figure.utilizations:
             tasks = scaled(figure.tasks, figure.tracks, weather, utilization)
+            began = process_time()
             played = [simulated(tasks, algorithm, figure.tracks, weather, events, seed) for seed in seeds]
+            seconds = process_time() - began
             for seed in seeds:
                 key = (at if len(figure.weathers) > 1 else 0, utilization, seed)
                 best[key] = best.get(key) or ideal(tasks, weather, events, seed)
@@ -203,6 +206,7 @@ def lateness(figure: Figure, events: int, seeds: Sequence[int], told: Callable[[
                         None if each is None else each.staleness / beside.staleness
                         for each, beside in zip(played, free, strict=True)
                     ],
+                    "events_a_second": round(sum(each.events for each in played if each is not None) / seconds),
                 }
             )
     return found

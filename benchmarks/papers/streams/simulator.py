@@ -126,6 +126,8 @@ class _World:
         chop = self.algorithm.chop(tasks, self.count)
         shared = isinstance(self.tracks, Shared)
         path = self.algorithm.path
+        # The benefit of a path depends on data, and not on time: it is kept until data of its tables come.
+        worth, upwards = [None] * size, _upwards(sources)
         cycle, normal = weather.normal + weather.slow, weather.normal
         jitter, slowdown = weather.jitter, weather.slowdown
         agenda: list[tuple[float, int]] = []
@@ -137,7 +139,7 @@ class _World:
             now, what = agenda[0]
             if what < size:
                 heapreplace(agenda, (now + period[what], what))
-                offered[what] = now
+                offered[what], worth[what] = now, None
                 if not running[what] and what not in ready:
                     ready.add(what)
                     since[what] = now
@@ -152,10 +154,12 @@ class _World:
                 seen[done], fresh[done] = now, loading[done]
                 if offered[done] > fresh[done]:
                     ready.add(done)
+                for each in upwards[done]:
+                    worth[each] = None
                 for reader in readers[done]:
                     found = min([fresh[one] for one in sources[reader]])
                     if found > offered[reader]:
-                        offered[reader] = found
+                        offered[reader], worth[reader] = found, None
                         if not running[reader] and reader not in ready:
                             ready.add(reader)
                             since[reader] = now
@@ -166,7 +170,10 @@ class _World:
             elif rule is None:
                 order = sorted(ready, key=lambda n: draw())
             elif path:
-                order = sorted(ready, key=lambda n: -self._benefit(n, offered[n], readers, priority, fresh))
+                for n in ready:
+                    if worth[n] is None:
+                        worth[n] = -self._benefit(n, offered[n], readers, priority, fresh)
+                order = sorted(ready, key=worth.__getitem__)
             else:
                 order = sorted(
                     ready,
@@ -202,5 +209,14 @@ class _World:
             data = until - fresh[n]
             return priority[n] * data, self.tasks[n].takes(data)
 
-        gain, takes = best(table, readers.__getitem__, figures)
+        gain, takes = best(table, readers.__getitem__, figures) if readers[table] else figures(table)
         return gain / takes
+
+
+def _upwards(sources: Sequence[Sequence[int]]) -> list[set[int]]:
+    """Each table with those that it reads, directly or not."""
+    found = [{n} for n in range(len(sources))]
+    for _ in sources:
+        for n, some in enumerate(sources):
+            found[n].update(*(found[one] for one in some))
+    return found

@@ -62,18 +62,20 @@ class Homes:
         for n, task in enumerate(waiting):
             if not left:
                 break
-            track = self._track(task, left, waiting[n + 1 :])
+            track = self._track(task, left, waiting, n + 1)
             if track is not None:
                 left.discard(track)
                 found.append((task, track))
         return found
 
-    def _track(self, task: int, free: set[int], later: Sequence[int]) -> int | None:
+    def _track(self, task: int, free: set[int], waiting: Sequence[int], after: int) -> int | None:
         for track in (*self.homes[task], *self.spare):
             if track in free:
                 return track
         for track in self.others[task]:
-            if track in free and (self.aggressive or self._owners.get(track, frozenset()).isdisjoint(later)):
+            if track not in free:
+                continue
+            if self.aggressive or self._owners.get(track, frozenset()).isdisjoint(waiting[after:]):
                 return track
         return None
 
