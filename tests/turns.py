@@ -67,6 +67,9 @@ SECONDS = {
     "tests/spark/test_watermarks.py": 30,
     "tests/spark/test_ways_in.py": 25,
     "tests/spark/test_zones.py": 40,
+    "tests/spark/test_anomalies.py": 15,
+    "tests/spark/test_outside_writes.py": 45,
+    "tests/spark/test_postgresql.py": 40,
     "tests/unit/test_chaos.py": 320,
 }
 """Expected for each long test of a file, on a quiet machine of two cores."""

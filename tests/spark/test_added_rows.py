@@ -51,6 +51,7 @@ def test_rows_that_came_are_added_to_their_partitions(spark: SparkSession, journ
     assert (row["mode"], row["rows"]) == ("incremental", 3)
 
 
+@pytest.mark.long
 def test_a_publication_of_new_rows_replaces_no_file(spark: SparkSession, journal: Journal) -> None:
     spark.sql(f"CREATE TABLE sales USING delta AS {SALES}")
     spark.sql(f"CREATE MATERIALIZED VIEW cheap USING delta {ASKED} AS {CHEAP}")

@@ -84,6 +84,7 @@ def sources(spark: SparkSession) -> SparkSession:
     return spark
 
 
+@pytest.mark.long
 def test_example_2_a_row_that_joins_with_one_that_is_followed_comes_once(
     sources: SparkSession, journal: Journal
 ) -> None:

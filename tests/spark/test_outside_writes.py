@@ -122,8 +122,13 @@ OLD = "FROM sales WHERE month < '2024-03'"
     ("case", "partitioned", "query"),
     [
         ("keys", "", f"{ONCE} id, max(amount) AS most {OLD} GROUP BY id"),
-        ("partition", "PARTITIONED BY (day)", f"{ONCE} id, amount + 0 * max(spin) OVER () AS most, 'd' AS day {OLD}"),
-        ("whole", "", f"{ONCE} id, amount + 0 * max(spin) OVER () AS most {OLD}"),
+        pytest.param(
+            "partition",
+            "PARTITIONED BY (day)",
+            f"{ONCE} id, amount + 0 * max(spin) OVER () AS most, 'd' AS day {OLD}",
+            marks=pytest.mark.long,
+        ),
+        pytest.param("whole", "", f"{ONCE} id, amount + 0 * max(spin) OVER () AS most {OLD}", marks=pytest.mark.long),
     ],
 )
 def test_a_sample_finds_rows_that_are_not_of_the_query(

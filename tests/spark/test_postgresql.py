@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from processes import SALES, Home
 
 from headwater.model.event import Published
@@ -12,6 +13,7 @@ from headwater.store.sql import SqlStore
 from tests.postgresql import GUARDED, server
 
 
+@pytest.mark.long
 def test_views_are_kept_fresh_with_a_store_in_postgresql(tmp_path: Path, monkeypatch) -> None:
     home = Home(tmp_path)
     with server() as url:

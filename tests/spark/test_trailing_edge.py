@@ -147,6 +147,7 @@ def test_what_comes_too_late_is_counted_told_and_added(spark: SparkSession, jour
     assert shown(spark)["reason"] == ""
 
 
+@pytest.mark.long
 def test_rows_without_a_time_and_with_one_in_the_future(spark: SparkSession, journal: Journal) -> None:
     made(spark, "USING delta")
     view(spark)

@@ -92,6 +92,7 @@ def test_a_bound_on_lateness_of_the_view_goes_over_the_watermark(spark: SparkSes
     assert reached(spark) == (950, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stream", ["delta"], indirect=True)
 def test_a_watermark_in_the_future_does_not_count(spark: SparkSession, stream: Stream) -> None:
     create(stream)
