@@ -151,6 +151,11 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _at_hand(rows: DataFrame, definition: Definition, columns: tuple[str, ...]) -> Iterator[Reach]:
+    """Keys in the memory of Spark, until they are read.
+
+    Raises:
+        Untold: there are too many.
+    """
     names, rows = tuple(rows.columns), rows.persist()
     try:
         bounds, count = _bounds(rows, definition, columns, names)

@@ -30,18 +30,18 @@ class Verifier:
         self._recorder, self._observer, self._comparison = recorder, observer, comparison
 
     def compared(self, view: str, rows: Sequence[Slice] | Sample) -> Difference | None:
-        """The difference of a view from its query; ``None`` if the view was behind, or became so meanwhile.
+        """The difference of a view from its query; ``None`` if the view was behind or gone, or became so meanwhile.
 
         Raises:
             StatementError: the view cannot be compared.
         """
         with self._recorder.lock:
             state = self._recorder.state
-            definition, before = state.views[view].definition, _versions(state, view)
-            edge = state.views[view].edge
-            snapshots, busy = pins(state, definition), state.views[view].pending or view in state.running
-        if busy:
-            return None
+            known = state.views.get(view)
+            if known is None or known.pending or view in state.running:
+                return None
+            definition, edge, before = known.definition, known.edge, _versions(state, view)
+            snapshots = pins(state, definition)
         found = self._comparison.difference(definition, rows, snapshots, edge)
         if found == Difference():
             return found

@@ -65,7 +65,8 @@ class Sampler:
         """Compares a sample of a view that nothing is running for, and that is fresh; else the next check does."""
         with self._recorder.lock:
             state = self._recorder.state
-            if state.running or state.views[name].status is not Status.ACTIVE:
+            view = state.views.get(name)
+            if state.running or view is None or view.status is not Status.ACTIVE:
                 return
         found = self._verifier.compared(name, Sample())
         if found is None:
