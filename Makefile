@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SCALE ?= 0.1
 # Tests of Spark in the half of the core, so that both halves take as long.
-APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.py policies.py measurements.py postgresql.py \
+APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.py policies.py measurements.py \
   by_keys.py format_change.py converted_sources.py lake_streams.py lake_views.py lake_writes.py verify.py fuzz.py \
   trailing_edge.py anomalies.py by_changes.py)
 BENCHMARKS ?= fixed overhead partitions cutoff noticing formats streams one_row one_key terms engine

@@ -21,6 +21,7 @@ SHORT = 900
 SECONDS = {
     "tests/laws/test_mutations.py": 45,
     "tests/spark/test_added_rows.py": 20,
+    "tests/spark/test_anomalies.py": 15,
     "tests/spark/test_bad_delta.py": 8,
     "tests/spark/test_by_changes.py": 15,
     "tests/spark/test_by_keys.py": 30,
@@ -28,8 +29,8 @@ SECONDS = {
     "tests/spark/test_converted_sources.py": 20,
     "tests/spark/test_crashes.py": 100,
     "tests/spark/test_delta.py": 12,
-    "tests/spark/test_exact_versions.py": 600,
     "tests/spark/test_derive_recompute.py": 2,
+    "tests/spark/test_exact_versions.py": 600,
     "tests/spark/test_examples.py": 40,
     "tests/spark/test_faults.py": 6,
     "tests/spark/test_file_sources.py": 15,
@@ -52,7 +53,9 @@ SECONDS = {
     "tests/spark/test_missing_formats.py": 25,
     "tests/spark/test_names.py": 6,
     "tests/spark/test_odd_paths.py": 30,
+    "tests/spark/test_outside_writes.py": 45,
     "tests/spark/test_policies.py": 60,
+    "tests/spark/test_postgresql.py": 40,
     "tests/spark/test_process_life.py": 47,
     "tests/spark/test_publication_crashes.py": 14,
     "tests/spark/test_readers.py": 60,
@@ -67,9 +70,6 @@ SECONDS = {
     "tests/spark/test_watermarks.py": 30,
     "tests/spark/test_ways_in.py": 25,
     "tests/spark/test_zones.py": 40,
-    "tests/spark/test_anomalies.py": 15,
-    "tests/spark/test_outside_writes.py": 45,
-    "tests/spark/test_postgresql.py": 40,
     "tests/unit/test_chaos.py": 320,
 }
 """Expected for each long test of a file, on a quiet machine of two cores."""

@@ -104,6 +104,17 @@ def test_figure_11_pieces_keep_lateness_lower():
     assert told["Headwater"] < told["chopped"]
 
 
+@pytest.mark.parametrize(
+    ("figure", "staleness"),
+    [("5", 4430.600328743093), ("8", 38227.239526718), ("9", 222270.04023810147), ("11", 33241.82385268134)],
+)
+def test_a_benefit_that_is_kept_is_the_one_that_would_be_found(figure: str, staleness: float) -> None:
+    """The figures are of a simulator that found each benefit anew at each event."""
+    [found] = chosen([figure])
+    tasks, weather = scaled(found.tasks, found.tracks, found.weather(0), 1.1), found.weather(0)
+    assert simulated(tasks, HEADWATER, found.tracks, weather, 5_000).staleness == pytest.approx(staleness, rel=1e-9)
+
+
 def test_the_report_has_all_points_goals_and_a_picture(tmp_path):
     figures, count = chosen(["8", "9"]), []
     found = report(figures, 300, 1, lambda: count.append(1))
