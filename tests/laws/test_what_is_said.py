@@ -28,6 +28,8 @@ def waits_now(state: State, name: str, now: int) -> str:
         return f"broken: {known.reason}"
     if known.status is Status.UNREADABLE:
         return known.reason
+    if known.retry_at > now and known.stopped:
+        return f"{known.stopped}; it is tried again in {(known.retry_at - now) / 1000:.0f} s"
     if known.retry_at > now:
         return f"the last refresh failed; the next one starts in {(known.retry_at - now) / 1000:.0f} s: {known.reason}"
     if name in [each.view for each in ready(state, now)]:
@@ -94,6 +96,9 @@ def rows_now(state: State, now: int) -> list[list]:
     for name, known in sorted(state.views.items()):
         ill = known.status is not Status.ACTIVE or known.failures
         why = known.reason if ill else waits_now(state, name, now) if known.pending else ""
+        halted = known.status in (Status.SUSPENDED, Status.BROKEN, Status.UNREADABLE)
+        if ill and not halted and known.stopped and known.retry_at > now:
+            why = f"{known.stopped}; it is tried again in {(known.retry_at - now) / 1000:.0f} s"
         lacked = [state.origins[one].at for origins in unresolved(state, name).values() for one in origins]
         stale = max(0.0, round((now - min(lacked)) / 1000, 1)) if lacked else 0.0
         counts = [len(existing(state, name)), len(behind(state, name))]

@@ -6,7 +6,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from support import assert_equals_query, drain
+from support import assert_equals_query, database, drain
 
 from headwater.spark.shim import Shim
 from headwater.spark.wire import FailureKind
@@ -49,9 +49,22 @@ def test_a_view_that_raises_the_words_fails_as_itself(spark: SparkSession) -> No
     query = f"SELECT IF(id > 1, raise_error('{WORDS}'), id) AS id FROM t"
     spark.sql(f"CREATE MATERIALIZED VIEW v AS {query}")
     spark.sql("INSERT INTO t VALUES (2)")
-    [row] = drain(spark)
+    with pytest.raises(PySparkException) as raised:
+        drain(spark)
+    assert f"v could not be refreshed: {database(spark)}.v: {WORDS}" in str(raised.value)
+    row = spark.sql("SHOW REFRESHES FOR v LIMIT 1").first()
     assert row["status"] == "failed"
     assert WORDS in row["error"]
+    with pytest.raises(PySparkException, match="no space left"):
+        drain(spark)  # it is tried at once, although it waits for its next attempt
+    with pytest.raises(PySparkException, match="no space left"):
+        spark.sql("REFRESH MATERIALIZED VIEW v")
+    assert [each["status"] for each in spark.sql("SHOW REFRESHES FOR v LIMIT 3").collect()] == ["failed"] * 3
+    spark.conf.set("spark.headwater.wait", "true")
+    with pytest.raises(PySparkException, match="the write is done, and must not be repeated; .*no space left"):
+        spark.sql("INSERT INTO t VALUES (3)")
+    assert spark.table("t").count() == 2, "the write is done"
+    spark.conf.set("spark.headwater.wait", "false")
     spark.sql("INSERT OVERWRITE t VALUES (1)")
     spark.sql("REFRESH MATERIALIZED VIEW v")
     assert_equals_query(spark, "v", query)

@@ -16,6 +16,7 @@ from attrs import evolve
 from click.testing import CliRunner, Result
 
 from headwater.cli.main import main
+from headwater.cli.serve import doing
 from headwater.engine.status import Condition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import (
@@ -241,13 +242,30 @@ def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:
 def test_cancel(here: Here) -> None:
     assert "nothing to cancel" in here.run("cancel", "monthly").output
     assert here.store.orders() == []
-    here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, "why"))
-    assert json.loads(here.run("status", "--json").output)["views"][0]["state"] == "running"
+    begun = Started(0, 0, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, "why", engine=1)
+    here.record(lambda at, v: evolve(begun, at=at, version=v))
     assert "no engine" in here.run("cancel", "monthly").output
     assert here.store.beat("host:1:app", 60_000).leads
+    assert json.loads(here.run("status", "--json").output)["views"][0]["state"] == "running"
+    said = here.run("cancel", "monthly").output
+    assert "tries it again after 5 s" in said and "SUSPEND keeps it stopped" in said
+    here.store.take_orders(1)
+    here.store.carried_out(here.store.orders()[0])
     said = here.run("cancel", "monthly", "--json")
     assert json.loads(said.output) == {"view": "default.monthly", "cancelled": True}
     assert [(each.kind, each.subject) for each in here.store.orders()] == [("cancel", "default.monthly")]
+
+
+def test_a_run_whose_engine_has_gone_is_not_said_to_run(here: Here) -> None:
+    engine = here.store.beat("host:1:app", 60_000).number
+    begun = Started(0, 0, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, "why", engine=engine)
+    here.record(lambda at, v: evolve(begun, at=at, version=v))
+    assert json.loads(here.run("history", "--json").output)[0]["status"] == "running"
+    here.store.expire(engine)
+    [view] = json.loads(here.run("status", "--json").output)["views"]
+    assert view["state"] == "behind" and "the work of an engine that has gone" in view["reason"]
+    newest = json.loads(here.run("history", "--json").output)[0]
+    assert (newest["status"], newest["error"]) == ("cancelled", "its engine ended")
 
 
 @pytest.mark.parametrize("command", ["explain", "history", "cancel"])
@@ -306,3 +324,10 @@ def test_jar_as_json(monkeypatch) -> None:
     monkeypatch.setattr("headwater.cli.serve.build_jar", lambda: Path("/cache/shim.jar"))
     told = json.loads(CliRunner().invoke(main, ["jar", "--json"]).output)
     assert told == {"jar": "/cache/shim.jar", "extension": "io.headwater.spark.HeadwaterExtensions"}
+
+
+def test_an_application_for_refreshes_says_whether_it_refreshes_and_beside_whom() -> None:
+    assert doing("app-1", ["host:1:app-1"]) == "keeping views fresh"
+    assert doing("app-1", ["host:1:app-1", "other:2:app-2"]) == "keeping views fresh, together with other:2:app-2"
+    assert doing("app-1", ["other:2:app-2"]).endswith("(spark.headwater.role); other:2:app-2 does")
+    assert doing("app-1", []).endswith("no other does")

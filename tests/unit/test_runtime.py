@@ -267,6 +267,23 @@ def test_who_asks_to_cancel_need_not_know_whose_run_it_is(bench, monkeypatch):
     bench.drain(one, two)
 
 
+def test_an_engine_that_ends_records_its_runs_as_cancelled(bench):
+    arrived, going = bench.hold("read")
+    one = bench.engine("one")
+    bench.declare(one, V)
+    one.step()
+    assert arrived.wait(20)
+    number = one.loop.mine.number
+    one.close()
+    assert [each.engine for each in bench.of(EngineLost)] == [number]
+    assert not one.state.running and one.state.views["v"].pending
+    assert number not in {each.number for each in one.store.engines()}
+    going.set()
+    two = bench.engine("two")
+    bench.drain(two)
+    assert len(bench.of(Published)) == 1
+
+
 def test_a_refresh_that_hangs_is_cancelled_counts_as_failed_and_runs_again(bench, monkeypatch):
     hangs, cancelled = threading.Event(), threading.Event()
 

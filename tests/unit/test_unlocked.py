@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 from cases import A1, view
 
-from headwater.model.error import HeadwaterError, StatementError
+from headwater.model.error import HeadwaterError, StatementError, StoreError
 from headwater.model.event import Changed, Declared, Dropped, Event, Made, Mode, Published, Renamed, Started
 from headwater.model.partition import WHOLE
 from headwater.model.seen import Look, Seen
@@ -22,7 +22,7 @@ from headwater.spark.formats import Formats
 from headwater.spark.observer import Observer, Target
 from headwater.spark.statements import Statements
 from headwater.spark.sweep import Sweeper
-from headwater.spark.wire import Session, Statement, StatementKind
+from headwater.spark.wire import Hint, Session, Statement, StatementKind
 from headwater.store.sql import SqlStore
 
 V = evolve(view("default.v", "a", "t"), owner="me", root="file:/w/v")
@@ -241,3 +241,45 @@ def test_a_sweep_asks_without_the_lock(engine: Engine):
     driver = engine.driver
     Sweeper(engine.recorder, SimpleNamespace(leads=True), engine.store, Formats(None, driver), driver).sweep()
     assert {"names", "expire"} <= set(engine.driver.calls)
+
+
+def shown(engine: Engine) -> list:
+    [row] = engine.say(StatementKind.SHOW_VIEWS, "SHOW MATERIALIZED VIEWS")
+    return row
+
+
+def test_show_looks_before_it_says_that_a_view_is_fresh(engine: Engine):
+    """Nobody told of this write: its driver was killed, or another program made it."""
+    assert shown(engine)[2] == "fresh"
+    engine.driver.tables["default.v"] = evolve(THERE, partitions={A1: "by hand"})
+    assert shown(engine)[2] == "behind"
+
+
+def test_show_says_that_the_store_does_not_answer(engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    assert shown(engine)[-1] == ""
+
+    def away(*_: object) -> None:
+        raise StoreError("the store does not answer")
+
+    for each in ("read", "engines", "append_all"):
+        monkeypatch.setattr(engine.store, each, away)
+    row = shown(engine)
+    assert row[2] == "fresh" and row[-1].startswith("the store does not answer; the last look at them was ")
+
+
+def test_a_write_that_came_while_the_store_was_away_is_recorded_when_it_is_back(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    def away(*_: object) -> None:
+        raise StoreError("the store does not answer")
+
+    engine.driver.tables["default.v"] = evolve(THERE, partitions={A1: "by hand"})
+    engine.observer.notice(Hint("INSERT INTO", table="default.v"))
+    with monkeypatch.context() as outage:
+        outage.setattr(engine.store, "append_all", away)
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                engine.observer.hinted()
+    assert engine.observer.noticed.is_set(), "it is looked at again"
+    engine.observer.hinted()
+    assert engine.last().verb == "was written past Headwater (INSERT INTO)"

@@ -10,6 +10,7 @@ import click
 
 from headwater.cli.journal import readable, state_of
 from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
+from headwater.engine.policy import back_off
 from headwater.engine.refreshes import REFRESHES, refreshes
 from headwater.model.error import StoreError
 from headwater.simulate.accounts import as_it_ran
@@ -34,7 +35,8 @@ def history(view: str | None, limit: int, plot: Path | None, path: Where | None,
         _draw(store, view, plot)
         return
     name = known_view(state_of(store)[0], view) if view else None
-    found = refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit)
+    alive = {each.number for each in store.engines() if each.alive}
+    found = refreshes((entry.event for entry in store.history(name, 3 * limit + 20)), limit, alive)
     if as_json:
         click.echo(json.dumps([dict(zip(REFRESHES, each.row, strict=True)) for each in found], indent=2))
         return
@@ -72,7 +74,10 @@ def _draw(store: SqlStore, view: str | None, file: Path) -> None:
 @store_option
 @json_option
 def cancel(view: str, path: Where | None, as_json: bool) -> None:
-    """Cancels the running refresh of VIEW; its changes stay pending."""
+    """Cancels the running refresh of VIEW; its changes stay pending, and it is tried again after a pause.
+
+    ALTER MATERIALIZED VIEW … SUSPEND keeps it stopped.
+    """
     store = open_store(path)
     state, _ = state_of(store)
     name = known_view(state, view)
@@ -86,4 +91,7 @@ def cancel(view: str, path: Where | None, as_json: bool) -> None:
     elif not acting:
         click.echo(f"no engine is running, so the refresh of {name} has ended already; its changes are pending")
     else:
-        click.echo(f"the engine cancels the refresh of {name}")
+        click.echo(
+            f"the engine cancels the refresh of {name}, and tries it again after {back_off(1) / 1000:g} s; "
+            f"ALTER MATERIALIZED VIEW {name} SUSPEND keeps it stopped"
+        )

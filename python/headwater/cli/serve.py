@@ -16,6 +16,7 @@ from headwater.cli.progress import shown
 from headwater.demo.formats import FORMATS
 from headwater.model.error import HeadwaterError
 from headwater.spark.jar import EXTENSION, build_jar
+from headwater.store.sql import SqlStore
 
 LOOK = 10.0  # s between two looks whether the engine runs
 
@@ -121,14 +122,37 @@ def _serve(session) -> None:
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: stopped.set())
     _ask(session, "SHOW MATERIALIZED VIEWS")
-    click.echo("headwater: keeping views fresh; Ctrl-C ends it")
+    click.echo(f"headwater: {_doing(session)}; Ctrl-C ends it")
     with _progress(session):
         while not stopped.wait(LOOK):
             try:
                 # Nobody writes in this application, so nothing else would start the engine again.
-                _ask(session, "SHOW MATERIALIZED VIEWS")
+                _ask(session, "SHOW REFRESHES LIMIT 1")
             except EngineError as error:
                 click.echo(f"headwater: {error}", err=True)
+
+
+def _doing(session) -> str:
+    """What this application does, beside which others."""
+    from headwater.spark.place import store_place
+
+    application, conf = session.sparkContext.applicationId, dict(session.sparkContext.getConf().getAll())
+    store = SqlStore(store_place(session, conf), creates=False)
+    try:
+        alive = [each.name for each in store.engines() if each.alive]
+    finally:
+        store.close()
+    return doing(application, alive)
+
+
+def doing(application: str, alive: Sequence[str]) -> str:
+    """The words for it, by the names of the engines that refresh on the same store."""
+    others = [each for each in alive if not each.endswith(f":{application}")]
+    if len(others) == len(alive):
+        return (
+            f"this application refreshes nothing itself (spark.headwater.role); {', '.join(others) or 'no other'} does"
+        )
+    return f"keeping views fresh, together with {', '.join(others)}" if others else "keeping views fresh"
 
 
 def _progress(session):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Collection
 
 import click
 
@@ -34,12 +35,13 @@ LARGEST = 16_000_000
 def status(path: Where | None, as_json: bool) -> None:
     """Shows every view: its state, its partitions behind, and the reason."""
     store = open_store(path)
-    acting = ", ".join(each.name for each in store.engines() if each.alive) or None
+    alive = {each.number: each.name for each in store.engines() if each.alive}
+    acting = ", ".join(alive.values()) or None
     known = _kept(store, as_json, acting is not None) or _replayed(store, as_json)
     if as_json:
-        _print_json(known, acting)
+        _print_json(known, acting, alive)
     else:
-        _print(known.summary, acting)
+        _print(known.summary, acting, alive)
 
 
 def _kept(store: SqlStore, detailed: bool, acting: bool) -> Kept | None:
@@ -62,8 +64,8 @@ def _replayed(store: SqlStore, detailed: bool) -> Kept:
     return known
 
 
-def _print(known: Summary, acting: str | None) -> None:
-    rows = known.rows(milliseconds())
+def _print(known: Summary, acting: str | None, alive: Collection[int]) -> None:
+    rows = known.rows(milliseconds(), alive)
     table(VIEWS, rows, leave_out=[name for name in RARE if all(row[VIEWS.index(name)] is None for row in rows)])
     if known.merged:
         merged = Counter(known.merged)
@@ -79,8 +81,8 @@ def _print(known: Summary, acting: str | None) -> None:
     click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")
 
 
-def _print_json(known: Kept, acting: str | None) -> None:
-    rows = [dict(zip(VIEWS, row, strict=True)) for row in known.summary.rows(milliseconds())]
+def _print_json(known: Kept, acting: str | None, alive: Collection[int]) -> None:
+    rows = [dict(zip(VIEWS, row, strict=True)) for row in known.summary.rows(milliseconds(), alive)]
     load = {"tracks": known.summary.tracks, "needed": known.summary.needed}
     told = {"engine": acting, "load": load, "views": rows, **json.loads(known.detail or "{}")}
     told["merged"] = known.summary.merged

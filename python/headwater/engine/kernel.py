@@ -87,7 +87,8 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
         case Stage.FAIL if flight.cancelled and not _refused(state, flight) and (late := overdue(state, run, now)):
             return Record(_failed(flight, late, False, now))
         case Stage.FAIL:
-            return Record(_failed(flight, flight.error, flight.cancelled, now))
+            said = _refused(state, flight) if flight.cancelled else ""
+            return Record(_failed(flight, said or flight.error, flight.cancelled, now))
         case Stage.RECORD:
             return _evaluate(state, flight) or Record(published(flight))
     if refused := _refused(state, flight):
@@ -118,7 +119,8 @@ def _refused(state: State, flight: Flight) -> str:
     if known.preempted:
         return f"a change came for what was computed of {run.view}; both run together now"
     if known.cancelled:
-        return f"the refresh of {run.view} was cancelled, by headwater cancel"
+        keeps = f"ALTER MATERIALIZED VIEW {run.view} SUSPEND keeps it stopped"
+        return f"the refresh of {run.view} was cancelled, by headwater cancel; {keeps}"
     lost = [each for each in bases(state, flight) if each in state.unreadable]
     if lost and flight.stage in (Stage.COMPUTE, Stage.PREPARE):
         return f"{run.view} reads {', '.join(lost)}, which cannot be read now"

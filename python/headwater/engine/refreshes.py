@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import Any
 
@@ -65,8 +65,12 @@ REFRESHES = tuple(each.name for each in fields(Refresh))
 """The columns of ``SHOW REFRESHES``, in their order."""
 
 
-def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Refresh]:
-    """One entry for each refreshed partition, newest run first, from events given newest first."""
+def refreshes(events: Iterable[Event], limit: int | None = None, alive: Collection[int] | None = None) -> list[Refresh]:
+    """One entry for each refreshed partition, newest run first, from events given newest first.
+
+    ``alive`` are the numbers of the engines that are, if that is known. A run of another one came to nothing, though
+    nobody recorded that yet.
+    """
     begun: dict[int, Started] = {}
     ended: list[tuple[Published | Failed | Skipped | EngineLost | None, int]] = []
     closed: set[int] = set()
@@ -78,7 +82,8 @@ def refreshes(events: Iterable[Event], limit: int | None = None) -> list[Refresh
             case Started(version=version, engine=engine):
                 begun[version] = event
                 if version not in closed:
-                    ended.append((lost.get(engine), version))
+                    gone = EngineLost(event.at, engine) if alive is not None and engine not in alive else None
+                    ended.append((lost.get(engine, gone), version))
             case Published(version=version) | Failed(version=version):
                 ended.append((event, version))
                 closed.add(version)

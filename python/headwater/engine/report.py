@@ -9,7 +9,7 @@ from headwater.engine.choose import Choice, ready
 from headwater.engine.consistency import Verdict, vertical
 from headwater.engine.method import Chosen, choose_method
 from headwater.engine.reasons import of_origin, where
-from headwater.engine.status import VIEWS, Row, behind, condition, existing, statuses, views, waits
+from headwater.engine.status import VIEWS, Condition, Row, behind, condition, existing, statuses, views, waits
 from headwater.engine.urgency import Kind, queue
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.name import FunctionName, named
@@ -28,9 +28,11 @@ def explain(state: State, name: str, now: int) -> list[str]:
     count = len(existing(state, name))
     chosen = choose_method(state, name, late) if late else None
     lines = []
-    if chosen is None:
+    if (stands := _ill(state, name, now)) is not None:
+        lines += stands
+    if chosen is None and stands is None:
         lines.append(f"{name}: nothing to do, {count} of {count} partitions are fresh")
-    else:
+    if chosen is not None:
         of = "everything" if WHOLE in late else f"{len(late)} of {max(count, len(late))} partitions"
         lines.append(f"{name}: {of} behind, refresh {chosen.method.said}{_estimate(state, name, chosen)}")
         lines += _behind_lines(_needs(state, name))
@@ -40,6 +42,30 @@ def explain(state: State, name: str, now: int) -> list[str]:
     lines += [f"  depends on {line}" for each in view.definition.dependencies for line in mapped(each, view.definition)]
     lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
     return lines if chosen is None else [*lines, *_method(chosen, count)]
+
+
+def _ill(state: State, name: str, now: int) -> list[str] | None:
+    """Why a view is not kept fresh, and what is next; ``None`` of one that is."""
+    view = state.views[name]
+    match condition(state, name):
+        case Condition.BROKEN:
+            following = (
+                "its query is analysed again at each check, and the view is refreshed when that succeeds; "
+                f"CREATE OR REPLACE MATERIALIZED VIEW {name} gives it another query"
+            )
+        case Condition.UNREADABLE:
+            following = "the source is looked at again at each check"
+        case Condition.SUSPENDED:
+            following = f"what changes meanwhile stays pending; ALTER MATERIALIZED VIEW {name} RESUME starts it again"
+        case Condition.FAILED | Condition.FAILING as found:
+            often = f"{view.failures} refreshes failed in a row" if view.failures > 1 else "the last refresh failed"
+            wait = max(0, view.retry_at - now) / 1000
+            next_one = f"the next one starts in {wait:.0f} s" if wait else "the next one starts at once"
+            following = f"{often}; {next_one}, and REFRESH MATERIALIZED VIEW {name} does not wait for that"
+            return [f"{name}: {found.value}: {view.reason}", f"  {following}"]
+        case _:
+            return None
+    return [f"{name}: {condition(state, name).value}: {view.reason}", f"  {following}"]
 
 
 def _estimate(state: State, name: str, chosen: Chosen) -> str:

@@ -139,7 +139,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
     went = 0 if run.appends and not event.instead else event.size
     past.went_on(record, None if redefined else event.size + went, went)
-    view.failures, view.retry_at, view.preempted = 0, 0, 0
+    view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, ""
     view.unsure = tuple(each for each in view.unsure if not region.covers(each))
     view.overran = (event.version, state.highest)
     if WHOLE in run.slices:
@@ -234,10 +234,12 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
     if event.cancelled and run.preempted:
         return
     if event.cancelled:
-        view.retry_at = event.at + back_off(1)
+        view.retry_at, view.stopped = event.at + back_off(1), event.error
         return
-    view.failures += 1
-    view.retry_at = event.at + back_off(view.failures)
+    view.failures, view.failed, view.stopped = view.failures + 1, event.version, ""
+    # Whoever asked after the run began wants an attempt of their own: the cause may be gone meanwhile.
+    asked_since = event.version < max(view.hurried, state.hurried)
+    view.retry_at = event.at if asked_since else event.at + back_off(view.failures)
     view.reason = event.error
     if gives_up(view.failures) and view.status is Status.ACTIVE:
         release(view, Status.FAILED, event.error)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from headwater.engine.policy import awaits
-from headwater.model.state import State, Status
+from collections.abc import Iterable
+
+from headwater.engine.policy import HALTED, awaits
+from headwater.model.state import State
 from headwater.model.version import Version
 
 
@@ -17,16 +19,22 @@ def settled(state: State, name: str, version: Version) -> bool:
         return False
     if not any(min(origins) <= version for origins in view.pending.values() if origins):
         return True
-    return _stuck(state, name)
+    return _stuck(state, name, version)
 
 
-def _stuck(state: State, name: str) -> bool:
-    """Whether a view cannot run now, or waits for one that cannot."""
+def failing(state: State, names: Iterable[str], version: Version) -> dict[str, str]:
+    """The views whose newest run failed that began after ``version``, each with the reason."""
+    known = {name: state.views[name] for name in sorted(names) if name in state.views}
+    return {name: view.reason for name, view in known.items() if view.failures and view.failed > version}
+
+
+def _stuck(state: State, name: str, version: Version) -> bool:
+    """Whether a view cannot run now, failed in an attempt that began after ``version``, or waits for such a view."""
     view = state.views[name]
-    if view.status is not Status.ACTIVE or view.failures:
+    if view.status in HALTED or (view.failures and view.failed > version):
         return True
     return any(
-        _stuck(state, source)
+        _stuck(state, source, version)
         for source in view.definition.sources
         if source in state.views and awaits(view.definition, state.views[source].status)
     )

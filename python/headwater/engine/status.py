@@ -6,7 +6,7 @@ its end. They are found once for an entry, and hold until the next one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import Enum
 from typing import Any
 
@@ -18,7 +18,7 @@ from headwater.engine.coverage import unresolved
 from headwater.engine.delay.deadline import Due
 from headwater.engine.delay.ration import renew
 from headwater.engine.load import Load, load
-from headwater.engine.policy import STUCK, TRACKS, awaits
+from headwater.engine.policy import HALTED, STUCK, TRACKS, awaits
 from headwater.engine.reasons import of_origin
 from headwater.model.index import Expectation, Hold, Ration
 from headwater.model.name import spelled, split
@@ -26,6 +26,8 @@ from headwater.model.partition import Slice, simplified
 from headwater.model.state import State, Status, ViewState
 
 Row = list[Any]
+
+ENGINE_GONE = "its refresh was the work of an engine that has gone; the next engine does it again"
 
 VIEWS = (
     "database",
@@ -87,6 +89,7 @@ class ViewStatus:
         attainable: the freshness that the load allows (s), at least the promised one; ``None`` where nobody knows.
         fresh_to: the time of the events that all its sources had reached (ms); ``None`` where nobody asked.
         late_rows: rows that came later than its property or a watermark allows, and that the last refresh added.
+        engine: the number of the engine that refreshes it; ``None`` if none does.
     """
 
     name: str
@@ -100,6 +103,7 @@ class ViewStatus:
     late_rows: int
     refreshed_at: int | None
     reason: tuple[Phase, ...]
+    engine: int | None = None
 
     @property
     def database(self) -> str:
@@ -110,12 +114,15 @@ class ViewStatus:
         """The name within its database."""
         return split(self.name)[-1]
 
-    def row(self, now: int) -> Row:
-        """The columns of ``VIEWS`` at a time."""
+    def row(self, now: int, alive: Collection[int] | None = None) -> Row:
+        """The columns of ``VIEWS`` at a time; ``alive``: the numbers of the engines that are, if that is known."""
         stale = 0.0 if self.lacks_since is None else max(0.0, round((now - self.lacks_since) / 1000, 1))
         late = f"late by {stale - self.bound:.1f} s" if self.bound is not None and stale > self.bound else ""
-        told = [self.database, self.short, self.state.value, self.partitions, self.behind, stale, self.bound]
-        reason = "; ".join(each for each in (late, self._too_much(), self._too_late(), _told(self.reason, now)) if each)
+        gone = alive is not None and self.engine is not None and self.engine not in alive
+        state = Condition.BEHIND if gone and self.state is Condition.RUNNING else self.state
+        told = [self.database, self.short, state.value, self.partitions, self.behind, stale, self.bound]
+        waits = ENGINE_GONE if gone else _told(self.reason, now)
+        reason = "; ".join(each for each in (late, self._too_much(), self._too_late(), waits) if each)
         return [*told, self.attainable, self.fresh_to, self.refreshed_at, reason]
 
     def _too_late(self) -> str:
@@ -144,9 +151,9 @@ class Summary:
     tracks: int
     needed: float
 
-    def rows(self, now: int) -> list[Row]:
+    def rows(self, now: int, alive: Collection[int] | None = None) -> list[Row]:
         """One row a view."""
-        return [view.row(now) for view in self.views]
+        return [view.row(now, alive) for view in self.views]
 
 
 def summary(state: State, tracks: int = TRACKS) -> Summary:
@@ -256,6 +263,7 @@ def _status(state: State, name: str, known: Load) -> ViewStatus:
         0 if edge is None else edge.late,
         state.views[name].refreshed_at,
         tuple(_reason(state, name)),
+        state.running[name].engine if name in state.running else None,
     )
 
 
@@ -280,6 +288,8 @@ def _count_behind(state: State, name: str) -> int:
 def _reason(state: State, name: str) -> Iterator[Phase]:
     view = state.views[name]
     if view.status is not Status.ACTIVE or view.failures:
+        if view.status not in HALTED:
+            yield from _stopped(view)
         yield Phase(None, view.reason)
     elif view.pending:
         yield from _phases(state, name)
@@ -297,6 +307,7 @@ def _phases(state: State, name: str) -> Iterator[Phase]:
     if view.status is Status.UNREADABLE:
         yield Phase(None, view.reason)
         return
+    yield from _stopped(view)
     yield Phase(
         view.retry_at, "the last refresh failed; the next one starts in", view.retry_at, f": {view.reason}", digits=0
     )
@@ -304,6 +315,12 @@ def _phases(state: State, name: str) -> Iterator[Phase]:
     yield from _before(state, view, starts)
     if starts is not None:
         yield Phase(None, "ready, waits for a free track")
+
+
+def _stopped(view: ViewState) -> Iterator[Phase]:
+    """Until a view is tried again whose last run was cancelled."""
+    if view.stopped:
+        yield Phase(view.retry_at, f"{view.stopped}; it is tried again in", view.retry_at, digits=0)
 
 
 def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase]:

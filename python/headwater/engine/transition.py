@@ -64,11 +64,8 @@ def transition(state: State, event: Event) -> State:
         case Evaluated(images=images):
             state.images.update({(sql, inputs): value for sql, inputs, value in images})
             state.index.stale.update(state.views)
-        case Hurried(version=version, views=None):
-            state.hurried = max(state.hurried, version)
-        case Hurried(version=version, views=views):
-            for view in state.views.keys() & set(views or ()):
-                state.views[view].hurried = max(state.views[view].hurried, version)
+        case Hurried():
+            _hurried(state, event)
         case Budgeted(core_seconds_per_day=spent, cores=cores):
             state.budget, state.index.rations = None if spent is None else Budget(spent, cores), None
         case Unreadable(table=table, reason=reason):
@@ -85,6 +82,17 @@ def transition(state: State, event: Event) -> State:
             _of_view(state, state.views[event.view], event)
             _reconsider(state, event.to if isinstance(event, Renamed) else event.view)
     return state
+
+
+def _hurried(state: State, event: Hurried) -> None:
+    """Somebody waits: what failed, or was cancelled, is tried now and not after its pause."""
+    if event.views is None:
+        state.hurried = max(state.hurried, event.version)
+    for name in state.views if event.views is None else state.views.keys() & set(event.views):
+        view = state.views[name]
+        view.retry_at = 0
+        if event.views is not None:
+            view.hurried = max(view.hurried, event.version)
 
 
 def _requested(state: State, event: Requested) -> None:

@@ -223,6 +223,8 @@ class ViewState:
             publication is a change of its own for them.
         failures: consecutive failed runs.
         retry_at: no run before this time.
+        failed: the version of the last run that failed; 0 if there was none.
+        stopped: why the last run was cancelled; empty if it was not.
         took: how long its runs take, but for those by keys or by changes; ``None`` before the first.
         cores: core-seconds of these runs, in the mean lately; ``None`` where nobody knows.
         keyed, added: its last run by keys, and by changes; ``None`` if there was none.
@@ -258,6 +260,8 @@ class ViewState:
     released: bool = False
     failures: int = 0
     retry_at: int = 0
+    failed: Version = 0
+    stopped: str = ""
     refreshed_at: int | None = None
     took: Took | None = None
     cores: float | None = None

@@ -30,6 +30,7 @@ from headwater.model.command import (
     Wanted,
 )
 from headwater.model.error import StillAlive, TakenOver
+from headwater.model.event import EngineLost
 from headwater.ports import Warehouse
 from headwater.runtime.execute import guarded, performed, planned
 from headwater.runtime.record import Recorder
@@ -103,6 +104,7 @@ class Loop:
             self._closed = True
             if self.mine.number is not None:
                 self._store.leave(self.engine)
+                guarded(self._end_runs, "the refreshes of this engine stay on record until another engine begins")
             renumbered(self.mine, None)
             self.leads = False
         self._keeper.close()
@@ -110,6 +112,18 @@ class Loop:
             self._pools.close()
 
     # --- inside
+
+    def _end_runs(self) -> None:
+        """Records that the runs of this engine came to nothing. Its time is up, so another
+        engine may be faster."""
+        number = self.mine.number
+        assert number is not None
+
+        def mine() -> bool:
+            return any(run.engine == number for run in self.recorder.state.running.values())
+
+        while mine():
+            self.recorder.attempt(lambda _state, _version: EngineLost(self._clock.now(), number), None, number)
 
     def _beat(self) -> None:
         if self._closed:

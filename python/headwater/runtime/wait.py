@@ -38,12 +38,14 @@ class Waiting:
         with self._recorder.lock:
             self._recorder.changed.notify_all()
 
-    def hurry(self, views: Callable[[State], Collection[str]] | None = None) -> Version:
-        """Lets the pending requests of some views, and of the views upstream, run without waiting for further changes;
-        without ``views``, those of all. Returns the newest version among them."""
+    def hurry(self, views: Callable[[State], Collection[str]] | None = None, up_to: Version | None = None) -> Version:
+        """Lets the pending requests of some views, and of the views upstream, run without waiting for further changes,
+        or for the pause after a failure; without ``views``, those of all. Returns the newest version among them:
+        ``up_to``, if that is known. A run that began later is an attempt for whoever asks."""
         recorder = self._recorder
 
-        def hurried(state: State, version: Version) -> Hurried:
+        def hurried(state: State, newest: Version) -> Hurried:
+            version = newest if up_to is None else up_to
             if views is None:
                 return Hurried(recorder.clock.now(), version)
             found = {each for view in views(state) for each in upstream(state, view)} & state.views.keys()

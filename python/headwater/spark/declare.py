@@ -140,7 +140,7 @@ class Declarations:
         event = self.recorder.change(view, [WHOLE], declared)
         if later or definition.policy.fill is Fill.LATER:
             return [[f"{view} is declared; it is filled in the background"]]
-        self.waiting.hurry(lambda _: (view,))
+        self.waiting.hurry(lambda _: (view,), event.version)
         ran = self.waiting.until_view_fresh(view, event.version, since=since, token=message.id)
         made = [each for each in ran if each.status is Outcome.PUBLISHED]
         total = sum(each.rows or 0 for each in made)

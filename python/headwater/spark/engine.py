@@ -123,6 +123,7 @@ class Engine:
         self.store.raise_version(highest_written(self.formats, known))
         self._asked = ThreadPoolExecutor(STATEMENTS, "headwater-statement")
         self._ready = threading.Event()
+        self._away = self._back = False  # the store does not answer; it answers again
 
     def run(self) -> None:
         """Serves until the driver is gone."""
@@ -204,13 +205,20 @@ class Engine:
         """The heartbeat: a word to the store, the journal, time, orders from the command line. A record of another
         thread is followed at once, or a moment later where this one has just looked."""
         while True:
-            wake = self._guarded(self.loop.step)
+            wake = self._guarded(self._step)
             self._guarded(self._obey)
             self._guarded(self._keep_to_budget)
             pause = HEARTBEAT if wake is None else (wake - self.recorder.clock.now()) / 1000
             time.sleep(DEBOUNCE)
             with self.recorder.changed:
                 self.recorder.changed.wait_for(lambda: not self.loop.is_up_to_date, min(max(0, pause), HEARTBEAT))
+
+    def _step(self) -> int | None:
+        wake = self.loop.step()
+        if self._away:
+            self._away, self._back = False, True
+            self.observer.noticed.set()
+        return wake
 
     def _obey(self) -> None:
         """Records what the command line ordered."""
@@ -257,16 +265,17 @@ class Engine:
         for module in self._jobs:
             self._guarded(lambda module=module: self.statements.declare_jobs(module))
         self._ready.set()
-        self._guarded(self.observer.check)
+        self._guarded(self.statements.looks.now)
         checked = time.monotonic()
         while True:
             if self.observer.noticed.wait(HEARTBEAT):
                 # Looking at once would cost a user's series of small writes a third more; one look serves them all.
                 time.sleep(JOIN)
                 self._guarded(self.observer.hinted)
-            if time.monotonic() - checked > self._check:
+            if self._back or time.monotonic() - checked > self._check:
+                self._back = False
                 adopted = adopted or self._guarded(self._adopt)
-                self._guarded(self.observer.check)
+                self._guarded(self.statements.looks.now)
                 checked = time.monotonic()
 
     def _sweep(self) -> None:
@@ -291,6 +300,7 @@ class Engine:
         try:
             return work()
         except HeadwaterError as error:
+            self._away = self._away or isinstance(error, StoreError)
             log.warning("%s", str(error).strip().splitlines()[0])
         except Exception as error:
             if self.shim.is_gone(error):

@@ -19,7 +19,7 @@ from headwater.algebra.dependency import backward
 from headwater.engine import noticed
 from headwater.engine.coverage import upstream
 from headwater.engine.noticed import Standing
-from headwater.model.error import DefinitionError
+from headwater.model.error import DefinitionError, StoreError
 from headwater.model.event import Dropped, Renamed
 from headwater.model.name import FunctionName, PathName, TableName, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
@@ -67,6 +67,7 @@ class Observer:
         self._reanalysis = Reanalysis(recorder, analyst, self.first_look)
         self._looking = threading.RLock()
         self._hints: queue.SimpleQueue[Hint] = queue.SimpleQueue()
+        self._unrecorded: list[Target] = []
         self.noticed = threading.Event()
 
     def notice(self, hint: Hint) -> None:
@@ -81,9 +82,16 @@ class Observer:
     def hinted(self, before: Version = 0) -> None:
         """Looks where the hints point that wait, if any view could care; ``before`` a run that is about to read."""
         with self._looking:
-            for target in self._waiting():
+            self._unrecorded += self._waiting()
+            while self._unrecorded:
+                target = self._unrecorded.pop(0)
                 target.before = before
-                self.look(target)
+                try:
+                    self.look(target)
+                except StoreError:
+                    self._unrecorded.insert(0, target)  # it is recorded when the store is back
+                    self.noticed.set()
+                    raise
 
     def check(self, view: str | None = None) -> None:
         """Looks at everything that a view reads, and at the views themselves; with ``view``, at that one and at all

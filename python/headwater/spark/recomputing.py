@@ -59,12 +59,11 @@ class Recomputing:
     def refresh(self, view: str, statement: syntax.Refresh, token: int) -> Answer:
         """``REFRESH MATERIALIZED VIEW``; ``token`` is the number of the statement."""
         since = self._recorder.seq
-        known = self._checked(view)
-        asked = self._asked(known.definition, statement.partition)
-        if statement.full or known.status is Status.FAILED or known.failures > 0:
-            slices = [asked] if statement.full else list(known.pending) or [asked]
-            request(self._recorder, view, slices, "was to be refreshed, by REFRESH MATERIALIZED VIEW")
-        return [each.row for each in self._until_fresh(view, since, token)]
+        asked = self._asked(self._checked(view).definition, statement.partition)
+        version = None
+        if statement.full:
+            version = request(self._recorder, view, [asked], "was to be refreshed, by REFRESH MATERIALIZED VIEW")
+        return [each.row for each in self._until_fresh(view, since, token, version)]
 
     def verify(self, view: str, statement: syntax.Verify, token: int) -> Answer:
         """``VERIFY MATERIALIZED VIEW``. A difference counts if nothing was written while it was found."""
@@ -81,8 +80,8 @@ class Recomputing:
             raise StatementError(f"{view} changed {COMPARISONS} times while it was compared; verify it when that ends")
         if statement.repair:
             since = self._recorder.seq
-            request(self._recorder, view, [asked], "differed from its query, by VERIFY MATERIALIZED VIEW")
-            self._until_fresh(view, since, token)
+            version = request(self._recorder, view, [asked], "differed from its query, by VERIFY MATERIALIZED VIEW")
+            self._until_fresh(view, since, token, version)
         result = "repaired" if statement.repair else "differs"
         return [[view, result, found.missing, found.surplus, found.example]]
 
@@ -101,8 +100,8 @@ class Recomputing:
             raise StatementError(f"{view} cannot be refreshed now: {known.reason}")
         return known
 
-    def _until_fresh(self, view: str, since: int, token: int) -> list[Refresh]:
-        version = self._waiting.hurry(lambda _: (view,))
+    def _until_fresh(self, view: str, since: int, token: int, up_to: Version | None = None) -> list[Refresh]:
+        version = self._waiting.hurry(lambda _: (view,), up_to)
         return self._waiting.until_view_fresh(view, version, since=since, token=token)
 
     def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
@@ -127,9 +126,15 @@ class Recomputing:
         return Slice.of(bound)
 
 
-def request(recorder: Recorder, view: str, slices: Sequence[Slice], why: str) -> None:
-    """Asks that slices of a view be recomputed, changed or not; ``why`` says what it did or was to be done with it."""
-    recorder.change(view, slices, lambda _, version: Requested(recorder.clock.now(), version, view, tuple(slices), why))
+def request(recorder: Recorder, view: str, slices: Sequence[Slice], why: str) -> Version:
+    """Asks that slices of a view be recomputed, changed or not; ``why`` says what it did or was to be done with it.
+    Returns the version of the request."""
+
+    def requested(_state: State, version: Version) -> Requested:
+        return Requested(recorder.clock.now(), version, view, tuple(slices), why)
+
+    event = recorder.change(view, slices, requested)
+    return 0 if event is None else event.version
 
 
 def _versions(state: State, view: str) -> tuple[Definition, tuple[tuple[str, Version], ...], Version] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from attrs import evolve
@@ -15,14 +15,16 @@ from headwater.engine import report
 from headwater.engine.coverage import depending
 from headwater.engine.policy import follows
 from headwater.engine.refreshes import refreshes
+from headwater.engine.settled import failing
 from headwater.model.duration import duration
-from headwater.model.error import StatementError
+from headwater.model.error import StatementError, StoreError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Resumed, Suspended
 from headwater.model.name import spelled, split
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
 from headwater.model.view import Definition, pairs
 from headwater.runtime.execute import guarded
+from headwater.runtime.looks import Looks
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
@@ -38,6 +40,9 @@ from headwater.spark.shim import Shim
 from headwater.spark.view_tables import forget_replaced
 from headwater.spark.wire import Create, Question, Session, Statement, Wait
 from headwater.store.sql import SqlStore
+
+LOOK = 5.0
+"""So long (s) `SHOW MATERIALIZED VIEWS` waits for a look at the sources."""
 
 Explanation = Callable[[State, str], Callable[[], list[str]]]
 """Takes what the words of a plan for a view need of the state; its answer finds the words, and may be slow."""
@@ -61,7 +66,7 @@ class Statements:
         self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting, self._explanation = Waiting(recorder, loop, store), explanation
-        self._names = Names(recorder)
+        self._names, self.looks = Names(recorder), Looks(self._look, recorder.clock)
         self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 
@@ -111,7 +116,7 @@ class Statements:
             case syntax.ShowRefreshes(name, limit):
                 view = self._names.known(name, message.session) if name else None
                 entries = self._store.history(view, None if limit is None else 3 * limit + 20)
-                return [each.row for each in refreshes((entry.event for entry in entries), limit)]
+                return [each.row for each in refreshes((entry.event for entry in entries), limit, self._alive())]
             case syntax.Describe(name, extended):
                 view = self._names.known(name, message.session)
                 formats = self._observer.formats(view) if extended else {}
@@ -134,18 +139,43 @@ class Statements:
         self._observer.check()
         everything = self.waiting.hurry()
         ran = self.waiting.until_fresh(lambda state: set(state.views), everything, since=since, token=message.id)
+        if failing := self._failing(lambda state: set(state.views), everything):
+            raise StatementError(failing)
         return [each.row for each in ran]
 
+    def _failing(self, views: Callable[[State], Collection[str]], version: int) -> str:
+        """The views, of some, that could not be refreshed although somebody waits since ``version``."""
+        with self._recorder.lock:
+            found = failing(self._recorder.state, views(self._recorder.state), version)
+        if not found:
+            return ""
+        said = "; ".join(f"{view} could not be refreshed: {why}" for view, why in found.items())
+        return f"{said}. All others are refreshed. Headwater tries again; SHOW REFRESHES shows each attempt"
+
     def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Answer:
+        missed = self.looks.first(LOOK)
         now, within = self._now(), spelled(self._names.namespace(database, session)).lower() if database else None
         with self._recorder.lock:
             known = report.statuses(self._recorder.state, now, self._loop.capacity.tracks)
         wanted = re.compile("|".join(fnmatch.translate(each.strip().lower()) for each in (pattern or "*").split("|")))
-        return [
-            each.row(now)
+        alive = self._alive()
+        rows = [
+            each.row(now, alive)
             for each in known
             if (within is None or each.database.lower() == within) and wanted.fullmatch(each.short.lower())
         ]
+        return [[*row, "; ".join(filter(None, (missed, reason)))] for *row, reason in rows]
+
+    def _look(self) -> None:
+        self._loop.step()  # which hears the store, also where no source changed
+        self._observer.check()
+
+    def _alive(self) -> Collection[int] | None:
+        """The numbers of the engines that are; ``None`` while the store does not answer."""
+        try:
+            return {each.number for each in self._store.engines() if each.alive}
+        except StoreError:
+            return None
 
     def _drop(self, statement: syntax.Drop, message: Statement) -> Answer:
         view = self._names.find(statement.name, message.session)
@@ -265,15 +295,14 @@ class Statements:
             self._observer.notice(hint)
         self._observer.hinted()
         limit = duration(message.session.settings.get("spark.headwater.wait.timeout", "1 hour"))
-        if written:
-            self.waiting.until_fresh(
-                lambda state: depending(state, written),
-                self.waiting.hurry(lambda state: depending(state, written)),
-                since=since,
-                token=message.id,
-                timeout=limit / 1000,
-            )
-        return []
+        if not written:
+            return []
+        version = self.waiting.hurry(lambda state: depending(state, written))
+        self.waiting.until_fresh(
+            lambda state: depending(state, written), version, since=since, token=message.id, timeout=limit / 1000
+        )
+        failed = self._failing(lambda state: depending(state, written), version)
+        return [[failed]] if failed else []
 
     def _now(self) -> int:
         return self._recorder.clock.now()

@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.command.{DataWritingCommand, DataWritingCo
 import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
+import org.json4s.JString
 import org.slf4j.LoggerFactory
 
 /** With `spark.headwater.wait`, a write returns when every view that depends on it is fresh. */
@@ -88,13 +89,21 @@ case class WaitingExec(child: SparkPlan, hints: Seq[Hint]) extends V2CommandExec
 object Waiting {
   private val log = LoggerFactory.getLogger("io.headwater")
 
-  /** The write is done already, so it must not fail when it cannot be waited for: a user would repeat it. */
+  /**
+   * The write is done already, so it does not fail when it cannot be waited for. It ends with an error when a view failed,
+   * which says first that the write is not to be repeated.
+   */
   def forHints(session: SparkSession, hints: Seq[Hint]): Unit =
     if (hints.nonEmpty) {
-      try Bridge.ask(session, WaitQuestion(hints))
-      catch {
-        case refused: HeadwaterException =>
-          log.warn(s"the write is done, but its views could not be waited for: ${refused.text}")
+      val failed =
+        try Bridge.ask(session, WaitQuestion(hints))
+        catch {
+          case refused: HeadwaterException =>
+            log.warn(s"the write is done, but its views could not be waited for: ${refused.text}")
+            Nil
+        }
+      failed.flatten.collectFirst { case JString(said) => said }.foreach { said =>
+        throw new HeadwaterException(s"the write is done, and must not be repeated; $said")
       }
     }
 }
