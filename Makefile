@@ -2,30 +2,28 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SCALE ?= 0.1
-# Tests of Spark in the half of the core, so that both halves take as long.
-APART := $(addprefix tests/spark/test_,scala.py outside_writes.py process_life.py policies.py measurements.py \
-  by_keys.py format_change.py converted_sources.py lake_streams.py lake_views.py lake_writes.py verify.py fuzz.py \
-  trailing_edge.py anomalies.py by_changes.py)
+WORKERS ?= 2
+SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 BENCHMARKS ?= fixed overhead partitions cutoff noticing formats streams one_row one_key terms engine
 EXPERIMENTS ?= rollup binomial lifetime pipeline holding
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-tpcdi bench-choices bench-rivals bench-growth bench-planner bench-start docs clean bench-staleness bench-overload bench-orders bench-many bench-engines bench-queries soak fuzz
+.PHONY: demo test check golden test-long lint bench bench-papers bench-refresh bench-pipelines bench-incremental bench-tpcdi bench-choices bench-rivals bench-growth bench-planner bench-start docs clean bench-staleness bench-overload bench-orders bench-many bench-engines bench-queries soak fuzz
 
 demo: .venv/ready
 	$(BIN)/headwater demo --scale $(SCALE) $(ARGS)
 
-# All tests: two halves side by side, the one with the core is shown after the other. With ARGS: what they select.
+# What catches most mistakes soon, by two workers. With ARGS: what they select, by one.
 test: .venv/ready lint
-ifdef ARGS
-	$(BIN)/python -m pytest -m "not long" $(ARGS)
-else
-	@mkdir -p build; \
-	$(BIN)/python -m pytest -m "not long" tests/unit tests/laws tests/golden $(APART) > build/core-tests.log 2>&1 & core=$$!; \
-	trap 'kill $$core' INT TERM; \
-	$(BIN)/python -m pytest -m "not long" tests/spark $(APART:%=--ignore=%); spark=$$?; \
-	wait $$core; core=$$?; cat build/core-tests.log; [ $$core = 0 ] && [ $$spark = 0 ]
-endif
+	$(BIN)/python -m pytest --hypothesis-profile quick -m "not long and not thorough" $(or $(ARGS),$(SPREAD))
+
+# Every test that is not long; continuous integration runs it for each push.
+check: .venv/ready lint
+	$(BIN)/python -m pytest -m "not long" $(or $(ARGS),$(SPREAD))
+
+# Writes the golden plans of derivation anew, and recomputes each case by Spark.
+golden: .venv/ready
+	$(BIN)/python -m pytest --golden -m "not long" tests/spark/test_derive_recompute.py tests/golden $(ARGS)
 
 test-long: .venv/ready
 	$(BIN)/python -m pytest -m long $(ARGS)

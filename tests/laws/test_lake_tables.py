@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from hypothesis import given, target
+from hypothesis import given, settings, target
 from hypothesis import strategies as st
 from reference import lost, read_by, recomputed, restricted, wrong
 from strategies import (
@@ -170,7 +170,7 @@ def test_a_run_goes_on_from_the_states_that_partitions_or_totals_reflect(asked, 
         target(float(runs[-1]))
 
     exact()
-    assert sum(runs) > least
+    assert sum(runs) > least * settings.default.max_examples // 100  # of what the profile plays
 
 
 def _asking(graph, method: str, adding: Adding = ADDING):

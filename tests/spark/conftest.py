@@ -16,15 +16,9 @@ import pytest
 import searching
 from iceberg_table import Table
 from pyspark.sql import SparkSession
-from support import SHORT, Journal, database
+from support import EXTENSIONS, SHORT, Journal, database
 
-from headwater.spark.jar import EXTENSION, build_jar
-
-EXTENSIONS = (
-    "io.delta.sql.DeltaSparkSessionExtension",
-    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-    EXTENSION,  # the last one reads a statement first
-)
+from headwater.spark.jar import build_jar
 
 CONF = {
     "spark.master": "local[2]",
@@ -39,6 +33,7 @@ CONF = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks
     "spark.driver.memory": "2g",
     "spark.headwater.tracks": "4",  # more than there are cores: more happens side by side
+    "spark.headwater.join": "50 milliseconds",
     "spark.sql.session.timeZone": "UTC",
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyspark
 from support import SHORT
 
-from headwater.spark.jar import build_jar
+from headwater.spark.jar import alone, build_jar
 
 ROOT = Path(__file__).parents[2]
 SPARK = Path(pyspark.__file__).parent
@@ -56,7 +56,11 @@ def java(main: str, *arguments: object, classpath: str = "") -> subprocess.Compl
 def _fetched(name: str, organisation: str, modules: Sequence[str], revision: str, *, transitive: bool = False) -> Path:
     """The directory of some modules' jars."""
     kept = build_jar().parent / name
-    if not (kept / "complete").exists():
+    if (kept / "complete").exists():
+        return kept
+    with alone(kept.with_suffix(".lock")):  # another worker may fetch them meanwhile
+        if (kept / "complete").exists():
+            return kept
         for module in modules:
             done = java(
                 "org.apache.ivy.Main",

@@ -10,11 +10,18 @@ from pyspark.sql import SparkSession
 
 from headwater.demo.session import SETTINGS
 from headwater.model.event import Changed, Event, Published
+from headwater.spark.jar import EXTENSION
 from headwater.store.place import default_store
 from headwater.store.sql import SqlStore
 
 SHORT = SETTINGS["spark.driver.extraJavaOptions"]
 """Of a JVM for short statements: suites take a third less of processors so, which those beside them share."""
+
+EXTENSIONS = (
+    "io.delta.sql.DeltaSparkSessionExtension",
+    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    EXTENSION,  # the last one reads a statement first
+)
 
 
 class Journal:

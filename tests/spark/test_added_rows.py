@@ -26,7 +26,9 @@ def follow(spark: SparkSession, journal: Journal, view: str, query: str, *statem
     return runs(journal.events(), f"{database(spark)}.{view}")
 
 
-@pytest.mark.parametrize("format", ["delta", pytest.param("parquet", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "format", [pytest.param("delta", marks=pytest.mark.thorough), pytest.param("parquet", marks=pytest.mark.long)]
+)
 def test_rows_that_came_are_added_to_their_partitions(spark: SparkSession, journal: Journal, format: str) -> None:
     spark.sql(BY_DAY)
     spark.sql(f"CREATE MATERIALIZED VIEW cheap USING {format} PARTITIONED BY (day) {ASKED} AS {CHEAP}")

@@ -100,6 +100,7 @@ def test_example_2_a_row_that_joins_with_one_that_is_followed_comes_once(
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_example_3_a_row_goes_while_another_source_is_followed(sources: SparkSession, journal: Journal) -> None:
     sources.sql("INSERT INTO pe VALUES ('IBM', 5)")
     view = Interleaved(sources, journal, "SELECT * FROM accounts JOIN daily USING (stock) JOIN pe USING (stock)")

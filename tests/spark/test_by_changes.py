@@ -17,7 +17,9 @@ ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
 BY_CHANGES = (Mode.CHANGES, "")
 
 
-@pytest.mark.parametrize("format", [pytest.param("delta", marks=pytest.mark.long), "parquet"])
+@pytest.mark.parametrize(
+    "format", [pytest.param("delta", marks=pytest.mark.long), pytest.param("parquet", marks=pytest.mark.thorough)]
+)
 def test_a_changed_row_is_added_to_the_totals(spark: SparkSession, journal: Journal, format: str) -> None:
     table, view = f"{database(spark)}.sales", f"{database(spark)}.per_customer"
     spark.sql(f"CREATE TABLE {table} USING delta AS {MANY}")

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import fetched
 import pytest
-from conftest import EXTENSIONS
 from processes import Home, Session
 from pyspark.sql import Row, SparkSession
-from support import assert_equals_query, database, drain
+from support import EXTENSIONS, assert_equals_query, database, drain
 
 from headwater.spark.jar import EXTENSION
 

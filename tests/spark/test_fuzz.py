@@ -167,6 +167,7 @@ def modes(journal: Journal) -> Counter:
     return Counter(begun[each.version] for each in events if isinstance(each, Published))
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(3600)  # a failure takes long to shrink
 def test_views_of_random_queries_equal_them(spark: SparkSession, journal: Journal) -> None:
     fuzzed(spark, 2, ("delta", "delta"), 2)

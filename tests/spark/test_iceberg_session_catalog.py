@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import fetched
 import pytest
-from conftest import EXTENSIONS
 from processes import Home, Session
+from support import EXTENSIONS
 
 from headwater.demo.session import SparkSqlError
 from headwater.model.event import Published

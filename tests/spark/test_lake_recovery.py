@@ -9,8 +9,8 @@ from pathlib import Path
 
 import fetched
 import pytest
-from conftest import EXTENSIONS
 from processes import Home, Session, until
+from support import EXTENSIONS
 
 pytestmark = pytest.mark.long
 

@@ -94,6 +94,7 @@ def report(name: str, tmp_path, monkeypatch) -> dict[str, Any]:
 SHORT_ONES = ("cutoff",)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [*SHORT_ONES, *(pytest.param(each, marks=pytest.mark.long) for each in sorted(HERE.keys() - {*SHORT_ONES}))]
 )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import fetched
 import pytest
-from conftest import EXTENSIONS
 from processes import Home, Session
+from support import EXTENSIONS
 
 from headwater.demo.session import SparkSqlError
 from headwater.model.event import Changed, Dropped, Event, Published, Renamed

@@ -95,7 +95,11 @@ USINGS = {
 
 
 @pytest.mark.parametrize(
-    "kind", ["delta", *(pytest.param(each, marks=pytest.mark.long) for each in ("files", "partitioned files"))]
+    "kind",
+    [
+        pytest.param("delta", marks=pytest.mark.thorough),
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("files", "partitioned files")),
+    ],
 )
 def test_each_published_view_is_its_query_over_all_that_happened_until_its_edge(
     spark: SparkSession, journal: Journal, kind: str

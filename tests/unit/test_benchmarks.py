@@ -15,6 +15,7 @@ FIGURES = {"engine": {"growth", "journal", "wide", "evaluations", "large"}, "pla
 FIGURES["start"] = {"partitions", "events", "replayed", "start", "restored", "processor", "megabytes"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_a_benchmark_writes_its_figures(name: str, tmp_path, monkeypatch, capsys) -> None:
     module, file = import_module(f"benchmarks.{name}"), tmp_path / "figures.json"

@@ -300,11 +300,13 @@ SHORT = 8.0
 LONG = float(os.environ.get("HEADWATER_CHAOS", "300"))
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(SHORT + 2 * PATIENCE)
 def test_engines_are_killed_and_paused(suffered) -> None:
     suffered(Chaos(SHORT))
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(SHORT + 2 * PATIENCE)
 def test_clocks_are_ten_minutes_apart(suffered) -> None:
     suffered(Chaos(SHORT, ahead=TEN_MINUTES))

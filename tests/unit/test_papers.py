@@ -15,6 +15,8 @@ from benchmarks.papers.goals import report
 from benchmarks.papers.trial import EXACT, methods, play, plays, run, summary
 from headwater.simulate.clock import Agenda
 
+pytestmark = pytest.mark.thorough
+
 DIAMOND = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
 
 

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from headwater.model.error import StatementError
 from headwater.spark.settings import Settings
 
 
@@ -27,3 +28,10 @@ from headwater.spark.settings import Settings
 def test_a_local_master_has_no_more_tracks_than_threads(master: str, tracks: int) -> None:
     assert Settings.of({"spark.master": master}).tracks == tracks
     assert Settings.of({"spark.master": master, "spark.headwater.tracks": "7"}).tracks == 7
+
+
+def test_writes_join_a_look_for_as_long_as_somebody_says() -> None:
+    assert Settings.of({}).join == 0.5
+    assert Settings.of({"spark.headwater.join": "50 milliseconds"}).join == 0.05
+    with pytest.raises(StatementError, match=r"spark\.headwater\.join: "):
+        Settings.of({"spark.headwater.join": "soon"})

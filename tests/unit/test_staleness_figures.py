@@ -10,6 +10,8 @@ from benchmarks.papers.streams.report import chosen, draw, points, report
 from benchmarks.papers.streams.simulator import Algorithm, Weather, ideal, simulated
 from benchmarks.papers.streams.task import Task
 
+pytestmark = pytest.mark.thorough
+
 STEADY = Weather(jitter=1.0, slowdown=1.0)
 """Nearly: a refresh lasts between once and twice its time."""
 EVENTS = 12_000

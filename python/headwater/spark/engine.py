@@ -53,7 +53,6 @@ from headwater.spark.writer import Writer
 log = logging.getLogger("headwater")
 
 POLL = 500  # ms
-JOIN = 0.5  # s in which further hints join a look
 HEARTBEAT = 1.0  # s between two words to the store that this engine is alive, at most
 DEBOUNCE = 0.02  # s between two of them, at least
 STATEMENTS = 64  # that may wait at the same time
@@ -69,7 +68,7 @@ class Engine:
     def __init__(self, session: SparkSession) -> None:
         conf = dict(session.sparkContext.getConf().getAll())
         settings = Settings.of(conf)
-        self._check, self._jobs = settings.check, settings.jobs
+        self._check, self._join, self._jobs = settings.check, settings.join, settings.jobs
         cores = float(session.sparkContext.defaultParallelism)
         self._budget = None if settings.budget is None else Budget(settings.budget, cores)
         self.shim = Shim(session)
@@ -270,7 +269,7 @@ class Engine:
         while True:
             if self.observer.noticed.wait(HEARTBEAT):
                 # Looking at once would cost a user's series of small writes a third more; one look serves them all.
-                time.sleep(JOIN)
+                time.sleep(self._join)
                 self._guarded(self.observer.hinted)
             if self._back or time.monotonic() - checked > self._check:
                 self._back = False

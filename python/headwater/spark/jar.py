@@ -47,7 +47,7 @@ def built(name: str, root: Path) -> Path:
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _alone(target.with_suffix(".lock")):
+        with alone(target.with_suffix(".lock")):
             if not target.exists():  # another program may have made it meanwhile
                 _make(sources, target)
     except OSError as error:
@@ -59,7 +59,7 @@ def built(name: str, root: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def alone(lock: Path) -> Iterator[None]:
     """One program at a time; another waits. On a file system without locks none does."""
     with lock.open("a") as handle:
         with contextlib.suppress(OSError):

@@ -27,6 +27,7 @@ SETTINGS = (
     "budget",
     "python",
     "check.interval",
+    "join",
     "jobs",
     "internal",
     "memory",

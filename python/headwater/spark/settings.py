@@ -41,6 +41,7 @@ class Settings:
         role: ``auto`` reports and refreshes; ``report`` leaves refreshes to another engine on the store.
         tracks: the number of refreshes side by side.
         check: seconds between two checks of all sources.
+        join: seconds in which further writes join a look.
         budget: core-seconds a day for refreshes; ``None``: no limit.
         jobs: modules with jobs, declared at the start.
         memory: memory for the rows that views downstream read.
@@ -58,6 +59,7 @@ class Settings:
     memory_path: str | None = None
     bandwidth: int = 0
     history: int = HISTORY
+    join: float = 0.5
 
     @classmethod
     def of(cls, conf: Mapping[str, str]) -> Settings:
@@ -74,12 +76,13 @@ class Settings:
         if role not in ROLES:
             raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
         history = _millis("history", given.get("history", "30 days"))
-        check = _seconds(given.get("check.interval", "1 minute"))
+        check = _seconds("check.interval", given.get("check.interval", "1 minute"))
+        join = _seconds("join", given.get("join", "500 milliseconds"))
         modules = tuple(each.strip() for each in given.get("jobs", "").split(",") if each.strip())
         usual = str(_usual_tracks(conf.get("spark.master", "")))
         tracks, budget = _number(given.get("tracks", usual)), _budget(given.get("budget"))
         memory, bandwidth = _memory(given.get("memory", "0")), _bandwidth(given.get("memory.bandwidth", "0"))
-        return cls(role, tracks, check, budget, modules, memory, given.get("memory.path"), bandwidth, history)
+        return cls(role, tracks, check, budget, modules, memory, given.get("memory.path"), bandwidth, history, join)
 
 
 def _usual_tracks(master: str) -> int:
@@ -136,9 +139,9 @@ def _millis(name: str, text: str) -> int:
         raise StatementError(f"{PREFIX}{name}: {error}") from error
 
 
-def _seconds(text: str) -> float:
+def _seconds(name: str, text: str) -> float:
     """A duration; a plain number is seconds."""
     try:
         return duration(f"{text} seconds" if text.replace(".", "", 1).isdigit() else text) / 1000
     except StatementError as error:
-        raise StatementError(f"{PREFIX}check.interval: {error}") from error
+        raise StatementError(f"{PREFIX}{name}: {error}") from error

@@ -1,0 +1,30 @@
+"""What all tests share: the order of a run by several workers, and how hard the property tests look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+FOLDERS = ("spark", "laws", "unit", "golden")
+"""The order of a run. Files of Spark last longest and come first, so that short files fill the end of both workers."""
+
+settings.register_profile("quick", max_examples=34)
+settings.register_profile("full", max_examples=100)
+settings.load_profile("full")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden", action="store_true", help="write the golden plans anew (make golden)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+
+    def place(item: pytest.Item) -> int:
+        folder = item.path.relative_to(tests).parts[0] if item.path.is_relative_to(tests) else ""
+        return FOLDERS.index(folder) if folder in FOLDERS else len(FOLDERS)
+
+    items.sort(key=place)
