@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 import searching
 from iceberg_table import Table
 from pyspark.sql import SparkSession
-from support import EXTENSIONS, SHORT, Journal, database
+from support import EXTENSIONS, SHORT, Journal, database, new_database
 
 from headwater.spark.jar import build_jar
 
@@ -75,7 +74,7 @@ def spark(application: SparkSession, warehouse: Path) -> Iterator[SparkSession]:
     """A session of its own, in an empty database of its own that goes with the test. So does the namespace of that name
     in ``lake``: an engine that starts would adopt its views."""
     session = application.newSession()
-    database = f"d{uuid.uuid4().hex[:8]}"
+    database = new_database()
     session.sql(f"CREATE DATABASE {database}")
     session.sql(f"USE {database}")
     yield session
@@ -107,4 +106,4 @@ def warehouse(application: SparkSession) -> Path:
 @pytest.fixture
 def journal(spark: SparkSession, warehouse: Path) -> Journal:
     """What the engine records during the test."""
-    return Journal(warehouse)
+    return Journal(warehouse, database(spark))

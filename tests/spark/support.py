@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import uuid
 from collections import Counter
 from pathlib import Path
 
@@ -24,11 +26,24 @@ EXTENSIONS = (
 )
 
 
-class Journal:
-    """The journal of the engine under test, from the moment this was made or last marked."""
+OF_A_TEST = re.compile(r"\bd[0-9a-f]{8}\b")
+"""The database of a test, as ``new_database`` names it."""
 
-    def __init__(self, warehouse: Path) -> None:
-        self._path = default_store(warehouse)
+
+def new_database() -> str:
+    return f"d{uuid.uuid4().hex[:8]}"
+
+
+class Journal:
+    """The journal of the engine under test, from the moment this was made or last marked. What tables of other tests
+    leave there is not in it.
+
+    Args:
+        own: the database of the test, if the fixture ``spark`` made it.
+    """
+
+    def __init__(self, warehouse: Path, own: str = "") -> None:
+        self._path, self._own = default_store(warehouse), own
         self._seq = 0
         self.mark()
 
@@ -47,7 +62,12 @@ class Journal:
             store.close()
         if entries:
             self._seq = entries[-1].seq
-        return [entry.event for entry in entries]
+        return [entry.event for entry in entries if not self._is_of_others(entry.event)]
+
+    def _is_of_others(self, event: Event) -> bool:
+        about = getattr(event, "view", None) or getattr(event, "table", None) or ""
+        found = OF_A_TEST.search(str(about))
+        return found is not None and found[0] != self._own
 
     def changed_and_refreshed(self, table: str) -> tuple[set[str], list[tuple[str, str]]]:
         """The partitions of ``table`` recorded as changed, and the (view, partition)s published."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 
 import pytest
 from processes import SALES, SLOW, SPIN, Home, Session, until
@@ -90,7 +89,6 @@ def test_a_write_while_a_refresh_reads_leaves_a_request(home: Home, session: Ses
     until(lambda: "default.slow" in home.state().running, "refresh of slow")
     run = home.state().running["default.slow"]
     first = changes(home)[-1].version
-    time.sleep(0.5)
     session.run("INSERT INTO sales VALUES (6, 10, 1, '2024-03')")
     until(lambda: changes(home)[-1].version > first, "record of the second write", 20)
     state = home.state()
