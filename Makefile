@@ -26,7 +26,7 @@ golden: .venv/ready
 	$(BIN)/python -m pytest --golden -m "not long" tests/spark/test_derive_recompute.py tests/golden $(ARGS)
 
 test-long: .venv/ready
-	$(BIN)/python -m pytest -m long $(ARGS)
+	$(BIN)/python -m pytest -m long --durations-path tests/durations.json $(ARGS)
 
 lint: .venv/ready
 	$(BIN)/ruff check .
