@@ -4,9 +4,7 @@ are recorded, the engine says that it is alive, and who only reads the state is 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
-from statistics import median
 
 import pytest
 from cases import A1, A2, view
@@ -22,17 +20,14 @@ from headwater.model.partition import Slice
 from headwater.model.view import Definition
 from headwater.runtime.loop import ALIVE
 
-SLOW = 10.0
+SLOW = 60.0
 """Seconds that a call takes, unless the test ends before."""
-
-AT_ONCE = 0.05
-"""Seconds in which everything else is answered."""
-
-TIMES = 7
 
 
 class Gate:
-    """Whoever passes waits ``SLOW`` seconds, or until the test opens it."""
+    """Whoever passes waits ``SLOW`` seconds, or until the test opens it; ``outlasted`` counts waits of that length."""
+
+    outlasted = 0
 
     def __init__(self) -> None:
         self._open, self.waiting = threading.Event(), threading.Event()
@@ -40,7 +35,8 @@ class Gate:
     def wait(self, *_: object) -> None:
         if not self._open.is_set():
             self.waiting.set()
-            self._open.wait(SLOW)
+            if not self._open.wait(SLOW):
+                Gate.outlasted += 1
 
     def open(self) -> None:
         self._open.set()
@@ -83,20 +79,10 @@ def bench(tmp_path, gate) -> Iterator[Bench]:
 
 def soon(work: Callable[[], object]) -> object:
     """What a call answers that does not wait for a slow one. How long else it takes is the machine's affair."""
-    began = time.monotonic()
+    before = Gate.outlasted
     found = work()
-    assert time.monotonic() - began < SLOW / 10
+    assert Gate.outlasted == before, "it waited for a slow call"
     return found
-
-
-def at_once(work: Callable[[], object]) -> None:
-    """Each of several calls answers soon, and in the median at once: one may meet a busy disk."""
-    took = []
-    for _ in range(TIMES):
-        began = time.monotonic()
-        soon(work)
-        took.append(time.monotonic() - began)
-    assert median(took) < AT_ONCE
 
 
 def goes_on(bench: Bench, engine: Engine) -> None:
@@ -111,16 +97,16 @@ def goes_on(bench: Bench, engine: Engine) -> None:
         with engine.recorder.lock:
             assert report.explain(engine.state, "v", bench.clock.now())
 
-    at_once(lambda: engine.record(lambda _, version: Hurried(bench.clock.now(), version)))
-    at_once(renewed)
-    at_once(told)
+    soon(lambda: engine.record(lambda _, version: Hurried(bench.clock.now(), version)))
+    soon(renewed)
+    soon(told)
 
 
 def test_while_a_plan_is_made(bench, gate):
     one = bench.engine("one", schedule=SlowPlans(gate))
     bench.declare(one, V)
     soon(one.step)
-    assert gate.waiting.wait(5)
+    assert gate.waiting.wait(30)
     goes_on(bench, one)
     assert not one.state.running
     gate.open()
@@ -136,7 +122,7 @@ def test_while_a_run_is_in_the_warehouse(bench, gate, step):
     one.choose(lambda state, found: [Choice(each, each.view == "v") for each in found])
     bench.world.pause = lambda at, launch: gate.wait() if at == step else None
     soon(one.step)
-    assert gate.waiting.wait(5)
+    assert gate.waiting.wait(30)
     goes_on(bench, one)
     gate.open()
     bench.clock.at += 1_000_000
@@ -150,11 +136,11 @@ def test_while_a_run_is_cancelled_and_what_it_left_is_removed(bench, gate):
     arrived, going = bench.hold("read")
     bench.write(one, A1, 3)
     one.step()
-    assert arrived.wait(5)
+    assert arrived.wait(30)
     bench.world.cancel = gate.wait
     bench.write(one, A1, 5)
     soon(one.step)
-    assert gate.waiting.wait(5)
+    assert gate.waiting.wait(30)
     goes_on(bench, one)
     going.set()
     gate.open()
@@ -170,11 +156,11 @@ def test_while_a_partition_column_is_evaluated(bench, gate):
     bench.world.write("t", A2, 8)
     changing = threading.Thread(target=lambda: bench.look(one, "t"))
     changing.start()
-    assert gate.waiting.wait(5)
+    assert gate.waiting.wait(30)
     goes_on(bench, one)
     assert Slice.of(a="2") not in one.state.tables["t"].partitions, "the change is recorded with its images"
     gate.open()
-    changing.join(10)
+    changing.join(30)
     bench.clock.at += 60_000
     bench.drain(one)
 
@@ -185,11 +171,11 @@ def test_while_another_statement_waits_for_its_warehouse(bench, gate):
     bench.declare(one, V)
     bench.world.pause = lambda at, launch: gate.wait() if at == "compute" else None
     one.step()
-    assert gate.waiting.wait(5)
+    assert gate.waiting.wait(30)
     done = []
     other = threading.Thread(target=lambda: done.append(one.record(lambda _s, _v: Suspended(bench.clock.now(), "v"))))
     other.start()
-    other.join(AT_ONCE * 10)
+    soon(other.join)
     assert done
     gate.open()
     until(lambda: not one.mine)
