@@ -7,7 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,25 @@ def write(volume: Volume, version: int, size: int) -> None:
     (folder / "part").write_bytes(b"x" * size)
 
 
+class Looks:
+    """Waits until whoever watches a volume has looked again."""
+
+    def __init__(self, volume: Volume, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._looked, self._size = threading.Semaphore(0), volume.size
+        monkeypatch.setattr(Volume, "size", lambda _, version: self._look(version))
+
+    def again(self) -> None:
+        while self._looked.acquire(blocking=False):
+            pass
+        for _ in range(2):  # the first one may have begun before
+            assert self._looked.acquire(timeout=30)
+
+    def _look(self, version: int) -> int:
+        found = self._size(version)
+        self._looked.release()
+        return found
+
+
 def test_room_is_set_aside_before_a_run_and_corrected_after(tmp_path):
     volume = Volume(tmp_path, LIMIT)
     assert volume.reserve(1, 600_000) and not volume.reserve(2, 600_000)
@@ -39,8 +58,9 @@ def test_room_is_set_aside_before_a_run_and_corrected_after(tmp_path):
     assert volume.free == int(LIMIT * (1 - HEADROOM))
 
 
-def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path):
+def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path, monkeypatch):
     volume, others = Volume(tmp_path, LIMIT), 300_000
+    looks = Looks(volume, monkeypatch)
     volume.reserve(1, 10)
     volume.reserve(2, others)
     stopped = []
@@ -49,8 +69,8 @@ def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path):
         for step in range(1, 200):
             if stopped:
                 raise OSError("the job was cancelled")
-            write(volume, 1, step * 10_000)
-            time.sleep(0.005)
+            write(volume, 1, step * 50_000)
+            looks.again()
 
     with pytest.raises(OutOfRoom, match="do not fit"), volume.watched(1, lambda: stopped.append(True)):
         grow()
@@ -58,12 +78,13 @@ def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path):
     assert file.stat().st_size <= LIMIT - others
 
 
-def test_a_run_that_grew_has_more_set_aside_while_there_is_some(tmp_path):
+def test_a_run_that_grew_has_more_set_aside_while_there_is_some(tmp_path, monkeypatch):
     volume = Volume(tmp_path, LIMIT)
+    looks = Looks(volume, monkeypatch)
     volume.reserve(1, 10)
     with volume.watched(1, lambda: pytest.fail("there is room")):
         write(volume, 1, 700_000)
-        time.sleep(0.1)
+        looks.again()
         assert not volume.reserve(2, 300_000)
 
 
