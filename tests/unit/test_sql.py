@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headwater.model.partition import WHOLE, Slice
 from headwater.spark import sql
@@ -51,6 +53,11 @@ def test_other_values_are_themselves():
         ("it's", "CAST(X'69742773' AS STRING)"),
         ("a\\b", "CAST(X'615C62' AS STRING)"),
         ("é'", "CAST(X'C3A927' AS STRING)"),
+        ("${env:HOME}", "CAST(X'247B656E763A484F4D457D' AS STRING)"),
+        ("a\nb", "CAST(X'610A62' AS STRING)"),
+        ("\ud800", "CAST(X'3F' AS STRING)"),
+        (b"hi", "'hi'"),
+        (b"M\xfc", "CAST(X'4DFC' AS STRING)"),
     ],
 )
 def test_a_string_means_the_same_under_every_parser_setting(value, spelled):
@@ -59,3 +66,14 @@ def test_a_string_means_the_same_under_every_parser_setting(value, spelled):
 
 def test_a_literal_is_for_sessions_with_fixed_parser_settings():
     assert sql.literal("it's a\\b") == "'it\\'s a\\\\b'"
+
+
+@given(st.text() | st.binary())
+def test_no_text_has_a_variable(value):
+    assert "${" not in sql.string(value)
+    if isinstance(value, str):
+        assert "${" not in sql.literal(value)
+
+
+def test_bytes_that_are_no_utf_8_are_in_the_partition_that_is_named_so():
+    assert sql.predicate([Slice.of(region="M\ufffd")], TYPES).startswith("make_valid_utf8(`region`) = CAST(")

@@ -10,6 +10,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from headwater.spark.sessions import SUBSTITUTE
+
 
 def attach() -> SparkSession:
     """A session of the engine's own in the application whose gateway the environment names.
@@ -33,4 +35,5 @@ def _attach() -> SparkSession:
     default = jvm.org.apache.spark.sql.headwater.Access.someSession(context)
     session = SparkSession(spark_context, default).newSession()
     session.conf.set("spark.headwater.internal", "true")
+    session.conf.set(SUBSTITUTE, "false")
     return session

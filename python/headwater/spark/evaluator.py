@@ -28,7 +28,8 @@ class SparkEvaluator:
         columns = ", ".join(["`headwater row`", *(sql.identifier(name) for name in names)])
         try:
             session = self._sessions.of(definition)
-            found = session.sql(f"SELECT `headwater row`, {expression} FROM VALUES {rows} AS t({columns})").collect()
+            told = sql.valid(expression)
+            found = session.sql(f"SELECT `headwater row`, {told} FROM VALUES {rows} AS t({columns})").collect()
         except (PySparkException, Py4JError) as error:
             raise RefreshFailed(f"{expression} cannot be evaluated: {self._shim.failure(error).said}") from error
         values = {row[0]: sql.partition_value(row[1]) for row in found}

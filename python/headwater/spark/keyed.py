@@ -214,20 +214,27 @@ def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], nam
     types = {each.name: each.type for each in definition.columns}
     ordered = [each for each in zip(columns, names, strict=True) if _ORDERED.fullmatch(types[each[0]])]
     own = [F.col(sql.identifier(name)) for _, name in ordered]
-    ends = [each for key in own for each in (F.min(key).cast("string"), F.max(key).cast("string"))]
+    ends = [_told(each) for key in own for each in (F.min(key), F.max(key))]
     count, *told = rows.agg(F.count(F.lit(1)), *ends, *(F.count_if(key.isNull()) for key in own)).first()
     if count > MOST:
         raise Untold(f"changes reach more than {MOST:,} keys")
-    listed = rows.select(*(key.cast("string") for key in own)).collect() if count <= LISTED else None
+    listed = rows.select(*map(_told, own)).collect() if count <= LISTED else None
     terms = []
     for n, (column, _) in enumerate(ordered):
         name, texts = sql.identifier(column), told[2 * n : 2 * n + 2]
         if listed is not None:
-            texts = list(dict.fromkeys(row[n] for row in listed if row[n] is not None))
-        literals = [f"CAST({sql.string(text)} AS {types[column]})" for text in texts if text is not None]
+            texts = [row[n] for row in listed]
+        spelled = dict.fromkeys(sql.string(bytes(text)) for text in texts if text is not None)
+        literals = [f"CAST({text} AS {types[column]})" for text in spelled]
         some = [f"{name} IS NULL"] if told[2 * len(ordered) + n] else []
         if literals:
             between = f"{name} BETWEEN {' AND '.join(literals)}"
             some.append(between if listed is None else f"{name} IN ({', '.join(literals)})")
         terms.append(f"({' OR '.join(some)})")
     return " AND ".join(terms) if terms and count else "TRUE", count
+
+
+def _told(key: Column) -> Column:
+    """The text of a key in bytes. Python would take bytes that are no UTF-8 for other ones, and rows with that key
+    would be lost."""
+    return key.cast("string").cast("binary")

@@ -10,12 +10,17 @@ from headwater.model.name import SESSION_CATALOG
 from headwater.model.view import Definition, Pairs
 from headwater.spark import sql
 
+SUBSTITUTE = "spark.sql.variable.substitute"
+"""Whether Spark's parser replaces ``${name}`` in each text."""
+
 FIXED = {
     "spark.headwater.internal": "true",
     "spark.headwater.wait": "false",
     # Partition directories are read back as the strings the catalog uses.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.sources.partitionOverwriteMode": "static",
+    # The text of a query has the values of variables since its declaration, and values of data are none.
+    SUBSTITUTE: "false",
     # Hive's metastore cannot filter by a column such as `2023 day`: then Spark lists all partitions, and filters.
     "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
 }

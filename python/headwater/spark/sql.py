@@ -1,4 +1,8 @@
-"""Spelling values, names and slices in Spark SQL."""
+"""Spelling values, names and slices in Spark SQL.
+
+Spark substitutes variables such as ``${env:HOME}`` in each text that it parses, also within a string. So data reaches a
+parser only through ``string`` and ``literal``, whose results have no ``${``. A test looks for other ways.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +23,36 @@ def identifier(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def string(value: Value) -> str:
+_PLAIN = re.compile(r"[\w .,:;/+=@#%()*~|!?<>&\[\]-]*")
+"""Strings that no parser changes, whatever its settings."""
+
+
+def string(value: Value | bytes) -> str:
     """A string, or ``NULL``, that means the same under all settings of Spark's parser.
 
     ``it's`` is ``CAST(X'69742773' AS STRING)``: what a backslash means, and how a quote is written, is a setting.
+
+    Args:
+        value: a text, or the bytes of a string of Spark's, which may be no UTF-8.
     """
     if value is None:
         return "NULL"
-    if "\\" in value or "'" in value:
-        return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"
-    return f"'{value}'"
+    if isinstance(value, bytes):
+        try:
+            value = value.decode()
+        except UnicodeDecodeError:
+            return _of_bytes(bytes(value))
+    # Java, too, writes a question mark for half of a character.
+    return f"'{value}'" if _PLAIN.fullmatch(value) else _of_bytes(value.encode(errors="replace"))
+
+
+def _of_bytes(value: bytes) -> str:
+    return f"CAST(X'{value.hex().upper()}' AS STRING)"
 
 
 def literal(value: str) -> str:
     """A string as DDL needs it, for sessions whose parser settings are ``sessions.PARSER``."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
     return f"'{escaped}'"
 
 
@@ -80,11 +99,13 @@ def _holds(column: str, values: Sequence[Value], type_: str) -> list[str]:
     """Conditions of which one holds for exactly the rows in the partitions of these values.
 
     A partition is known by its text. Two timestamps in the hour that a clock shows twice have one text, so
-    timestamps are compared as texts.
+    timestamps are compared as texts. A string whose bytes are no UTF-8 is in the partition of the text with U+FFFD.
     """
     name, texts = identifier(column), [string(value) for value in values if value is not None]
     if _is_zoned(type_):
         own = f"CAST({name} AS STRING)"
+    elif is_text(type_) and any(UNKNOWN in value for value in values if value is not None):
+        own = valid(name)
     else:
         own, texts = name, [f"CAST({text} AS {type_})" for text in texts]
     found = [f"{own} = {texts[0]}" if len(texts) == 1 else f"{own} IN ({', '.join(texts)})"] if texts else []
@@ -94,6 +115,16 @@ def _holds(column: str, values: Sequence[Value], type_: str) -> list[str]:
 
 
 _NAMELESS = ", ".join(map(string, NAMELESS))
+
+
+UNKNOWN = "\ufffd"
+"""The character in place of bytes that are no UTF-8."""
+
+
+def valid(text: str) -> str:
+    """An expression for a string as directories name it and as Python has it: with ``UNKNOWN`` for bytes that are no
+    UTF-8."""
+    return f"make_valid_utf8({text})"
 
 
 def is_text(type_: str) -> bool:

@@ -10,8 +10,10 @@ a digest of their files, so totals of a run that was lost are never taken for ot
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import posixpath
+from collections.abc import Iterator, Mapping
 
 from attrs import evolve, frozen
 from pyspark.sql import DataFrame, SparkSession
@@ -28,6 +30,31 @@ from headwater.spark.shim import Shim
 HIDDEN = ".totals"
 """The directory of a view's totals, in that of its table. Spark does not read such a name with a table, and Delta does
 not clean it up."""
+
+WRITTEN = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.fieldId.write.enabled": "false",
+}
+"""How totals are written, whatever the application's Parquet files are for: they must be read back as they were."""
+
+FOUND = {
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.respectSummaryFiles": "false",
+}
+"""How their columns are found."""
+
+READ = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "mergeSchema": "false",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+"""How they are read. No other setting changes what is read of files that were written so."""
 
 
 @frozen
@@ -105,12 +132,11 @@ class Totals:
         run, before = making.launch.run, making.launch.totals
         own = _name(run.version)
         path = posixpath.join(making.place, own)
-        rows.write.mode("overwrite").parquet(path)
+        found = written(making.session, rows, path)
         needed = {own} if before is None else {own, _name(before.version)}
         for name in self._shim.names(making.place):
             if name not in needed:
                 self._shim.delete(posixpath.join(making.place, name))
-        found = making.session.read.schema(rows.schema).parquet(path)
         return Left(making.query, found, _digest(found))
 
 
@@ -123,10 +149,39 @@ def _on_record(making: _Making) -> DataFrame:
     before = making.launch.totals
     if before is None:
         raise Untold("it has no totals yet")
-    found = making.session.read.parquet(posixpath.join(making.place, _name(before.version)))
+    found = read(making.session, posixpath.join(making.place, _name(before.version)))
     if _digest(found) != before.digest:
         raise Untold("the files of its totals are not all there")
     return found
+
+
+def written(session: SparkSession, rows: DataFrame, path: str) -> DataFrame:
+    """Rows of a session, as they are read back from a directory to which they are written."""
+    with _with(session, WRITTEN):
+        rows.write.mode("overwrite").parquet(path)
+    return session.read.options(**READ).schema(rows.schema).parquet(path)
+
+
+def read(session: SparkSession, path: str) -> DataFrame:
+    """Totals that an earlier run wrote."""
+    with _with(session, FOUND):
+        return session.read.options(**READ).parquet(path)
+
+
+@contextlib.contextmanager
+def _with(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Lets a session have some settings for a moment. It is of this thread alone."""
+    before = {name: session.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, kept in before.items():
+            if kept is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, kept)
 
 
 def _name(version: Version) -> str:

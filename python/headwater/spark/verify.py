@@ -96,7 +96,7 @@ class Comparison:
             query = shaped(session.sql(definition.made_by.text), definition)
         view = held(session, definition)
         with _part(view, definition, rows) as part:
-            return _difference(part(query), part(view), definition.columns, _nameless(definition))
+            return _difference(part(_stored(query, definition)), part(view), definition.columns, _nameless(definition))
 
 
 @contextlib.contextmanager
@@ -113,6 +113,12 @@ def _part(view: DataFrame, definition: Definition, rows: Sequence[Slice] | Sampl
     named = [F.col(sql.identifier(each)).isNotNull() for each in _nameless(definition) if each in columns]
     with sampled(reduce(DataFrame.where, named, view), definition, columns, most) as reach:
         yield (lambda frame: reach.among(reach.near(frame))) if reach.count else (lambda frame: frame)
+
+
+def _stored(query: DataFrame, definition: Definition) -> DataFrame:
+    """The rows of a query with strings as the names of partitions have them."""
+    texts = {column.name for column in definition.columns if sql.is_text(column.type)} & {*definition.partitioned_by}
+    return query.withColumns({each: F.make_valid_utf8(F.col(sql.identifier(each))) for each in sorted(texts)})
 
 
 def _nameless(definition: Definition) -> tuple[str, ...]:

@@ -7,11 +7,11 @@ import org.apache.spark.sql.headwater.Access
 
 /** The rows of a query without an aggregate that changed rows make. Each operator above these must be linear. */
 object Appended {
-  def rows(query: DataFrame): DataFrame = {
+  def rows(query: DataFrame): DataFrame = Access.frame(query.sparkSession) {
     val session = query.sparkSession
     val plan = InlineCTE(alwaysInline = true)(query.queryExecution.analyzed)
     val (rows, _) = StandIns.weighing(new Narrowing(session, plan).narrowed)
     val columns = plan.output.map(_.exprId)
-    Access.frame(session, Project(columns.map(id => rows.output.find(_.exprId == id).get), rows))
+    Project(columns.map(id => rows.output.find(_.exprId == id).get), rows)
   }
 }

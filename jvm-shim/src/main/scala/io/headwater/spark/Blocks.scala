@@ -40,7 +40,7 @@ object Blocks {
   def plan(version: Long): Option[LogicalPlan] = Option(relations.get(version)).map(_.newInstance())
 
   def frame(session: SparkSession, version: Long): DataFrame =
-    Access.frame(session, plan(version).getOrElse(
+    Access.frame(session)(plan(version).getOrElse(
       throw new OverlayGone(s"Spark's memory does not hold the rows of version $version any more")))
 
   def release(version: Long): Unit = Option(relations.remove(version)).foreach(_.cacheBuilder.clearCache(true))

@@ -61,7 +61,7 @@ private[spark] object FileSnapshots {
       before <- at(all, since)
       after <- at(all, until)
       if after.size >= before.size
-    } yield Access.frame(session, relation(session, known, after.drop(before.size), Map.empty))
+    } yield Access.frame(session)(relation(session, known, after.drop(before.size), Map.empty))
     found.orNull
   }
 

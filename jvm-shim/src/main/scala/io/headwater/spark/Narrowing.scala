@@ -70,7 +70,7 @@ private[spark] final class Narrowing(session: SparkSession, plan: LogicalPlan) {
 
   /** The ranges of the values of some columns; none of a column with too many. */
   private def known(columns: Seq[Attribute]): Map[ExprId, Seq[(Any, Any)]] = {
-    val rows = Access.rows(session, Limit(Literal(Most + 1), Distinct(Project(columns, standIn))))
+    val rows = Access.rows(session)(Limit(Literal(Most + 1), Distinct(Project(columns, standIn))))
     if (rows.length > Most) Map.empty
     else columns.zipWithIndex.map { case (column, n) =>
       val values = rows.map(_.get(n, column.dataType)).filter(_ != null).distinct.toSeq

@@ -128,17 +128,18 @@ private[spark] object Spelling {
 
   def sql(literal: Literal): String = fixed(literal).sql
 
-  /** A string with a backslash or a quote as a cast of its bytes: what these mean in a literal is a setting. */
+  /** A string with a backslash, a quote or a dollar as a cast of its bytes: what these mean in a text is a setting. */
   def fixed(literal: Literal): Expression = literal match {
-    case Literal(text: UTF8String, StringType) if isAwkward(text.toString) =>
+    case Literal(text: UTF8String, StringType) if !text.isValid || text.toString.exists(Awkward) =>
       Cast(Literal(text.getBytes, BinaryType), StringType)
     case other => other
   }
 
   /** Whether the text of a literal of this type is one that no setting changes. */
-  def isFixed(kind: DataType, text: String): Boolean = kind == StringType || !text.contains('\\')
+  def isFixed(kind: DataType, text: String): Boolean = kind == StringType || !text.exists(Unfixed)
 
-  private def isAwkward(text: String): Boolean = text.exists(each => each == '\\' || each == '\'')
+  private val Awkward = Set('\\', '\'', '$')
+  private val Unfixed = Set('\\', '$', '\uFFFD')
 }
 
 /** Whether a call's SQL text, read again by Spark, is that call again: the text may then stand for it. */

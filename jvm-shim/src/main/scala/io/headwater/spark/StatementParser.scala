@@ -17,7 +17,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
  */
 class StatementParser(spark: ParserInterface) extends ParserInterface {
 
-  override def parsePlan(sql: String): LogicalPlan = parse(sql, sql, spark.parsePlan)
+  override def parsePlan(sql: String): LogicalPlan = parse(sql, Parameters.variables(sql), spark.parsePlan)
 
   override def parsePlanWithParameters(sql: String, parameters: ParameterContext): LogicalPlan =
     parse(sql, Parameters.substitute(sql, parameters), Parameters.bound(spark, parameters))

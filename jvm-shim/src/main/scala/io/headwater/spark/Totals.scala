@@ -21,23 +21,23 @@ final class Totals(query: DataFrame) {
   import Totals._
 
   private val session = query.sparkSession
-  private val plan = InlineCTE(alwaysInline = true)(query.queryExecution.analyzed)
-  private val found = lowest(plan)
-  private val aggregate = grouped(found)
-  private val keys = aggregate.groupingExpressions.zipWithIndex.map { case (each, n) => Alias(each, s"key$n")() }
-  private val functions = distinct(
+  private lazy val plan = InlineCTE(alwaysInline = true)(query.queryExecution.analyzed)
+  private lazy val found = lowest(plan)
+  private lazy val aggregate = grouped(found)
+  private lazy val keys = aggregate.groupingExpressions.zipWithIndex.map { case (each, n) => Alias(each, s"key$n")() }
+  private lazy val functions = distinct(
     aggregate.aggregateExpressions.flatMap(_.collect { case each: AggregateExpression => each }))
-  private val own = Part(Rows, Count(Literal(1)).toAggregateExpression(), Adding()) +:
+  private lazy val own = Part(Rows, Count(Literal(1)).toAggregateExpression(), Adding()) +:
     functions.zipWithIndex.flatMap { case (each, n) => parts(each, n) }
 
   /** The totals of the rows that the query reads. If some stand in for a table: of each weight, what it makes of these. */
-  def rows: DataFrame = {
+  def rows: DataFrame = Access.frame(session) {
     val columns = keys ++ own.map(_.column)
-    Access.frame(session, if (!StandIns.in(aggregate.child)) Aggregate(aggregate.groupingExpressions, columns, aggregate.child)
+    if (!StandIns.in(aggregate.child)) Aggregate(aggregate.groupingExpressions, columns, aggregate.child)
     else {
       val (child, weight) = StandIns.weighing(new Narrowing(session, aggregate.child).narrowed)
       Aggregate(aggregate.groupingExpressions :+ weight, columns :+ Alias(weight, Weight)(), child)
-    })
+    }
   }
 
   /**
@@ -45,7 +45,7 @@ final class Totals(query: DataFrame) {
    * @param before the totals on record
    * @param changed those of rows that stood in for a table, one for each table
    */
-  def changed(before: DataFrame, changed: JList[DataFrame]): DataFrame = {
+  def changed(before: DataFrame, changed: JList[DataFrame]): DataFrame = Access.frame(session) {
     val known = before.queryExecution.analyzed
     val there = Project(known.output :+ Alias(Literal(StandIns.There), Weight)(), known)
     val sides = (there +: changed.asScala.map(_.queryExecution.analyzed).toSeq).map(inOrder)
@@ -55,11 +55,11 @@ final class Totals(query: DataFrame) {
     val taken = Aggregate(groups, groups ++ own.flatMap(_.taken(columns)), all)
     val rows = Project(groups ++ own.map(_.checked(byName(taken.output))), taken)
     // An aggregate without keys has its one row also of no rows.
-    Access.frame(session, if (keys.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(Rows), Literal(0L)), rows))
+    if (keys.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(Rows), Literal(0L)), rows)
   }
 
   /** The rows of the query by its totals. */
-  def finished(totals: DataFrame): DataFrame = {
+  def finished(totals: DataFrame): DataFrame = Access.frame(session) {
     val known = totals.queryExecution.analyzed
     val columns = byName(known.output)
     def told(expression: Expression): Expression = expression match {
@@ -73,7 +73,7 @@ final class Totals(query: DataFrame) {
       case alias @ Alias(child, name) => Alias(told(child), name)(alias.exprId, alias.qualifier, alias.explicitMetadata)
       case column => Alias(told(column), column.name)(column.exprId, column.qualifier)
     }
-    Access.frame(session, Access.rewrite(plan) { case each if each eq found => Project(results, known) })
+    Access.rewrite(plan) { case each if each eq found => Project(results, known) }
   }
 
   private def inOrder(totals: LogicalPlan): LogicalPlan = {

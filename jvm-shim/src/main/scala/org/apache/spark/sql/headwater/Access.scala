@@ -76,13 +76,16 @@ object Access {
     case _ => None
   }
 
-  /** The rows of a plan. */
-  def frame(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): DataFrame =
-    Dataset.ofRows(classic(session), plan)
+  /**
+   * The rows of a plan, which is built while the session is the active one of the thread: Spark's expressions take settings
+   * such as ANSI from that when they are made. So all plans of the shim are built here.
+   */
+  def frame(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): DataFrame =
+    classic(session).withActive(Dataset.ofRows(classic(session), plan))
 
   /** The rows of a small plan, as Spark has them inside. */
-  def rows(session: org.apache.spark.sql.SparkSession, plan: LogicalPlan): Array[InternalRow] =
-    frame(session, plan).queryExecution.toRdd.map(_.copy()).collect()
+  def rows(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): Array[InternalRow] =
+    frame(session)(plan).queryExecution.toRdd.map(_.copy()).collect()
 
   /** Rewrites a plan that may hold nodes which are already analysed (a cached relation is). */
   def rewrite(plan: LogicalPlan)(rule: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan =

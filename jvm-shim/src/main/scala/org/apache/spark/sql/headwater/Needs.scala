@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, InMemoryFileIndex}
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /** What a query needs of a table: some columns of the rows that satisfy all of one of these sets of SQL conditions. */
 case class Needs(columns: Set[String], rows: Set[Set[String]])
@@ -18,7 +19,7 @@ case class Needs(columns: Set[String], rows: Set[Set[String]])
 object Needs {
 
   /** What a query needs of the tables that Spark lists the files of, by their names, as it is planned now. */
-  def of(frame: DataFrame): Map[String, Needs] = {
+  def of(frame: DataFrame): Map[String, Needs] = Access.classic(frame.sparkSession).withActive {
     val plan = Access.classic(frame.sparkSession).sessionState.executePlan(frame.queryExecution.analyzed).executedPlan
     val scans = below(plan).collect { case scan: FileSourceScanExec => scan }.distinctBy(System.identityHashCode)
     scans.groupBy(table).collect { case (Some(name), all) => of(all).map(name -> _) }.flatten.toMap
@@ -97,8 +98,14 @@ object Needs {
     case _ => false
   }
 
-  /** Whether no setting of the parser changes the meaning of a value's text. */
-  private def fixed(value: Any): Boolean = value == null || !value.toString.exists(each => each == '\\' || each == '\'')
+  /** Whether no setting of the parser changes the meaning of a value's text, which has all of the value. */
+  private def fixed(value: Any): Boolean = value match {
+    case null => true
+    case text: UTF8String => text.isValid && isPlain(text.toString)
+    case other => isPlain(other.toString)
+  }
+
+  private def isPlain(text: String): Boolean = !text.exists(each => each == '\\' || each == '\'' || each == '$')
 
   private val MostValues = 100
 }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.headwater
 import org.antlr.v4.runtime.{CharStreams, Token}
 import org.apache.spark.sql.catalyst.parser._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.internal.{SQLConf, VariableSubstitution}
 
 /** The substitution of `:name` and `?` in the text of a statement. */
 object Parameters {
@@ -10,7 +11,20 @@ object Parameters {
   /** A parser that binds the parameters. Those of other extensions may forget them, so they are handed the values. */
   def bound(parser: ParserInterface, parameters: ParameterContext): String => LogicalPlan = parser match {
     case own: AbstractSqlParser => own.parsePlanWithParameters(_, parameters)
-    case other => sql => other.parsePlanWithParameters(known(sql, parameters), parameters)
+    case other => sql => {
+      val whole = known(variables(sql), parameters)
+      asItIs(other.parsePlanWithParameters(whole, parameters))
+    }
+  }
+
+  /** The text with the values of variables such as `${name}`, as the session has Spark substitute them. */
+  def variables(sql: String): String = new VariableSubstitution().substitute(sql)
+
+  /** Parses a text without a look for variables: values of parameters are in it. */
+  private def asItIs(parse: => LogicalPlan): LogicalPlan = {
+    val conf = SQLConf.get.clone()
+    conf.setConf(SQLConf.VARIABLE_SUBSTITUTE_ENABLED, false)
+    SQLConf.withExistingConf(conf)(parse)
   }
 
   /** The text with the values, as far as Spark's own grammar knows the statement. */
@@ -22,7 +36,8 @@ object Parameters {
    * The text of a statement that Spark's own grammar cannot parse. Spark's lexer finds the markers, and Spark's substitution
    * makes the text of each value.
    */
-  def substitute(sql: String, parameters: ParameterContext): String = {
+  def substitute(text: String, parameters: ParameterContext): String = {
+    val sql = variables(text)
     val markers = find(sql)
     markers.zipWithIndex.foldRight(sql) { case (((start, end), n), text) =>
       text.substring(0, start) + value(sql.substring(start, end), n, parameters) + text.substring(end)

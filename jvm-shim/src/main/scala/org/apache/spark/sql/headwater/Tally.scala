@@ -64,16 +64,21 @@ object Tallied {
     val tally = new Tally
     session.sparkContext.register(tally)
     val zone = session.sessionState.conf.sessionLocalTimeZone
+    (Access.frame(session)(tallying(frame, tally, columns, hashed, exact, weight, zone)), tally)
+  }
+
+  private def tallying(
+      frame: DataFrame, tally: Tally, columns: Seq[String], hashed: Boolean, exact: Boolean, weight: Option[String],
+      zone: String): LogicalPlan = {
     val analyzed = frame.queryExecution.analyzed
-    val plan = if (exact) analyzed else AsRead(analyzed, columns, zone)
+    val plan = if (exact) AsRead.valid(analyzed, columns) else AsRead(analyzed, columns, zone)
     def column(name: String) = plan.output.find(_.name == name).getOrElse(
       throw new IllegalArgumentException(s"no column $name"))
     val weighing = weight.map(column)
     val tallied = Tallied(tally, columns.map(column), hashed, zone, weighing, plan)
-    val passing = weighing.fold[LogicalPlan](tallied) { by =>
+    weighing.fold[LogicalPlan](tallied) { by =>
       Project(plan.output.filterNot(_.exprId == by.exprId), Filter(GreaterThanOrEqual(by, Literal(0)), tallied))
     }
-    (Access.frame(session, passing), tally)
   }
 }
 
