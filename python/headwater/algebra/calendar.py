@@ -36,8 +36,17 @@ def forward(window: Window, period: Period) -> Range:
     """The downstream periods that are computed from an upstream one."""
     guess = _overlapped(window.upstream, period, window.of, window.zone)[0]
     starts, ends = backward(window, guess)
-    first = None if ends is None else _least(lambda t: _end(window, t, first=False) >= period, guess)
-    last = None if starts is None else _least(lambda t: _end(window, t, first=True) > period, guess) - 1
+
+    def reaches(other: Period) -> bool:
+        end = _end(window, other, first=False)
+        return end is not None and end >= period
+
+    def is_past(other: Period) -> bool:
+        start = _end(window, other, first=True)
+        return start is not None and start > period
+
+    first = None if ends is None else _least(reaches, guess)
+    last = None if starts is None else _least(is_past, guess) - 1
     return first, last
 
 

@@ -9,9 +9,9 @@ import networkx as nx
 from headwater.model.error import DefinitionError
 
 
-def build(sources: Mapping[str, Iterable[str]]) -> nx.DiGraph:
+def build(sources: Mapping[str, Iterable[str]]) -> nx.DiGraph[str]:
     """The graph with an edge from each source to the view that reads it."""
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[str] = nx.DiGraph()
     for view, read in sources.items():
         graph.add_node(view)
         graph.add_edges_from((source, view) for source in read)

@@ -8,10 +8,12 @@ part    := ('+' | '-') number | '.' units '(' [zone in quotes] ')'
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NoReturn
 
 from headwater.algebra.calendar import civil_from_days, days_from_civil, first_day, of_day
 from headwater.algebra.clocks import beginnings
-from headwater.model.calendar import Into, Shift, Unit, Window
+from headwater.model.calendar import Into, Shift, Step, Unit, Window
 from headwater.model.error import DefinitionError
 
 _TOKEN = re.compile(r"\s*(?:(\.\.)|([A-Za-z]+)|(\d+)|'([^']*)'|([().+-]))")
@@ -130,13 +132,13 @@ def _day(year: int, month: int, day: int) -> int | None:
     return found if found is not None and civil_from_days(found) == (year, month, day) else None
 
 
-def _spell_end(window: Window, steps) -> str:
+def _spell_end(window: Window, steps: Sequence[Step]) -> str:
     text, shifted = window.of.value, False
     for step in steps:
         match step:
             case Shift(0, _):
                 pass
-            case Shift(first, _):
+            case Shift(int(first), _):
                 text, shifted = f"{text} {'-' if first < 0 else '+'} {abs(first)}", True
             case Into(unit):
                 zone = f"'{window.zone}'" if window.zone != "UTC" and Unit.HOUR in (unit, window.of) else ""
@@ -194,9 +196,9 @@ class _Parser:
         if unit is None or not self._take("("):
             self._refuse(f"one of {', '.join(f'{each}()' for each in _METHODS)} is expected")
         match = _TOKEN.match(self._text, self._at)
-        zone = match[4] if match else None
-        if zone:
-            self._at = match.end()
+        zone = None
+        if match and match[4]:
+            zone, self._at = match[4], match.end()
         if not self._take(")"):
             self._refuse("a ) is missing")
         return found.into(unit, zone)
@@ -222,5 +224,5 @@ class _Parser:
             return True
         return False
 
-    def _refuse(self, why: str) -> None:
+    def _refuse(self, why: str) -> NoReturn:
         raise DefinitionError("WINDOW", f"'{self._text[: self._at]}' ⟨here⟩ '{self._text[self._at :]}': {why}")

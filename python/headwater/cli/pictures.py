@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -176,7 +177,7 @@ def _area(stretches: Sequence[Stretch]) -> float:
 
 
 def _sawtooth(axes: Axes, stretches: Sequence[Stretch]) -> None:
-    times = [datetime.fromtimestamp(at / 1000) for each in stretches for at in (each.start, each.end)]
+    times: Any = [datetime.fromtimestamp(at / 1000) for each in stretches for at in (each.start, each.end)]
     stale = [at / SECOND for each in stretches for at in each.rise]
     bounds = [inf if each.bound is None else each.bound / SECOND for each in stretches for _ in range(2)]
     late = [at > bound for at, bound in zip(stale, bounds, strict=True)]

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import TracebackType
+from typing import IO, cast
 
 from headwater.demo.formats import PARQUET, Format
 from headwater.model.error import HeadwaterError
@@ -68,6 +69,7 @@ class SparkSql:
                 stderr=log,
                 start_new_session=True,
             )
+        self._input, self._output = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
         threading.Thread(target=self._read, daemon=True).start()
 
     def __enter__(self) -> SparkSql:
@@ -99,7 +101,7 @@ class SparkSql:
 
     def close(self) -> None:
         """Ends the input, as a user leaving the shell does, and waits for the process."""
-        self._process.stdin.close()
+        self._input.close()
         try:
             code = self._process.wait(timeout=120)
         except subprocess.TimeoutExpired:
@@ -115,7 +117,7 @@ class SparkSql:
             self._process.wait()
 
     def _read(self) -> None:
-        for line in self._process.stdout:
+        for line in self._output:
             self._lines.put(line.decode(errors="replace").rstrip("\n"))
         self._lines.put(None)
 
@@ -126,8 +128,8 @@ class SparkSql:
 
     def _send(self, text: str) -> None:
         try:
-            self._process.stdin.write(text.encode())
-            self._process.stdin.flush()
+            self._input.write(text.encode())
+            self._input.flush()
         except BrokenPipeError:
             raise SparkSqlError(f"spark-sql ended; see {self._log}") from None
 
@@ -172,7 +174,9 @@ def command(folder: Path, jar: Path | None, settings: Mapping[str, str], format:
 
 def spark_home() -> Path:
     """Where the Spark that came with PySpark lies."""
-    return Path(find_spec("pyspark").origin).parent
+    spec = find_spec("pyspark")
+    assert spec is not None and spec.origin is not None, "Headwater depends on PySpark"
+    return Path(spec.origin).parent
 
 
 def without_log(text: str) -> str:

@@ -77,11 +77,12 @@ def basis(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
         if not dependency.keys.columns:
             return dependency.keys.reason or f"nobody knows which rows a change of {source} reaches"
         past = state.tables[source].past if source in state.tables else {}
-        if not (before | {now[source]}) <= past.keys():
+        known = sorted(each for each in before if each is not None)
+        if len(known) < len(before) or not {*known, now[source]} <= past.keys():
             return f"nobody can say which rows of {source} came and went"
         changed[source] = dependency
-        since.update(dict.fromkeys((source, past[each].snapshot) for each in sorted(before)))
-        churn += past[now[source]].churn - min(past[each].churn for each in before)
+        since.update(dict.fromkeys((source, past[each].snapshot) for each in known))
+        churn += past[now[source]].churn - min(past[each].churn for each in known)
     columns = common(each.keys for each in changed.values())
     if not columns:
         return f"{' and '.join(changed)} reach its rows by different columns" if changed else "no source changed"

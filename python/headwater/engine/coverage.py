@@ -43,7 +43,7 @@ def cover_with_news(state: State, table: str, slices: Iterable[Slice], marked: b
     if table in state.views and (after := following(state, table, changed[table])):
         reached[table], changed[table] = after, simplified((*changed[table], *after))
     found = _route(state, table, marked)
-    if not reached and _is_alike(state, found.alike, changed[table]):
+    if found.alike is not None and not reached and _is_alike(state, found.alike, changed[table]):
         # the same values, not copies, here as below: a wide change is stored once
         return dict.fromkeys(found.alike.views, changed[table]), dict.fromkeys(found.alike.direct, changed[table])
     for step in found.steps:
@@ -199,15 +199,16 @@ def _route(state: State, table: str, marked: bool) -> Route:
 
 def _alike(steps: tuple[Step, ...]) -> Alike | None:
     signatures = {same for step in steps for _, same in step.reads}
-    if len(signatures) != 1 or None in signatures or any(step.goes_on for step in steps):
+    names = signatures.pop() if len(signatures) == 1 else None
+    if names is None or any(step.goes_on for step in steps):
         return None
     direct = tuple(step.view for step in steps if step.direct)
-    return Alike(signatures.pop(), tuple(step.view for step in steps), direct)
+    return Alike(names, tuple(step.view for step in steps), direct)
 
 
-def _is_alike(state: State, alike: Alike | None, slices: tuple[Slice, ...]) -> bool:
+def _is_alike(state: State, alike: Alike, slices: tuple[Slice, ...]) -> bool:
     """Whether a change of these slices reaches them everywhere, as nothing on the way stops it."""
-    if alike is None or not slices or any(each.names != alike.names for each in slices):
+    if not slices or any(each.names != alike.names for each in slices):
         return False
     return not any(state.views[name].released for name in alike.views)
 

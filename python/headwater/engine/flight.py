@@ -87,6 +87,12 @@ class Flight:
     def version(self) -> Version:
         return self.launch.run.version
 
+    @property
+    def output(self) -> Written:
+        """What it computed: only steps after that ask for it."""
+        assert self.written is not None, f"run {self.version} has computed nothing yet"
+        return self.written
+
 
 @define
 class Flights:
@@ -189,7 +195,7 @@ def answered(mine: Flights, answer: Answer) -> None:
         del mine.flights[answer.version]
 
 
-def _advanced(flight: Flight, answer: Answer) -> Flight:
+def _advanced(flight: Flight, answer: Answered | Looked | Computed | Brought | Shown | Stopped | Gone) -> Flight:
     if isinstance(answer, Gone):
         return evolve(flight, stage=Stage.GONE)
     if isinstance(answer, Answered):
@@ -212,7 +218,7 @@ def _advanced(flight: Flight, answer: Answer) -> Flight:
 
 def published(flight: Flight) -> Published:
     """The event that ends a run whose output readers see."""
-    run, written = flight.launch.run, flight.written
+    run, written = flight.launch.run, flight.output
     made = tuple(evolve(each, unchanged=each.slice in flight.replaced.unchanged) for each in written.made)
     return Published(
         flight.shown_at,

@@ -12,6 +12,7 @@ since the decision, and otherwise it is decided again.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -37,7 +38,7 @@ class Capacity:
     """
 
     tracks: int
-    schedule: Schedule
+    schedule: Schedule[Any]
     copies: int = 1
 
 
@@ -58,7 +59,7 @@ def decide(state: State, mine: Flights, capacity: Capacity, now: int) -> list[Co
         elif step is not None:
             commands.append(step)
             copies -= isinstance(step, Bring)
-    last = last or _skip(state, mine, now) or _start(state, mine, capacity, now)
+    last = last or _skip(state, mine, now) or _start(state, mine, mine.number, capacity, now)
     return commands if last is None else [*commands, last]
 
 
@@ -101,13 +102,13 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
         case Stage.CHECK if unpinned(state, flight):
             return Look(launch, before=False)
         case Stage.CHECK | Stage.PREPARE if not launch.definition.is_lake and (run.kept or _awaited(state, run)):
-            written = flight.written
+            written = flight.output
             prepared = Prepared(now, run.version, run.view, written.made, written.removed)
             return _evaluate(state, flight) or Record(prepared)
         case Stage.BRING if run.kept:
-            return Bring(launch, flight.written) if copies > 0 else None
+            return Bring(launch, flight.output) if copies > 0 else None
         case _:
-            return None if _awaited(state, run) else Publish(launch, flight.written)
+            return None if _awaited(state, run) else Publish(launch, flight.output)
 
 
 def _refused(state: State, flight: Flight) -> str:
@@ -131,7 +132,7 @@ def _evaluate(state: State, flight: Flight) -> Evaluate | None:
     """Readers are told of the partitions that a run made as they see them, by their computed columns."""
     if flight.refused:
         return None
-    made = [*(each.slice for each in flight.written.made), *flight.written.removed]
+    made = [*(each.slice for each in flight.output.made), *flight.output.removed]
     wanted = images_of_readers(state, flight.launch.run.view, made)
     return Evaluate(frozenset(wanted), flight.version) if wanted else None
 
@@ -177,7 +178,7 @@ def _skip(state: State, mine: Flights, now: int) -> Command | None:
     return Record(skipped(state, found[0], 0, now), numbered=True)
 
 
-def _start(state: State, mine: Flights, capacity: Capacity, now: int) -> Command | None:
+def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: int) -> Command | None:
     """Starts what the schedule chooses of what is ready."""
     if free(mine, capacity) < 1 or mine.planning:
         return None
@@ -196,7 +197,7 @@ def _start(state: State, mine: Flights, capacity: Capacity, now: int) -> Command
         return None
     if state.views[choice.ready.view].unsure:
         choice = evolve(choice, kept=False)  # the warehouse tells which partitions it has to remove
-    return Record(evolve(started(state, choice, 0, now), engine=mine.number), numbered=True)
+    return Record(evolve(started(state, choice, 0, now), engine=number), numbered=True)
 
 
 def _is_open(state: State, mine: Flights, found: Ready) -> bool:

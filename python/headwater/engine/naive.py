@@ -48,7 +48,7 @@ def triggered(state: State, table: str, changed: Iterable[Slice], itself: bool =
     for step in plan(state, table):
         if state.views[step.view].status is not Status.ACTIVE:
             continue
-        runs, partitions = 0, Counter()
+        runs, partitions = 0, Counter[Slice]()
         for dependency, _ in step.reads:
             hits = _hits(state, step.view, dependency, arriving.get(dependency.source, {}))
             runs += found[dependency.source].runs if hits else 0

@@ -57,10 +57,10 @@ def _learn_scan(view: ViewState, moved: Moved) -> None:
     known = view.readings.get(moved.table)
     view.readings[moved.table] = Reading(
         moved.extract,
-        _mean(known and known.size, moved.size),
-        _mean(known and known.share, moved.share),
-        _mean(known and known.micros, moved.micros),
-        known and known.near,
+        _mean(known.size if known else None, moved.size),
+        _mean(known.share if known else None, moved.share),
+        _mean(known.micros if known else None, moved.micros),
+        known.near if known else None,
     )
 
 

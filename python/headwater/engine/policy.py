@@ -40,7 +40,7 @@ SKIPPED = 10
 
 def back_off(failures: int) -> int:
     """The pause after the ``failures``-th failure in a row: 5 s, doubled each time, at most 5 min."""
-    return min(5_000 * 2 ** (failures - 1), 300_000)
+    return min(5_000 * int(2 ** (failures - 1)), 300_000)
 
 
 def gives_up(failures: int) -> bool:

@@ -73,7 +73,7 @@ def _merge(state: State, name: str, slices: Iterable[Slice], origins: frozenset[
             carried[origin] += added
 
 
-Slices = Mapping[str, Iterable[Slice]]
+Slices = Mapping[str, Sequence[Slice]]
 
 
 def originate(state: State, origin: Origin, reached: Slices, news: Slices) -> None:
@@ -113,7 +113,7 @@ def _record(state: State, reached: Slices, version: Version, origins: frozenset[
                 joined[key] = known, known | origins
             pending[each] = joined[key][1]
             often[key] += 1
-    state.index.carried[version] += sum(map(len, reached.values()))
+    state.index.carried[version] += sum(len(each) for each in reached.values())
     for key, times in often.items():
         state.merged["both pending"] += times
         state.merged[_relation(state, min(joined[key][0]), version)] += times

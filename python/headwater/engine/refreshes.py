@@ -90,11 +90,11 @@ def refreshes(events: Iterable[Event], limit: int | None = None, alive: Collecti
             case Skipped(version=version):
                 ended.append((event, version))
     found: list[Refresh] = []
-    for event, version in ended:
-        if isinstance(event, Skipped):
-            found += _of_skipped(event)
+    for end, version in ended:
+        if isinstance(end, Skipped):
+            found += _of_skipped(end)
         elif version in begun:
-            found += _of_run(begun[version], event)
+            found += _of_run(begun[version], end)
         if limit is not None and len(found) >= limit:
             break
     return found[:limit]

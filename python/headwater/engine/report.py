@@ -194,9 +194,8 @@ def describe(state: State, name: str, extended: bool, now: int, formats: Mapping
     rows += [["itself", _told(each), "the earliest first"] for each in definition.earlier]
     rows += [_through(each) for each in definition.through]
     rows += [["", "", ""], ["# partition", "version", "reflects"]]
-    record = state.tables.get(name)
     for each in sorted(existing(state, name), key=sort_key):
-        known = record.partitions[each]
+        known = state.tables[name].partitions[each]
         reflects = ", ".join(f"{source} {version}" for source, version in known.inputs)
         rows.append([str(each), str(known.version), reflects])
     rows += [["", "", ""], ["# consistent", "", ""]]
@@ -253,7 +252,7 @@ def _through(key: str) -> Row:
 
 
 def _verdict(verdict: Verdict, now: int) -> list[str | None]:
-    if verdict.consistent:
+    if verdict.consistent or verdict.since is None:
         return ["yes", None]
     lacks = "; ".join(of_origin(each) for each in verdict.lacks[:3])
     more = f"; and {len(verdict.lacks) - 3} more" if len(verdict.lacks) > 3 else ""

@@ -77,7 +77,7 @@ def unfilled(state: State, sources: Iterable[str]) -> dict[str, int | None]:
     never = {
         name: view.estimate for name, view in views.items() if view.took is None and not state.tables[name].partitions
     }
-    return {name: estimate and estimate.size for name, estimate in never.items()}
+    return {name: estimate.size if estimate else None for name, estimate in never.items()}
 
 
 def _existing(state: State, name: str, slices: Iterable[Slice]) -> dict[Slice, PartitionRecord]:
@@ -158,8 +158,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
         count = max(1, len(event.made))
         if not event.totals:  # a run that leaves some reads its sources before what it moves is measured
             view.reads = {each.table: each.size / count for each in event.moved if each.table != event.view}
-    for each in event.scanned:
-        learn_scanned(state.tables.setdefault(each.table, TableRecord()), each)
+    for scanned in event.scanned:
+        learn_scanned(state.tables.setdefault(scanned.table, TableRecord()), scanned)
     if not follows_changes:
         view.took = learned(view.took, event.seconds)
         view.cores = view.cores if event.cores is None else lately(view.cores or 0.0, event.cores)

@@ -76,7 +76,8 @@ def _closed(state: State, name: str, begun: list[Slice]) -> tuple[Slice, ...]:
     for chain in chains:
         for each in begun:
             chain.add(each)
-    first, known = min(_period(definition, each) for each in begun), set(begun)
+    periods = (_period(definition, each) for each in begun)
+    first, known = min(each for each in periods if each is not None), set(begun)
     for period, each in _dated(definition, _existing(state, name)):
         if period > first and any(chain.reaches(each) for chain in chains):
             for chain in chains:

@@ -44,6 +44,7 @@ from headwater.model.event import (
 )
 from headwater.model.partition import WHOLE, simplified
 from headwater.model.state import Budget, Origin, PartitionRecord, State, Status, TableRecord, ViewState
+from headwater.model.view import Definition
 
 
 def transition(state: State, event: Event) -> State:
@@ -251,7 +252,7 @@ def _dropped(state: State, view: str) -> None:
     _rewire(state)
 
 
-def _renamed(state: State, old: str, new: str, definition) -> None:
+def _renamed(state: State, old: str, new: str, definition: Definition) -> None:
     if old in state.running:
         queue.put_back(state, state.running[old], unsure=True)  # it would be published under the old name
     state.kept.pop(old, None)

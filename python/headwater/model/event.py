@@ -7,14 +7,16 @@ given before, and travel in the event, so that replay gives the same state.
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from headwater.model.edge import Edge
 from headwater.model.estimate import Estimate
 from headwater.model.extract import Shared
 from headwater.model.measure import Effort, Moved, Scanned
 from headwater.model.partition import WHOLE, Slice, Value, simplified
+from headwater.model.version import Version
 from headwater.model.view import Definition, Pairs
 
 
@@ -367,3 +369,9 @@ Event = (
     | Budgeted
     | EngineLost
 )
+
+
+def numbered(event: Event, version: Version) -> Event:
+    """An event that has a version, with this one."""
+    made: Event = evolve(cast(Any, event), version=version)
+    return made

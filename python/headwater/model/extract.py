@@ -12,6 +12,10 @@ Conditions = tuple[str, ...]
 """Conditions in SQL that all hold, sorted; none: they always do."""
 
 
+def _names(columns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(columns)))
+
+
 def _plain(rows: Iterable[Iterable[str]]) -> tuple[Conditions, ...]:
     """Sorted, without what another one among them has too."""
     sets = {frozenset(each) for each in rows}
@@ -27,7 +31,7 @@ class Extract:
         rows: the conditions; with none at all there are no rows.
     """
 
-    columns: tuple[str, ...] = field(converter=lambda names: tuple(sorted(set(names))))
+    columns: tuple[str, ...] = field(converter=_names)
     rows: tuple[Conditions, ...] = field(converter=_plain)
 
     def __or__(self, other: Extract) -> Extract:

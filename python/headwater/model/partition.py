@@ -18,6 +18,10 @@ Value = str | None
 """A partition value as the catalog spells it; ``None`` is the null partition."""
 
 
+def _sorted(bound: Iterable[tuple[str, Value]]) -> tuple[tuple[str, Value], ...]:
+    return tuple(sorted(bound))
+
+
 @frozen(order=False, cache_hash=True)
 class Slice:
     """A set of partitions: all those that agree with every bound column.
@@ -25,7 +29,7 @@ class Slice:
     ``bound`` is sorted by column name, so equal slices are equal values.
     """
 
-    bound: tuple[tuple[str, Value], ...] = field(default=(), converter=lambda b: tuple(sorted(b)))
+    bound: tuple[tuple[str, Value], ...] = field(default=(), converter=_sorted)
 
     @classmethod
     def of(cls, values: Mapping[str, Value] | None = None, **columns: Value) -> Slice:
@@ -152,6 +156,6 @@ def _unite(group: dict[Slice, set[Slice]], slices: Sequence[Slice]) -> None:
                 group[one] = largest
 
 
-def sort_key(each: Slice) -> tuple:
+def sort_key(each: Slice) -> tuple[tuple[str, bool, str], ...]:
     """Orders slices by their values; nulls first."""
     return tuple((column, value is not None, value or "") for column, value in each.bound)

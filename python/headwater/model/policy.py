@@ -186,7 +186,7 @@ class Policy:
         A malformed text was written into the catalog past Headwater. It counts as not stated, so that one view
         does not stop all others.
         """
-        stated = {}
+        stated: dict[str, Any] = {}
         for key, text in properties:
             found = PROPERTIES.get(key.removeprefix(PREFIX)) if key.startswith(PREFIX) else None
             try:

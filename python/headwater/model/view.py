@@ -19,7 +19,7 @@ Pairs = tuple[tuple[str, str], ...]
 def pairs(mapping: Mapping[str, str] | Pairs) -> Pairs:
     """A mapping as a sorted tuple, so that values compare and hash."""
     items = mapping.items() if isinstance(mapping, Mapping) else mapping
-    return tuple(sorted(tuple(item) for item in items))
+    return tuple(sorted((key, value) for key, value in items))
 
 
 @frozen
@@ -125,7 +125,7 @@ class Definition:
         return tuple(each.source for each in self.dependencies)
 
     @property
-    def statement(self) -> tuple:
+    def statement(self) -> tuple[object, ...]:
         """What a user wrote; two declarations with equal statements are the same definition."""
         return (
             self.made_by,

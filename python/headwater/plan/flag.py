@@ -43,7 +43,9 @@ def flags(problem: Problem, order: Sequence[int]) -> frozenset[int]:
             return chosen
         starts = [played.spans[task].start for task in order]
         for task in chosen:
-            last[task] = max(last[task], bisect_left(starts, played.spans[task].released) - 1)
+            released = played.spans[task].released
+            assert released is not None, "what is chosen is kept, so it leaves memory"
+            last[task] = max(last[task], bisect_left(starts, released) - 1)
 
 
 def stays(problem: Problem, order: Sequence[int]) -> Mapping[int, int]:

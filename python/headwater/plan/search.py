@@ -62,7 +62,9 @@ class _Walk:
         self._weights = list(accumulate(known.problem.scores[task] for task in known.problem.worthwhile))
         self.warmest = WARM * max(1, *self._weights, sum(task.run for task in known.problem.tasks) // 10)
         self.temperature, self.best = self.warmest, known
-        self._least, self._cost = evaluate(self._order, self._kept)
+        cost = evaluate(self._order, self._kept)
+        assert cost is not None, "the search starts from a plan that can be carried out"
+        self._least, self._cost = cost
 
     def step(self) -> None:
         if not self._weights or self._draw.random() < MOVING:

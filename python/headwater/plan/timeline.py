@@ -99,8 +99,10 @@ def _started(problem: Problem, order: Sequence[int], kept: frozenset[int]) -> di
     position = {task: n for n, task in enumerate(order)}
     ready = [position[task] for task in order if not missing[task]]
     heapq.heapify(ready)
-    idle, running, now, done = list(range(problem.tracks)), [], 0.0, 0
-    starts, found = {}, {}
+    idle, now, done = list(range(problem.tracks)), 0.0, 0.0
+    running: list[tuple[float, int, int, int]] = []
+    starts: dict[int, int] = {}
+    found: dict[int, tuple[int, int, int]] = {}
     while ready or running:
         while ready and idle:
             task, track = order[heapq.heappop(ready)], heapq.heappop(idle)

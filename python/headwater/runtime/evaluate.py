@@ -20,9 +20,11 @@ def questions(state: State, wanted: Wanted) -> Questions:
     """The expressions that ``engine.coverage.unknown_images`` asks for, each once with all its inputs."""
     found: dict[tuple[Definition, Computed], list[tuple[Value, ...]]] = {}
     for view, key, inputs in sorted(wanted, key=repr):
-        definition = state.views[view].definition if view in state.views else None
-        expression = definition and _computed(definition, key)
-        if expression is not None:  # else the view was dropped or redefined since somebody wanted that
+        if view not in state.views:
+            continue
+        definition = state.views[view].definition
+        expression = _computed(definition, key)
+        if expression is not None:  # else the view was redefined since somebody wanted that
             found.setdefault((definition, expression), []).append(inputs)
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from headwater.engine import schedule as schedules
 from headwater.engine.schedule import Schedule
@@ -31,7 +32,7 @@ log = logging.getLogger("headwater")
 Step = Look | Compute | Bring | Publish
 
 
-def planned(command: Plan, schedule: Schedule) -> Planned:
+def planned(command: Plan, schedule: Schedule[Any]) -> Planned:
     """A plan is advice: where none can be made, refreshes run without."""
     try:
         return Planned(schedule.solve(command.question))

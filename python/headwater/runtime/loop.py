@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-
-from attrs import evolve
+from typing import Any
 
 from headwater.engine.choose import wake_at
 from headwater.engine.flight import Flights, answered, claim, issued, recorded, renumbered
@@ -18,6 +17,7 @@ from headwater.engine.schedule import InOrder, Schedule
 from headwater.model.command import (
     Answer,
     Answered,
+    Bring,
     Cancel,
     Command,
     Compute,
@@ -30,7 +30,9 @@ from headwater.model.command import (
     Wanted,
 )
 from headwater.model.error import StillAlive, TakenOver
-from headwater.model.event import EngineLost
+from headwater.model.event import EngineLost, Event, numbered
+from headwater.model.state import State
+from headwater.model.version import Version
 from headwater.ports import Warehouse
 from headwater.runtime.execute import guarded, performed, planned
 from headwater.runtime.record import Recorder
@@ -64,7 +66,7 @@ class Loop:
         engine: str,
         *,
         tracks: int = 2,
-        schedule: Schedule | None = None,
+        schedule: Schedule[Any] | None = None,
         acts: bool = True,
         history: int = HISTORY,
         submit: Submit | None = None,
@@ -73,8 +75,11 @@ class Loop:
         self._store, self._clock, self._warehouse = recorder.store, recorder.clock, warehouse
         self.capacity = Capacity(tracks, schedule or InOrder())
         self.mine = Flights()
-        self._pools = _Pools(tracks) if submit is None else None
-        self._submit = submit or self._pools.submit
+        self._pools: _Pools | None = None
+        if submit is None:
+            self._pools = _Pools(tracks)
+            submit = self._pools.submit
+        self._submit = submit
         self._closed, self.followed = False, 0
         self._summaries, self._keeper = Summaries(self._store, self._clock, tracks), Keeper(self._store, history)
 
@@ -166,8 +171,8 @@ class Loop:
         return before == (self.recorder.seq, self.mine.number)
 
     def _record(self, command: Record) -> None:
-        def build(_state, version):
-            return evolve(command.event, version=version) if command.numbered else command.event
+        def build(_state: State, version: Version) -> Event:
+            return numbered(command.event, version) if command.numbered else command.event
 
         try:
             event = self.recorder.attempt(build, self.mine.number, command.evicting)
@@ -193,7 +198,7 @@ class Loop:
                 answer = planned(command, self.capacity.schedule)
             case Evaluate(wanted=wanted, version=version):
                 answer = Answered(self._evaluated(wanted), version)
-            case _:
+            case Look() | Compute() | Bring() | Publish():
                 answer = performed(command, self._warehouse, self._store, self._clock)
         if answer is not None:
             self._follow(answer)

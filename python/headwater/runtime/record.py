@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import TypeVar, overload
 
 from attrs import frozen
 
@@ -32,6 +33,9 @@ log = logging.getLogger("headwater")
 Build = Callable[[State, Version], Event | None]
 """Makes an event of the state and a fresh version. It may be called again when another engine was faster, and may
 answer ``None`` when there is nothing (any more) to record."""
+
+Sure = TypeVar("Sure", bound=Event)
+"""The kind of event that a ``Build`` makes."""
 
 NOTICED = 50
 """How far (ms) a clock may be off the store's before that is noticed: an answer of the store takes a while itself."""
@@ -96,10 +100,22 @@ class Recorder:
                 self.state, self.seq = restored(self.store)
             self.changed.notify_all()
 
+    @overload
+    def record(self, build: Callable[[State, Version], Sure]) -> Sure: ...
+
+    @overload
+    def record(self, build: Callable[[State, Version], Sure | None]) -> Sure | None: ...
+
     def record(self, build: Build) -> Event | None:
         """Journals an event, then applies it."""
         [event] = self._record([build])
         return event
+
+    @overload
+    def change(self, table: str, slices: Iterable[Slice], build: Callable[[State, Version], Sure]) -> Sure: ...
+
+    @overload
+    def change(self, table: str, slices: Iterable[Slice], build: Build) -> Event | None: ...
 
     def change(self, table: str, slices: Iterable[Slice], build: Build) -> Event | None:
         """Records an event that starts at slices of a table, after evaluating the partition columns that are computed
@@ -131,7 +147,9 @@ class Recorder:
         self.record(lambda _state, _version: Evaluated(self.clock.now(), images))
         return frozenset()
 
-    def attempt(self, build: Build, by: int | None, evicting: int | None = None) -> Event | None:
+    def attempt(
+        self, build: Callable[[State, Version], Event], by: int | None, evicting: int | None = None
+    ) -> Event | None:
         """Journals an event in the name of an engine, unless other engines journaled anything meanwhile: then that is
         applied instead.
 

@@ -51,7 +51,7 @@ class Accounts:
         before = bool(self._released)
         self._released -= set(touched)
         self._released |= {name for name in known if state.views[name].released}
-        for name in touched - known:
+        for name in set(touched) - known:
             if name in self.views:
                 self.views[name].meter.stop(now)
         # A change that a released view lacks is not requested of its readers, so nothing touches them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import Factory, define, evolve
+from attrs import Factory, define
 
 from headwater.engine.choose import wake_at
 from headwater.engine.flight import Flights, answered, claim, issued, recorded
@@ -28,13 +28,12 @@ from headwater.model.command import (
     Planned,
     Publish,
     Record,
-    Release,
     Replaced,
     Shown,
     Stopped,
     Written,
 )
-from headwater.model.event import Event
+from headwater.model.event import Event, numbered
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.simulate.clock import Agenda
@@ -83,8 +82,8 @@ class Interpreter:
 
     def _issue(self, command: Command) -> None:
         match command:
-            case Record(event=event, numbered=numbered):
-                done = self.record(lambda version: evolve(event, version=version) if numbered else event)
+            case Record(event=event, numbered=fresh):
+                done = self.record(lambda version: numbered(event, version) if fresh else event)
                 recorded(self.mine, done)
             case Cancel(version=version):
                 self.mine.stopped.add(version)
@@ -114,8 +113,7 @@ class Interpreter:
             case Publish(launch=launch):
                 self.publish(launch)
                 return Shown(launch.run.version, Replaced(), self.agenda.now)
-            case Release():
-                return None
+        return None
 
     def _computed(self, version: Version, written: Written, takes: int) -> None:
         if self._began.pop(version, None) is not None:

@@ -7,12 +7,13 @@ that moment.
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 
-from attrs import Factory, define, evolve, field
+from attrs import Factory, define, field
 
 from headwater.model.command import Launch, Written
-from headwater.model.event import Changed, Declared, Event, Made, Requested
+from headwater.model.event import Changed, Declared, Event, Made, Requested, numbered
 from headwater.model.state import State
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.interpreter import Interpreter
@@ -45,7 +46,7 @@ class Replay:
         self._engine = Interpreter(self.tracks, self._compute, heard=self._heard)
         self._to_come = len(self.history.events)
         for event in self.history.events:
-            self._engine.agenda.at(event.at, lambda event=event: self._happen(event))
+            self._engine.agenda.at(event.at, partial(self._happen, event))
 
     @property
     def state(self) -> State:
@@ -80,8 +81,8 @@ class Replay:
         self._to_come -= 1
         if isinstance(event, Changed) and event.table in self.state.views:
             return  # somebody wrote over what a run made that is none of these
-        numbered = isinstance(event, Changed | Declared | Requested)
-        self._engine.record(lambda version: self.policy.applied(evolve(event, version=version) if numbered else event))
+        fresh = isinstance(event, Changed | Declared | Requested)
+        self._engine.record(lambda version: self.policy.applied(numbered(event, version) if fresh else event))
 
     def _compute(self, launch: Launch) -> tuple[Written, int]:
         view, version = launch.run.view, launch.run.version

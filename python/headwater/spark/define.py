@@ -186,10 +186,11 @@ class Analyst:
         Args:
             unfilled: bytes of those of its sources that are still to be filled; ``None`` where nobody can say.
         """
-        if isinstance(definition.made_by, Job) or None in unfilled.values() or not self._estimates():
+        known = {source: size for source, size in unfilled.items() if size is not None}
+        if isinstance(definition.made_by, Job) or len(known) < len(unfilled) or not self._estimates():
             return None
         try:
-            return self._shim.estimate(self._sessions.fresh(definition), definition.made_by.text, unfilled)
+            return self._shim.estimate(self._sessions.fresh(definition), definition.made_by.text, known)
         except (PySparkException, Py4JError) as error:
             log.info("nothing is foreseen of the first refresh of %s: %s", definition.view, first_line(error))
             return None

@@ -66,7 +66,7 @@ def measured(session: SparkSession, launch: Launch) -> Edge | None:
     for source, column in definition.event_times:
         time = _micros(column)
         aggregates = [F.max(F.when(time <= now, time)), F.count_if(time <= F.lit(before.at))]
-        newest, count = _table(session, source).agg(*aggregates).first()
+        newest, count = _table(session, source).agg(*aggregates).collect()[0]
         ends.append(_end(launch, source, newest, now))
         late += max(0, count - passed[source]) if source in passed else 0
     if not ends:
@@ -145,7 +145,8 @@ def _end(launch: Launch, source: str, newest: int | None, now: int) -> int | Non
 
 
 def _passed(session: SparkSession, source: str, column: str, at: int | None) -> int:
-    return _table(session, source).agg(F.count_if(_micros(column) <= F.lit(at))).first()[0]
+    count: int = _table(session, source).agg(F.count_if(_micros(column) <= F.lit(at))).collect()[0][0]
+    return count
 
 
 def _micros(column: str) -> Column:

@@ -17,6 +17,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from pyspark.sql import SparkSession
@@ -145,7 +147,7 @@ class Engine:
         self.loop.close()
         self.memory.close()
         if self._temporary:
-            place.remove(self._where)
+            place.remove(Path(self._where))
 
     def _keeping_pays(self) -> bool:
         """Whether the engine that acts, which may be another, keeps what runs make."""
@@ -193,7 +195,8 @@ class Engine:
             log.exception("a statement failed")
             said = f"Headwater failed at this statement ({type(error).__name__}: {error})"
             answer = wire.Refused(said.splitlines()[0])
-        self._guarded(lambda: self.shim.reply(message.id, answer))
+        if message.id is not None:
+            self._guarded(partial(self.shim.reply, message.id, answer))
 
     def _say_in_memory(self) -> None:
         if not self._said_in_memory:
@@ -221,9 +224,10 @@ class Engine:
 
     def _obey(self) -> None:
         """Records what the command line ordered."""
-        if not self.loop.leads:
+        number = self.loop.mine.number
+        if not self.loop.leads or number is None:
             return
-        for order in self.store.take_orders(self.loop.mine.number):
+        for order in self.store.take_orders(number):
             if order.kind == "backfill":
                 self._backfill(json.loads(order.subject))
             else:
@@ -262,7 +266,7 @@ class Engine:
         """Looks where hints point, and at everything at the start and every so often."""
         adopted = self._guarded(self._adopt)
         for module in self._jobs:
-            self._guarded(lambda module=module: self.statements.declare_jobs(module))
+            self._guarded(partial(self.statements.declare_jobs, module))
         self._ready.set()
         self._guarded(self.statements.looks.now)
         checked = time.monotonic()

@@ -150,7 +150,8 @@ class FileTables:
         if WHOLE in launch.run.slices:  # a redefinition always renews everything
             request = evolve(request, shape=catalog.shape(definition))
         answer = self._shim.publish(request)
-        reshaped, left = isinstance(answer, Misfit), []
+        reshaped = isinstance(answer, Misfit)
+        left: Sequence[str] = []
         if reshaped:
             answer, left = self._swapped(definition, written.handle.request)
         match answer:
@@ -261,7 +262,7 @@ def place_of(launch: Launch) -> str:
 def _part(made: Made, file: Directory, known: PartitionRecord | None) -> PublishedPartition:
     """A partition to publish. If it holds the rows that the record says it held, ``was`` is the fingerprint of the
     files that must be found in its place: of others, readers may have seen other rows."""
-    was = known.fingerprint if is_same(made, known) else None
+    was = known.fingerprint if known is not None and is_same(made, known) else None
     return PublishedPartition(sql.spec(made.slice), file.location, made.rows, file.bytes, was)
 
 

@@ -85,7 +85,7 @@ class Following:
         pins = self._formats.pins(snapshots)
         if lost := snapshots.keys() - pins.keys() - {launch.run.view}:
             raise Untold(f"{', '.join(sorted(lost))} cannot be read at a snapshot any more")
-        kept = session.conf.get(PINS)
+        kept = session.conf.get(PINS) or ""
         session.conf.set(PINS, wire.encode(pins | {source: Pin("", rows=name)}))
         try:
             yield
@@ -100,7 +100,7 @@ def refuse_lenient(session: SparkSession) -> None:
         Untold: it is one.
     """
     for name in LENIENT:
-        if session.conf.get(name).lower() == "true":
+        if (session.conf.get(name) or "").lower() == "true":
             raise Untold(f"with {name} Spark may leave out rows")
 
 

@@ -15,7 +15,7 @@ from headwater.algebra.derive import derive
 from headwater.algebra.notation import spell_window
 from headwater.jobs import JobFunction
 from headwater.model.calendar import Shift, Unit, Window
-from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
+from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
 from headwater.model.name import SESSION_CATALOG, TableName, split
 from headwater.model.partition import Slice
@@ -165,6 +165,7 @@ def _columns(view: str, job: JobFunction) -> tuple[Column, ...]:
         schema = StructType.fromDDL(job.columns)
     except PySparkException as error:
         raise DefinitionError("COLUMNS", f"{view}: '{job.columns}' are no columns as in CREATE TABLE") from error
+    assert isinstance(schema, StructType), "columns of a table are a struct"
     return tuple(Column(each.name, each.dataType.simpleString()) for each in schema.fields)
 
 
@@ -214,7 +215,11 @@ def _earlier(
     own = [name for name, _ in job.partition]
     bound = [_bound(view, job, view, *each, columns, own) for each in stated.columns]
     windows = [(name, each.window) for name, each in bound if isinstance(each, Windowed)]
-    if len(windows) != 1 or not _goes_back(windows[0][1]) or any(name != each.column for name, each in bound):
+    if (
+        len(windows) != 1
+        or not _goes_back(windows[0][1])
+        or any(isinstance(each, Computed) or name != each.column for name, each in bound)
+    ):
         said = ", ".join(f"{name} = {spell_window(window)}" for name, window in windows) or "no window"
         raise DefinitionError(
             "CYCLE",
@@ -251,7 +256,7 @@ def _bound(
 ) -> tuple[str, Expression]:
     """One column of a map, with the names that a table alone left open."""
     units = {column.lower(): unit for column, unit in job.partition}
-    if name == PARTITION and PARTITION not in units:
+    if name == PARTITION and PARTITION not in units and not isinstance(expression, Computed):
         name = _only(view, "its partition columns", list(units))
         expression = evolve(expression, column=_only(view, f"the partition columns of {source}", available))
     if name.lower() not in units:
@@ -260,7 +265,7 @@ def _bound(
     if isinstance(expression, Windowed):
         _fits(view, name, units[name.lower()], expression)
         expression = evolve(expression, spelled=own.type)
-    for read in getattr(expression, "inputs", None) or (expression.column,):
+    for read in expression.inputs if isinstance(expression, Computed) else (expression.column,):
         if read.lower() not in [each.lower() for each in available]:
             raise DefinitionError(
                 "COLUMNS",

@@ -215,7 +215,7 @@ def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], nam
     ordered = [each for each in zip(columns, names, strict=True) if _ORDERED.fullmatch(types[each[0]])]
     own = [F.col(sql.identifier(name)) for _, name in ordered]
     ends = [_told(each) for key in own for each in (F.min(key), F.max(key))]
-    count, *told = rows.agg(F.count(F.lit(1)), *ends, *(F.count_if(key.isNull()) for key in own)).first()
+    count, *told = rows.agg(F.count(F.lit(1)), *ends, *(F.count_if(key.isNull()) for key in own)).collect()[0]
     if count > MOST:
         raise Untold(f"changes reach more than {MOST:,} keys")
     listed = rows.select(*map(_told, own)).collect() if count <= LISTED else None

@@ -24,7 +24,7 @@ from headwater.model.event import Dropped, Renamed
 from headwater.model.name import FunctionName, PathName, TableName, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.seen import Command, Look, Seen
-from headwater.model.state import Run
+from headwater.model.state import Run, State
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
@@ -290,6 +290,11 @@ class Observer:
         else:
             recorder.change(seen.table, [each.slice for each in drifted.partitions], build)
 
+    def _lost(
+        self, view: str, was: Standing, to: str | None, state: State, _version: Version
+    ) -> Dropped | Renamed | None:
+        return noticed.lost(state, view, was, to, self._recorder.clock.now())
+
     def _record_lost(self, view: str, was: Standing | None, command: Command) -> None:
         """A view's table is not there under its name. What became of it is asked, and asked again if the view moved on
         meanwhile."""
@@ -298,10 +303,8 @@ class Observer:
             to, before = self._table_of(was.definition.owner), was
             with recorder.lock:
                 readers = tuple(recorder.state.index.readers.get(view, ()))
-            event = recorder.record(
-                lambda state, _version, was=was, to=to: noticed.lost(state, view, was, to, recorder.clock.now())
-            )
-            if event is not None:
+            event = recorder.record(partial(self._lost, view, was, to))
+            if isinstance(event, Dropped | Renamed):
                 self._follow_lost(event, was.definition, command, readers)
                 return
             with recorder.lock:

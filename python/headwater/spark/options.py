@@ -138,6 +138,7 @@ def _assignments(
 
 def _windowed(text: str, column: Column, available: Mapping[str, str]) -> Windowed:
     match = re.fullmatch(r"(.*?)(?:\s+OF\s+`?(\w+)`?)?", text.strip(), re.IGNORECASE | re.DOTALL)
+    assert match is not None, "each text is a window, so far"
     by_name = {name.lower(): name for name in available}
     wanted = match[2].lower() if match[2] else next(iter(by_name)) if len(by_name) == 1 else None
     if wanted not in by_name:

@@ -10,7 +10,7 @@ _PARTS = re.compile(r"(?:(?P<scheme>[^/:]+):)?(?://[^/]*)?(?P<path>.*)", re.DOTA
 
 def plain(path: str) -> str:
     """A path without its scheme and authority, and without a slash at its end."""
-    return "/" + "/".join(part for part in _PARTS.fullmatch(path)["path"].split("/") if part)
+    return "/" + "/".join(part for part in _parts(path)["path"].split("/") if part)
 
 
 def parent(path: str) -> str:
@@ -30,7 +30,13 @@ def touch(one: str, other: str) -> bool:
 
 def local(path: str) -> Path | None:
     """A path of this machine's disk; ``None`` if it is of another file system."""
-    found = _PARTS.fullmatch(path)
+    found = _parts(path)
     if found["scheme"] not in (None, "file"):
         return None
     return Path(plain(path) if path.startswith(("/", "file:")) else path)
+
+
+def _parts(path: str) -> re.Match[str]:
+    found = _PARTS.fullmatch(path)
+    assert found is not None, "each text is a path"
+    return found

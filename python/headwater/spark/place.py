@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -43,7 +44,7 @@ def store_place(session: SparkSession, conf: Mapping[str, str]) -> Where:
         if found is None:
             raise StoreError(f"spark.headwater.store is {named}; set it to a file on a local disk, or to {EXAMPLE}")
         return found.absolute()
-    warehouse = session.conf.get("spark.sql.warehouse.dir")
+    warehouse = session.conf.get("spark.sql.warehouse.dir") or ""
     directory = paths.local(warehouse)
     if directory is None:
         raise StoreError(
@@ -127,7 +128,8 @@ def _derby(url: str, session: SparkSession) -> str:
     """The directory of an embedded Derby database, which is relative to the driver's working directory."""
     options = dict(part.partition("=")[::2] for part in url.removeprefix("jdbc:derby:").split(";"))
     name = options.get("databaseName") or url.removeprefix("jdbc:derby:").split(";")[0]
-    system = session._jvm.java.lang.System
+    jvm: Any = session._jvm
+    system = jvm.java.lang.System
     home = system.getProperty("derby.system.home") or system.getProperty("user.dir")
     return os.path.normpath(os.path.join(home, name))
 

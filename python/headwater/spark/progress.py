@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import frozen
 from pyspark.sql import SparkSession
 
@@ -32,5 +34,6 @@ class Progress:
 
 def progress(session: SparkSession) -> list[Progress]:
     """The refreshes of which a Spark job runs, or whose output is copied."""
-    told = session._jvm.io.headwater.spark.Progress.of(session._jsparkSession)
+    jvm: Any = session._jvm
+    told = jvm.io.headwater.spark.Progress.of(session._jsparkSession)
     return wire.decode(told, list[Progress])

@@ -83,7 +83,7 @@ class Reanalysis:
             nonlocal same
             view = state.views.get(name)
             same = view is not None and view.definition == definition
-            return build(view, version) if same else None
+            return build(view, version) if view is not None and same else None
 
         with recorder.lock:
             event = checked(recorder.state, 0)

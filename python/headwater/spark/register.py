@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -20,15 +22,16 @@ def register(spark: SparkSession, *jobs: JobFunction) -> list[str]:
         DefinitionError: a job is of the program itself, where the engine cannot import it from.
         StatementError: the declaration is refused, in words for the user.
     """
-    said = []
+    said: list[str] = []
+    jvm: Any = spark._jvm
     for job in jobs:
         if job.name.startswith("__main__:"):
             raise DefinitionError("JOB", f"{job.name} cannot be imported by others; put it into a module of its own")
         for message in messages(job, spark.catalog.currentDatabase()):
             told = wire.encode(message)
             try:
-                rows = spark._jvm.io.headwater.spark.Bridge.create(spark._jsparkSession, told)
+                rows = jvm.io.headwater.spark.Bridge.create(spark._jsparkSession, told)
             except PySparkException as error:
                 raise StatementError(str(error)) from error
-            said += [row[0] for row in wire.decode(rows, list[wire.Row])]
+            said += [str(row[0]) for row in wire.decode(rows, list[wire.Row])]
     return said

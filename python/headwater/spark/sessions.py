@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -91,7 +92,8 @@ class Sessions:
         if session.conf.get(LOG_TASKS, None) is None:
             session.conf.set(LOG_TASKS, str(min(MOST_LOG_TASKS, self._base.sparkContext.defaultParallelism)))
         # Spark finds a catalog by the settings of the thread's active session, whichever session is asked.
-        session._jvm.org.apache.spark.sql.headwater.Access.activate(session._jsparkSession)
+        jvm: Any = session._jvm
+        jvm.org.apache.spark.sql.headwater.Access.activate(session._jsparkSession)
         session.catalog.setCurrentCatalog(catalog)
         if database:
             session.catalog.setCurrentDatabase(sql.quoted(database))

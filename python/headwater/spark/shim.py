@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +30,8 @@ class Shim:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self._package = session._jvm.io.headwater.spark
+        self._jvm = cast(Any, session._jvm)
+        self._package = self._jvm.io.headwater.spark
         self._functions: dict[str, Callable[..., Any]] = {}
 
     def _call(self, name: str, *arguments: Any) -> Any:
@@ -47,7 +48,7 @@ class Shim:
 
     def _answers(self) -> bool:
         try:
-            self._session._jvm.java.lang.System.nanoTime()
+            self._jvm.java.lang.System.nanoTime()
         except (Py4JError, ConnectionError):
             return False
         return True

@@ -114,8 +114,8 @@ class Statements:
             case syntax.ShowViews(database, pattern):
                 return self._show_views(database, pattern, message.session)
             case syntax.ShowRefreshes(name, limit):
-                view = self._names.known(name, message.session) if name else None
-                entries = self._store.history(view, None if limit is None else 3 * limit + 20)
+                only = self._names.known(name, message.session) if name else None
+                entries = self._store.history(only, None if limit is None else 3 * limit + 20)
                 return [each.row for each in refreshes((entry.event for entry in entries), limit, self._alive())]
             case syntax.Describe(name, extended):
                 view = self._names.known(name, message.session)
@@ -215,7 +215,7 @@ class Statements:
                 f"or drop its table with DROP TABLE {sql.quoted(view)}"
             ) from error
 
-    def _alter(self, statement: syntax.Statement, message: Statement) -> Answer:
+    def _alter(self, statement: syntax.Alteration, message: Statement) -> Answer:
         view = self._names.known(statement.name, message.session)
         self._observer.look(Target({view: None}))  # its table may have been dropped
         view = self._names.known(statement.name, message.session)

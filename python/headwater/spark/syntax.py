@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from attrs import frozen
 from sqlglot import tokenize
@@ -115,6 +117,11 @@ Statement = (
     | Rename
 )
 
+Alteration = Suspend | Resume | SetProperties | Rename
+"""What ``ALTER MATERIALIZED VIEW`` may ask for."""
+
+T = TypeVar("T")
+
 SYNTAX = {
     StatementKind.DRAIN: Drain.__doc__,
     StatementKind.REFRESH: Refresh.__doc__,
@@ -210,7 +217,7 @@ class _Words:
             raise self._unexpected("a value", back=1)
         return sign + token.text
 
-    def assignments(self, key, value) -> tuple[tuple[str, Value], ...]:
+    def assignments(self, key: Callable[[], str], value: Callable[[], T]) -> tuple[tuple[str, T], ...]:
         """``(k = v, ...)``"""
         self.need("(")
         found = []
@@ -319,7 +326,7 @@ def _alter(words: _Words) -> Statement:
     return SetProperties(name, words.assignments(words.property_key, words.string))
 
 
-_PARSERS = {
+_PARSERS: dict[StatementKind, Callable[[_Words], Statement]] = {
     StatementKind.DRAIN: _drain,
     StatementKind.REFRESH: _refresh,
     StatementKind.VERIFY: _verify,

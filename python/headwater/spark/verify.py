@@ -142,7 +142,7 @@ def _difference(query: DataFrame, view: DataFrame, columns: Sequence[Declared], 
         F.coalesce(F.sum(F.greatest("weight", F.lit(0))), F.lit(0)),
         F.coalesce(F.sum(F.greatest(-F.col("weight"), F.lit(0))), F.lit(0)),
         F.min(F.concat(F.when(F.col("weight") > 0, "missing: ").otherwise("surplus: "), shown)),
-    ).first()
+    ).collect()[0]
     missing, surplus, example = found
     return Difference(missing, surplus, example or "")
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, TypeVar
+from functools import partial
+from operator import eq
+from types import UnionType
+from typing import Any, TypeVar, overload
 
 from attrs import frozen
 from cattrs.gen import make_dict_unstructure_fn
@@ -310,11 +313,11 @@ class Described:
 def _converter() -> JsonConverter:
     converter = make_converter(detailed_validation=False)
     for plain in (Values, Spec, Values | None, str | None):
-        converter.register_structure_hook_func(lambda kind, plain=plain: kind == plain, lambda value, _: value)
-        converter.register_unstructure_hook_func(lambda kind, plain=plain: kind == plain, lambda value: value)
-    for partial in (PublishedPartition, Publication):  # all others say all of their attributes
+        converter.register_structure_hook_func(partial(eq, plain), lambda value, _: value)
+        converter.register_unstructure_hook_func(partial(eq, plain), lambda value: value)
+    for brief in (PublishedPartition, Publication):  # all others say all of their attributes
         converter.register_unstructure_hook(
-            partial, make_dict_unstructure_fn(partial, converter, _cattrs_omit_if_default=True)
+            brief, make_dict_unstructure_fn(brief, converter, _cattrs_omit_if_default=True)
         )
     configure_tagged_union(Message, converter, tag_name="type", tag_generator=lambda kind: kind.__name__.lower())
     return converter
@@ -323,7 +326,15 @@ def _converter() -> JsonConverter:
 _CONVERTER = _converter()
 
 
-def decode(text: str, kind: type[T]) -> T:
+@overload
+def decode(text: str, kind: type[T]) -> T: ...
+
+
+@overload
+def decode(text: str, kind: UnionType) -> Any: ...
+
+
+def decode(text: str, kind: Any) -> Any:
     """The value of a kind that the driver wrote."""
     return _CONVERTER.structure(json.loads(text), kind)
 

@@ -69,7 +69,8 @@ class Board(Database):
         """Keeps this text unless there is one already. Returns the one that is kept."""
         with self._begin() as connection:
             connection.execute(self._dialect.insert(note).values(about=about, text=text).on_conflict_do_nothing())
-            return connection.scalar(sa.select(note.c.text).where(note.c.about == about))
+            kept: str = connection.scalars(sa.select(note.c.text).where(note.c.about == about)).one()
+            return kept
 
     # --- directories to remove
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
@@ -49,7 +49,8 @@ def decode(text: str) -> Event:
     """
     try:
         body: Any = json.loads(text)
-        return _CONVERTER.structure(body, Event)
+        event: Event = _CONVERTER.structure(body, cast(Any, Event))  # cattrs takes unions, its types do not say so
+        return event
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error})") from error
     except Exception as error:  # cattrs wraps whatever a field's hook raised in its own groups
@@ -66,6 +67,6 @@ def decode_summary(text: str) -> Summary:
 
 
 def _first_cause(error: BaseException) -> str:
-    while getattr(error, "exceptions", None):
-        error = error.exceptions[0]
+    while causes := getattr(error, "exceptions", None):
+        error = causes[0]
     return f"{type(error).__name__}: {error}"

@@ -59,7 +59,7 @@ class Database:
     # --- for the parts of the store
 
     def _time(self, connection: sa.Connection) -> int:
-        return connection.scalar(sa.select(self._dialect.now)) if self._clock is None else self._clock()
+        return connection.scalars(sa.select(self._dialect.now)).one() if self._clock is None else self._clock()
 
     def _begin(self) -> AbstractContextManager[sa.Connection]:
         """A transaction that may write. One runs at a time."""

@@ -28,8 +28,10 @@ class Dialect(Protocol):
 
     name: str
     reads_only: bool
-    now: sa.ColumnElement[int]
     insert: Any
+
+    @property
+    def now(self) -> sa.ColumnElement[int]: ...
 
     def writer(self) -> sa.Engine: ...
 

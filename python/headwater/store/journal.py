@@ -151,7 +151,8 @@ class Journal(Database):
     def last(self) -> int:
         """The number of the journal's last entry; 0 when there is none."""
         with self._read() as connection:
-            return connection.scalar(sa.select(meta.c.last))
+            last: int = connection.scalars(sa.select(meta.c.last)).one()
+            return last
 
     def gone(self) -> Gone | None:
         """The entries that are removed, if any are."""

@@ -7,6 +7,7 @@ nothing is appended by that number any more. The one of the lowest number among 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -32,7 +33,7 @@ class Members(Database):
             now = self._time(connection)
             number = connection.scalar(sa.select(engine.c.number).where(engine.c.name == name))
             if number is None:
-                number = connection.scalar(sa.select(meta.c.engines)) + 1
+                number = connection.scalars(sa.select(meta.c.engines)).one() + 1
                 connection.execute(sa.update(meta).values(engines=number))
                 connection.execute(sa.insert(engine).values(number=number, name=name, until=now + lasting))
             else:
@@ -55,13 +56,13 @@ class Members(Database):
             now, rows = self._time(connection), _rows(connection)
         return [Member(row.name, row.number, row.until, row.until > now) for row in rows]
 
-    def _seen(self, connection: sa.Connection, number: int, now: int, rows: Sequence[sa.Row]) -> Beat:
+    def _seen(self, connection: sa.Connection, number: int, now: int, rows: Sequence[sa.Row[Any]]) -> Beat:
         others = [row for row in rows if row.number != number]
         overdue = tuple(row.number for row in others if row.until <= now)
         leads = all(row.number > number for row in others if row.until > now)
         known = frozenset(row.number for row in rows)
-        return Beat(number, now, connection.scalar(sa.select(meta.c.last)), overdue, leads, known)
+        return Beat(number, now, connection.scalars(sa.select(meta.c.last)).one(), overdue, leads, known)
 
 
-def _rows(connection: sa.Connection) -> Sequence[sa.Row]:
+def _rows(connection: sa.Connection) -> Sequence[sa.Row[Any]]:
     return connection.execute(sa.select(engine).order_by(engine.c.number)).all()

@@ -159,7 +159,7 @@ def require_newest(name: str, version: int) -> None:
 def version_of(connection: sa.Connection) -> int:
     """The schema version of the store; 0 when there is none."""
     known = sa.inspect(connection).has_table("meta")
-    return connection.scalar(sa.select(meta.c.schema_version)) if known else 0
+    return int(connection.scalars(sa.select(meta.c.schema_version)).one()) if known else 0
 
 
 def _refuse_newer(version: int, name: str) -> None:

@@ -19,6 +19,7 @@ from cattrs.preconf.json import JsonConverter
 from headwater.engine.index import rebuilt
 from headwater.model.partition import Slice
 from headwater.model.state import PartitionRecord, State, TableRecord, ViewState
+from headwater.model.version import Version
 from headwater.store import codec
 
 FORMAT = 2
@@ -85,7 +86,7 @@ def _unpacked(piece: bytes) -> Any:
 def _columns(chunk: list[tuple[Slice, PartitionRecord]]) -> dict[str, Any]:
     """Partitions by columns. Equal names and equal inputs are written once."""
     names: dict[tuple[str, ...], int] = {}
-    inputs: dict[tuple, int] = {}
+    inputs: dict[tuple[tuple[str, Version], ...], int] = {}
     records = [record for _, record in chunk]
     return {
         "named": [names.setdefault(each.names, len(names)) for each, _ in chunk],
@@ -126,7 +127,7 @@ def _converter() -> JsonConverter:
 
     made.register_unstructure_hook_factory(_has_other_keys, unstructure_pairs)
     made.register_structure_hook_factory(_has_other_keys, structure_pairs)
-    derived = {each.name: override(omit=True) for each in fields(State) if not each.eq}
+    derived: dict[str, Any] = {each.name: override(omit=True) for each in fields(State) if not each.eq}
     for of, left_out in ((TableRecord, {"partitions": override(omit=True)}), (State, derived)):  # in this order
         made.register_unstructure_hook(of, make_dict_unstructure_fn(of, made, _cattrs_omit_if_default=True, **left_out))
         made.register_structure_hook(of, make_dict_structure_fn(of, made, **left_out))

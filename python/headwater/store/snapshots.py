@@ -125,7 +125,7 @@ class Snapshots(Database):
     def _removed_some(self, upto: int) -> bool:
         """Removes some of the oldest entries, up to this one. Returns whether there are more."""
         with self._begin() as connection:
-            first = connection.scalar(sa.select(meta.c.compacted))
+            first: int = connection.scalars(sa.select(meta.c.compacted)).one()
             last = min(first + BATCH, upto)
             if last <= first:
                 return False

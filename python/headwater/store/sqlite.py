@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -76,12 +77,12 @@ def _begin_transaction(connection: sa.Connection) -> None:
     connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('headwater_begin', 'IMMEDIATE')}")
 
 
-def _configure_reader(connection, _record) -> None:
+def _configure_reader(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout={1000 * PATIENCE}")
 
 
-def _configure(connection, _record) -> None:
+def _configure(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # SQLAlchemy begins transactions itself, see "begin" above
     for pragma in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={1000 * PATIENCE}"):
         connection.execute(f"PRAGMA {pragma}")

@@ -109,9 +109,9 @@ class Delta:
                 facts[each.attr] = image
             elif (why := self._why(each.expr, image)) is not None:
                 lost[each.attr.id] = why
-        for each, image in self.facts.items():
-            if (renamed := rewrite(each, inverse)) is not None:
-                facts.setdefault(renamed, image)
+        for expression, known in self.facts.items():
+            if (renamed := rewrite(expression, inverse)) is not None:
+                facts.setdefault(renamed, known)
         return evolve(self, facts=facts, lost=lost, same=self._renamed(columns, inverse))
 
     def grouped(self) -> Delta:
@@ -208,8 +208,8 @@ def _over(expression: Expr, change: Callable[[Expr], Expr | None]) -> Expr | Non
         case Lit() | Attr(outer=True):
             return expression
         case Call(args=args, filter=None, plan=None):
-            changed = [change(each) for each in args]
-            if all(each is not None for each in changed):
+            changed = [each for each in map(change, args) if each is not None]
+            if len(changed) == len(args):
                 return evolve(expression, args=tuple(changed))
     return None
 

@@ -187,7 +187,8 @@ class Reader:
             children = self._definition(json["cte"])
         if op == "Relation":
             facts = {**json, "spelled": self._zone(json.get("table", ""))}
-        projections, expansions = json.get("projections", ()), ()
+        projections = json.get("projections", ())
+        expansions: tuple[tuple[Expr, ...], ...] = ()
         if op == "Expand":
             expansions = tuple(tuple(map(self._expr, row)) for row in projections)
             projections = ()

@@ -7,7 +7,7 @@ from typing import Any
 
 from headwater.algebra.derive.delta import Delta, Lost
 from headwater.algebra.derive.image import Image, exact, quoted
-from headwater.algebra.derive.plan import Attr, Node
+from headwater.algebra.derive.plan import Expr, Node
 from headwater.algebra.derive.resolve import Known
 from headwater.algebra.derive.span import UTC, of_periods
 from headwater.model.calendar import Unit
@@ -24,7 +24,7 @@ TYPES = {Unit.HOUR: "TIMESTAMP", Unit.DAY: "DATE", Unit.MONTH: "DATE", Unit.YEAR
 def leaf(node: Node, changed: bool) -> Delta:
     """The source: a row of partition p has p's values. Of other tables nothing is known."""
     table = short(source(node))
-    facts: dict[Attr, Known] = {}
+    facts: dict[Expr, Known] = {}
     lost: dict[int, Lost] = {}
     for attribute, column in zip(node.output, node.facts["columns"], strict=True):
         if not changed:
@@ -50,9 +50,10 @@ def partition_columns(relation: Node) -> tuple[tuple[str, str], ...]:
 def source(relation: Node) -> str:
     """The key of the table or path that a relation reads; the format of one that has neither."""
     facts = relation.facts
-    if "table" in facts:
-        return facts["table"]
-    return PathName(facts["path"]).key if "path" in facts else facts["format"]
+    if "path" in facts and "table" not in facts:
+        return PathName(facts["path"]).key
+    found: str = facts["table"] if "table" in facts else facts["format"]
+    return found
 
 
 def short(key: str) -> str:

@@ -23,8 +23,9 @@ def resolve(expression: Expr, facts: Facts) -> Known | None:
             known = [each for each in (resolve(each, facts) for each in expression.args) if each is not None]
             if len(known) < len(expression.args):
                 return None
-            if any(isinstance(each, Span) for each in known):
+            images = [each for each in known if isinstance(each, Image)]
+            if len(images) < len(known):
                 return applied(expression, known)
-            inputs = tuple(sorted({name for each in known for name in each.inputs}))
-            return Image(fill(expression.sql, [each.sql for each in known]), inputs, expression.type)
+            inputs = tuple(sorted({name for each in images for name in each.inputs}))
+            return Image(fill(expression.sql, [each.sql for each in images]), inputs, expression.type)
     return None

@@ -9,7 +9,7 @@ from attrs import evolve
 from headwater.algebra.derive.delta import Delta, Lost, conjuncts
 from headwater.algebra.derive.image import exact, type_of
 from headwater.algebra.derive.joins import join, lateral
-from headwater.algebra.derive.plan import Attr, Call, Named, Node
+from headwater.algebra.derive.plan import Attr, Call, Expr, Named, Node
 from headwater.algebra.derive.relation import leaf
 from headwater.algebra.derive.resolve import Facts, Known
 
@@ -91,7 +91,7 @@ def _filter(node: Node, child: Delta, target: Node) -> Delta:
     ``x IN (SELECT y FROM source)`` as a conjunct is a semi-join: a row's fate changes only if a
     changed row has y = x. (Not so ``NOT IN``, where one null y decides over every row.)
     """
-    facts: dict[Attr | Call, Known] = dict(child.facts)
+    facts: dict[Expr, Known] = dict(child.facts)
     for each in conjuncts(node.condition):
         match each:
             case Call(call="InSubquery", args=(*values, Call(plan=Node() as plan))):

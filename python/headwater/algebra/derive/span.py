@@ -80,7 +80,7 @@ class Span:
 
     def _steps(self) -> list[Step]:
         """From a period of the grain to the periods of the partition column."""
-        into = [] if self.unit is self.grain else [Into(self.unit)]
+        into: list[Step] = [] if self.unit is self.grain else [Into(self.unit)]
         days: list[Step] = [] if self.grain is Unit.DAY else [Into(Unit.DAY)]
         ends: list[Step] = [] if self.unit is Unit.DAY else [Into(self.unit)]
         match self.clock:

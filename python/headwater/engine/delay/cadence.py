@@ -28,17 +28,17 @@ def expectation(state: State, definition: Definition, change: Origin) -> Expecta
     no window, and none is learned. Of none that it still waits for, the time is that of the newest that came."""
     asked = definition.policy.cadence
     learns = isinstance(asked, Learned)
-    window = _learned(state, change) if learns else asked
+    window = _learned(state, change) if isinstance(asked, Learned) else asked
     if window is None:
         return None
     missing, newest = [], change.at
     for source in definition.sources:
         changing = [
-            record for table in upstream(state, source) if (record := _changing(state, table, change)) is not None
+            found for table in upstream(state, source) if (found := _changing(state, table, change)) is not None
         ]
         if not changing:
             continue
-        last = max(record.changed_at for record in changing)
+        last = max(at for _, at in changing)
         if last < change.at - window and not (learns and _due(changing) > change.at + window):
             missing.append(source)
         newest = max(newest, last)
@@ -51,17 +51,18 @@ def _learned(state: State, change: Origin) -> int | None:
     return None if record is None or record.gap is None else round(500 * record.gap)
 
 
-def _due(changing: list[TableRecord]) -> float:
+def _due(changing: list[tuple[TableRecord, int]]) -> float:
     """When the next change of these tables is expected (ms)."""
-    return min((each.changed_at + 1000 * each.gap for each in changing if each.gap is not None), default=inf)
+    return min((at + 1000 * record.gap for record, at in changing if record.gap is not None), default=inf)
 
 
-def _changing(state: State, table: str, change: Origin) -> TableRecord | None:
-    """The record of a base table that changes again and again, or is the one that changed."""
+def _changing(state: State, table: str, change: Origin) -> tuple[TableRecord, int] | None:
+    """The record of a base table that changes again and again, or is the one that changed; and when it did (ms)."""
     record = state.tables.get(table) if table not in state.views else None
     if record is None or record.changed_at is None:
         return None
     if table == change.table:
-        return record
+        return record, record.changed_at
     since = (change.at - record.changed_at) / 1000
-    return record if record.gap is not None and since <= STOPPED * record.gap else None
+    goes_on = record.gap is not None and since <= STOPPED * record.gap
+    return (record, record.changed_at) if goes_on else None

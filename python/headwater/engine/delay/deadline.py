@@ -61,7 +61,7 @@ class Due:
         expected, held = expectation(self._state, self._definition, change), self._held(change)
         if expected is None or held is None or not expected.missing:
             return expected or held
-        return min(expected, held, key=lambda each: _until(change, each))
+        return expected if _until(change, expected) <= _until(change, held) else held
 
     def _held(self, change: Origin) -> Hold | Ration | None:
         rationed = ration(self._state, change.table)
@@ -69,7 +69,9 @@ class Due:
             return self._hold
         if rationed.millis <= self._settle or (self._hold is None and self._definition.policy.freshness is not None):
             return None
-        return rationed if self._hold is None else min(self._hold, rationed, key=lambda each: _until(change, each))
+        if self._hold is None or _until(change, rationed) < _until(change, self._hold):
+            return rationed
+        return self._hold
 
 
 def _first_after(view: ViewState, version: Version) -> Version | None:

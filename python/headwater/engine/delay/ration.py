@@ -14,7 +14,7 @@ from headwater.engine.coverage import plan
 from headwater.engine.delay.budget import DAY, Feed, allocate
 from headwater.engine.delay.freshness import spare
 from headwater.model.index import Ration, Rations
-from headwater.model.state import State, TableRecord
+from headwater.model.state import Budget, State, TableRecord
 
 FORGETTING = 0.1
 """The weight of the newest gap in the mean. Random gaps vary much, so it is less than for run times."""
@@ -40,7 +40,7 @@ def renew(state: State, now: int) -> None:
     if state.budget is None:
         state.index.rations = None
     elif known is None or (state.index.learned and now >= known.at + MADE_ANEW):
-        state.index.rations, state.index.learned = _rations(state, now), False
+        state.index.rations, state.index.learned = _rations(state, state.budget, now), False
 
 
 def ration(state: State, table: str) -> Ration | None:
@@ -49,28 +49,26 @@ def ration(state: State, table: str) -> Ration | None:
     return None if state.index.rations is None else state.index.rations.of.get(table)
 
 
-def _rations(state: State, now: int) -> Rations:
+def _rations(state: State, budget: Budget, now: int) -> Rations:
     feeds = {
-        table: Feed(record.gap, _cost(state, table), longest=_longest(state, table))
+        table: Feed(record.gap, _cost(state, table, budget), longest=_longest(state, table))
         for table, record in state.tables.items()
         if record.gap is not None and table not in state.views
     }
-    found = allocate(feeds, state.budget.core_seconds)
+    found = allocate(feeds, budget.core_seconds)
     return Rations(
         now,
         {
-            table: Ration(
-                round(1000 * hold), feeds[table].gap, feeds[table].cost, state.budget.core_seconds, found.over
-            )
+            table: Ration(round(1000 * hold), feeds[table].gap, feeds[table].cost, budget.core_seconds, found.over)
             for table, hold in found.holds.items()
         },
     )
 
 
-def _cost(state: State, table: str) -> float:
+def _cost(state: State, table: str, budget: Budget) -> float:
     """Core-seconds of refreshing all that a change of a table reaches."""
     runs = (state.views[step.view].took for step in plan(state, table))
-    return state.budget.cores * sum(took.mean for took in runs if took is not None)
+    return budget.cores * sum(took.mean for took in runs if took is not None)
 
 
 def _longest(state: State, table: str) -> float:

@@ -49,7 +49,7 @@ class Changes:
     @property
     def churn(self) -> int | None:
         """Bytes of these files; ``None`` if the log does not tell all."""
-        sizes = [each.get("size") for each in (*self.added, *self.removed)]
+        sizes: list[Any] = [each.get("size") for each in (*self.added, *self.removed)]
         return None if None in sizes else sum(sizes)
 
     @property

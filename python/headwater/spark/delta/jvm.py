@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from py4j.java_gateway import is_instance_of
 from pyspark.sql import SparkSession
@@ -14,7 +14,8 @@ class Jvm:
     """Makes the arguments of Delta's own functions, in the driver of a session."""
 
     def __init__(self, session: SparkSession) -> None:
-        self.session, self.root = session, session._jvm
+        self.session = session
+        self.root = cast(Any, session._jvm)
         self.sql = self.root.org.apache.spark.sql
         self.delta = self.sql.delta
         self.none = self.root.scala.Option.empty()

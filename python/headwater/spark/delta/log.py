@@ -200,7 +200,8 @@ def _found(jvm: Jvm, key: str) -> tuple[Any, Any] | None:
 
 def _loaded(jvm: Jvm, session: Any, name: TableName) -> Any:
     tables = session.sessionState().catalogManager().catalog(name.catalog)
-    namespace = jvm.session.sparkContext._gateway.new_array(jvm.root.java.lang.String, len(name.namespace))
+    gateway: Any = jvm.session.sparkContext._gateway
+    namespace = gateway.new_array(jvm.root.java.lang.String, len(name.namespace))
     for n, part in enumerate(name.namespace):
         namespace[n] = part
     return tables.loadTable(jvm.sql.connector.catalog.Identifier.of(namespace, name.name))

@@ -36,7 +36,7 @@ def spelling(kind: str, text: str) -> str:
 
 def is_local(text: Value) -> bool:
     """Whether the text of a timestamp in the log tells no zone. Delta wrote it so once, and still does if asked."""
-    return bool(text) and not text.endswith("Z")
+    return text is not None and text != "" and not text.endswith("Z")
 
 
 class Spelling:

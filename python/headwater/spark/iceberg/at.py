@@ -41,5 +41,5 @@ class At:
         found = _TEXT.fullmatch(text)
         if found is None:
             return None
-        *numbers, told = found.groups()
-        return cls(*map(int, numbers), None if told is None else int(told))
+        snapshot, schema, spec, told = found.groups()
+        return cls(int(snapshot), int(schema), int(spec), None if told is None else int(told))

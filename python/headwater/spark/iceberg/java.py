@@ -23,7 +23,8 @@ class Java:
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
-        self._gateway, self._jvm = session._sc._gateway, session._jvm
+        self._gateway: Any = session._sc._gateway
+        self._jvm: Any = session._jvm
         self._known: dict[str, Callable[..., Any]] = {}
 
     def __call__(self, name: str, *arguments: Any) -> Any:

@@ -7,12 +7,13 @@ of ``file.specId()`` and ``String.valueOf(int)`` make a function from a file to 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TypeAlias
 
 from py4j.java_gateway import JavaObject
 
 from headwater.spark.iceberg.java import Java
 
-Handle = JavaObject
+Handle: TypeAlias = JavaObject
 """A Java method, or several that were put together."""
 
 TEXT, ANYTHING = "java.lang.String", "java.lang.Object"

@@ -75,6 +75,7 @@ def period_of(value: str, type: str, unit: Unit) -> int | None:
 def periods(period: int, unit: Unit, into: Unit) -> range:
     """The periods of a unit that overlap a period of another."""
     first, last = calendar.backward(Window(unit, (Into(into),)), period)
+    assert first is not None and last is not None, "a window of a unit alone has two ends"
     return range(first, last + 1)
 
 

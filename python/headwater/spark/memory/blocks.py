@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.model.command import Launch
+from headwater.model.command import Launch, Written
 from headwater.model.measure import Place
 from headwater.model.version import Version
 from headwater.plan.means import Costs
-from headwater.ports import Written
 from headwater.spark.counted import Counted, counts
 from headwater.spark.file_tables import Files
 from headwater.spark.memory.room import Application, Room

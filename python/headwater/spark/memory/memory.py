@@ -16,12 +16,11 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.model.command import Launch
+from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshFailed
 from headwater.model.measure import Effort, Moved, Place, Scanned
 from headwater.model.state import Run
 from headwater.model.version import Version
-from headwater.ports import Written
 from headwater.spark.counted import Counted
 from headwater.spark.memory.moved import moved
 from headwater.spark.memory.overlay import PROPERTY, Output, Overlays

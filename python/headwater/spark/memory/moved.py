@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
+from headwater.model.command import Written
 from headwater.model.measure import Moved, Place
 from headwater.model.state import Run
-from headwater.ports import Written
 from headwater.spark import paths
 from headwater.spark.memory.scans import Lying
 from headwater.spark.wire import Read, Spent
@@ -27,15 +27,17 @@ def moved(
     reads = []
     for each in spent.reads:
         table = each.table or lying.get(paths.plain(each.place))
+        if table is None:
+            continue
         place = places.get(table, Place.WAREHOUSE)
         if table in lying.values():
             before = near.get(table, Moved(table, Place.SCAN, 0, 0))
             near[table] = evolve(before, size=before.size + each.bytes, micros=before.micros + each.micros)
-        elif table is not None and place is not None and table != run.view and table not in scans:
-            reads.append(_read(each, place))
+        elif place is not None and table != run.view and table not in scans:
+            reads.append(_read(each, table, place))
     return *reads, *near.values(), Moved(run.view, written.place, written.size, spent.writing)
 
 
-def _read(read: Read, place: Place) -> Moved:
+def _read(read: Read, table: str, place: Place) -> Moved:
     share = 1.0 if read.needs is None else read.share
-    return Moved(read.table, place, read.bytes, read.micros, read.needs, share)
+    return Moved(table, place, read.bytes, read.micros, read.needs, share)

@@ -44,7 +44,7 @@ def room(session: SparkSession, shim: Shim, settings: Settings) -> Room:
 
 def means(session: SparkSession, shim: Shim, room: Room, settings: Settings) -> Means | None:
     """All that a plan of this application may use; ``None`` if nothing can be kept."""
-    warehouse = session.conf.get("spark.sql.warehouse.dir")
+    warehouse = session.conf.get("spark.sql.warehouse.dir") or ""
     return room.means(Application(session, shim, settings, _is_local(session), warehouse))
 
 
@@ -58,7 +58,7 @@ def scheduled(means: Means | None) -> tuple[Schedule, Callable[[State, str], Cal
 
 
 def _is_local(session: SparkSession) -> bool:
-    master = session.sparkContext.master
+    master = session.sparkContext.master or ""
     return master.startswith("local") and not master.startswith("local-cluster")
 
 

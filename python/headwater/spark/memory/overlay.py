@@ -13,12 +13,12 @@ from typing import Any
 
 from attrs import frozen
 
+from headwater.model.command import Written
 from headwater.model.extract import Shared
 from headwater.model.measure import Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.version import Version
-from headwater.ports import Written
 from headwater.spark import sql
 from headwater.spark.memory.scans import Lying, Part
 

@@ -19,12 +19,11 @@ from pathlib import Path
 from attrs import evolve
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.model.command import Launch
+from headwater.model.command import Launch, Written
 from headwater.model.error import HeadwaterError
 from headwater.model.measure import Place
 from headwater.model.version import Version
 from headwater.plan.means import Costs
-from headwater.ports import Written
 from headwater.spark import paths
 from headwater.spark.counted import Counted
 from headwater.spark.memory import rates
