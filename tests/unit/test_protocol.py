@@ -27,7 +27,7 @@ from headwater.spark.counted import counts
 from headwater.spark.define import Analyst
 from headwater.spark.engine import Engine
 from headwater.spark.evaluator import SparkEvaluator
-from headwater.spark.facts import Asked, CatalogView, Fact
+from headwater.spark.facts import Asked, CatalogView, Fact, Pin
 from headwater.spark.file_tables import Files, FileTables, _part, place_of
 from headwater.spark.formats import Formats
 from headwater.spark.memory.memory import Memory
@@ -66,6 +66,7 @@ KINDS = {
     "spent": wire.Spent,
     "effort": Effort,
     "progress": list[Progress],
+    "pins": dict[str, Pin],
 }
 """The kind of value in the golden files whose names begin so."""
 

@@ -46,6 +46,16 @@ class ProtocolSuite extends AnyFunSuite {
     assert(asked.location.nonEmpty == asked.partitions.isEmpty && asked.shape.isEmpty)
   }
 
+  test("pins are read") {
+    val pins = Wire.decode[Map[String, Pin]](Golden.text("pins"))
+    assert(pins("shop.lineitem") == Pin(
+      "7", Seq(Seq("l_month", "`l_month`"), Seq("l_price", "CAST(`l_price` AS DECIMAL(12,2))"))))
+    assert(pins("path:file:/landing") == Pin(
+      "2 9f3a", Nil, files = true, until = "`at` <= TIMESTAMP'1996-03-01 00:00:00'"))
+    assert(pins("shop.customer") == Pin("", Nil, rows = Some("shop.monthly_revenue 12")))
+    assert(pins("shop.nation") == Pin("", Nil, live = true))
+  }
+
   test("answers to a publication") {
     same(Wire.encode(Fenced(1762000000999L)), "publish_answer_fenced")
     assert(Wire.encode(Stranger()) == """{"stranger":true}""" && Wire.encode(Misfit()) == """{"misfit":true}""")
