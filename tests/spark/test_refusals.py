@@ -214,6 +214,19 @@ def test_unknown_setting(shop: SparkSession) -> None:
     assert "did you mean 'spark.headwater.wait'?" in message
 
 
+def test_a_word_that_a_setting_does_not_know(shop: SparkSession) -> None:
+    """It refuses the write that would wait, or not, before any row is written. `SET` mends it."""
+    session = shop.newSession()
+    session.sql(f"USE {database(shop)}")
+    session.sql("CREATE TABLE waited (n INT) USING parquet")
+    session.sql("SET spark.headwater.wait = maybe")
+    assert "spark.headwater.wait is 'maybe'; write true or false" in refused(session, "INSERT INTO waited VALUES (1)")
+    assert session.table("waited").count() == 0
+    assert "it is one of true, false" in refused(session, "REFRESH MATERIALIZED VIEW monthly")
+    session.sql("SET spark.headwater.wait = False")
+    session.sql("INSERT INTO waited VALUES (1)")
+
+
 def test_query_that_fails_when_it_runs(spark: SparkSession) -> None:
     """The view is there and is tried again; the error says so, and it recovers by itself."""
     spark.sql("CREATE TABLE numbers (n INT) USING parquet")

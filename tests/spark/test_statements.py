@@ -485,6 +485,25 @@ def test_set_properties(sales: SparkSession, journal: Journal) -> None:
     )
 
 
+def test_unset_properties(sales: SparkSession, journal: Journal) -> None:
+    properties = "TBLPROPERTIES (team = 'a', 'headwater.freshness' = '5 minutes', 'headwater.settle' = '0 seconds')"
+    sales.sql(f"CREATE MATERIALIZED VIEW monthly {properties} AS {QUERY}")
+    journal.mark()
+    unset = "ALTER MATERIALIZED VIEW monthly UNSET TBLPROPERTIES {}"
+    assert "headwater.freshness = 5 minutes is unset" in said(sales, unset.format("(team, 'headwater.freshness')"))
+    assert "has no property team; it has headwater.settle" in refused(sales, unset.format("(team)"))
+    assert "nothing was done" in said(sales, unset.format("IF EXISTS (team)"))
+    assert not {"team=a", "headwater.freshness"} & set(
+        details(sales, "monthly")["Table Properties"].strip("[]").split(",")
+    )
+    told = {row["name"]: row["value"] for row in sales.sql("DESCRIBE MATERIALIZED VIEW EXTENDED monthly").collect()}
+    assert ("headwater.freshness" in told, told["headwater.settle"]) == (False, "0 seconds")
+    assert published(journal) == []
+    told_of = said(sales, f"CREATE OR REPLACE MATERIALIZED VIEW monthly AS {QUERY}")
+    assert "keeps its data" in told_of
+    assert "; dropped headwater.settle = 0 seconds, which the statement does not state" in told_of
+
+
 def test_rename(sales: SparkSession, journal: Journal) -> None:
     here = database(sales)
     sales.sql(f"CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS {QUERY}")

@@ -42,6 +42,18 @@ def test_what_is_no_duration_is_refused_with_an_example(text):
         duration(text)
 
 
+def test_a_change_need_not_wait_and_rows_need_not_be_late():
+    """`0 seconds` means at once where that is a meaning; elsewhere it is refused."""
+    found = Policy.of([("headwater.settle", "0 seconds"), ("headwater.lateness", "0.0 minutes")])
+    assert (found.settle, found.lateness) == (0, 0)
+    for name in ("freshness", "timeout", "verify", "retain"):
+        with pytest.raises(StatementError, match="'0 seconds' is not a duration"):
+            PROPERTIES[name].read("0 seconds")
+    for text in ("", "0", "0 fortnights"):
+        with pytest.raises(StatementError, match="is not a duration"):
+            PROPERTIES["settle"].read(text)
+
+
 def test_the_pause_doubles_up_to_five_minutes():
     assert [back_off(n) for n in (1, 2, 3, 6, 7, 1000)] == [5_000, 10_000, 20_000, 160_000, 300_000, 300_000]
 

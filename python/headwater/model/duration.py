@@ -11,6 +11,16 @@ UNITS = {"millisecond": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000,
 """Milliseconds of each unit."""
 
 
+def pause(text: str) -> int:
+    """The same, or 0 for none: ``'0 seconds'``.
+
+    Raises:
+        StatementError: not a number and a unit.
+    """
+    none = re.fullmatch(r"\s*0+(?:\.0+)?\s*([a-z]+?)s?\s*", text.lower())
+    return 0 if none is not None and none[1] in UNITS else duration(text)
+
+
 @lru_cache(maxsize=4096)
 def duration(text: str) -> int:
     """``'10 minutes'`` in milliseconds.

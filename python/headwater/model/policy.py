@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import field, fields, frozen
 
-from headwater.model.duration import duration
+from headwater.model.duration import duration, pause
 from headwater.model.error import StatementError
 
 PREFIX = "headwater."
@@ -157,7 +157,7 @@ class Policy:
     """What a view asks for. Times are in milliseconds; ``None`` where nothing is asked for."""
 
     freshness: int | None = _asks("How old may the rows be?", duration, otherwise="as fresh as possible")
-    settle: int = _asks("How long does a change wait for the next one?", duration, "1 second")
+    settle: int = _asks("How long does a change wait for the next one?", pause, "1 second")
     cadence: int | Learned | None = _asks("Which sources are written together?", _or_learned, otherwise="none")
     propagate: Propagate = _asks("Does a change of a source refresh the view?", _one_of(Propagate), "all")
     cutoff: bool = _asks("Does a refresh compare its rows with the old ones?", _one_of(SWITCH), "on")
@@ -167,9 +167,7 @@ class Policy:
     event_time: tuple[tuple[str, str], ...] | None = _asks(
         "Which column of the sources has the times of events?", _event_time, otherwise="none"
     )
-    lateness: int | None = _asks(
-        "How late may a row come?", duration, otherwise="rows come in the order of their times"
-    )
+    lateness: int | None = _asks("How late may a row come?", pause, otherwise="rows come in the order of their times")
     trailing_edge: bool = _asks(
         "Does a refresh stop at the time that all sources have reached?", _one_of(SWITCH), "off"
     )

@@ -114,8 +114,9 @@ class Declarations:
             self.recorder.record(
                 lambda _, version: Declared(self._now(), version, definition, "was redescribed", fill=False)
             )
-            return [[f"{view} is redefined and keeps its data: its query means the same"]]
-        return self._fill(definition, "replaced", message, later)
+            return [[f"{view} is redefined and keeps its data: its query means the same{_dropped(before, definition)}"]]
+        [[said]] = self._fill(definition, "replaced", message, later)
+        return [[f"{said}{_dropped(before, definition)}"]]
 
     def _is_pinned(self, source: str) -> bool:
         """Whether runs would read a table at snapshots."""
@@ -246,6 +247,13 @@ def edged(definition: Definition) -> tuple:
     """The part of a definition that says up to which time a refresh reads its sources."""
     policy = definition.policy
     return definition.event_times, policy.lateness, policy.trailing_edge
+
+
+def _dropped(before: Definition, definition: Definition) -> str:
+    """The properties that a statement dropped because it does not state them."""
+    kept = dict(definition.properties)
+    gone = [f"{key} = {value}" for key, value in before.properties if key not in kept]
+    return f"; dropped {', '.join(gone)}, which the statement does not state" if gone else ""
 
 
 def _same_data(known: Definition, asked: Definition) -> bool:

@@ -15,6 +15,7 @@ from headwater.spark.options import check_settings
 from headwater.store.keeper import HISTORY
 
 ROLES = ("auto", "report", "off")
+WAITS = ("true", "false")
 PREFIX = "spark.headwater."
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt%]?)b?")
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -75,6 +76,10 @@ class Settings:
         role = given.get("role", "auto").lower()
         if role not in ROLES:
             raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
+        wait = given.get("wait", "false").lower()
+        if wait not in WAITS:
+            raise StatementError(f"{PREFIX}wait is '{wait}'; it is one of {', '.join(WAITS)}")
+        _millis("wait.timeout", given.get("wait.timeout", "1 hour"))
         history = _millis("history", given.get("history", "30 days"))
         check = _seconds("check.interval", given.get("check.interval", "1 minute"))
         join = _seconds("join", given.get("join", "500 milliseconds"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from attrs import evolve
@@ -231,13 +231,31 @@ class Statements:
                 return [[f"{view} is resumed"]]
             case syntax.SetProperties(_, changed):
                 return self._set_properties(definition, dict(changed))
+            case syntax.UnsetProperties(_, keys, if_exists):
+                return self._unset_properties(definition, keys, if_exists)
             case syntax.Rename(_, to):
                 return self._rename(definition, to, message)
         raise AssertionError(f"not a statement: {statement}")
 
     def _set_properties(self, definition: Definition, changed: Mapping[str, str]) -> Answer:
         check_properties(definition.view, changed)
-        properties = {**dict(definition.properties), **changed}
+        self._alter_properties(definition, {**dict(definition.properties), **changed})
+        return [[f"{definition.view}: {', '.join(f'{key} = {value}' for key, value in changed.items())}"]]
+
+    def _unset_properties(self, definition: Definition, keys: Sequence[str], if_exists: bool) -> Answer:
+        properties = dict(definition.properties)
+        if (unknown := sorted({*keys} - properties.keys())) and not if_exists:
+            raise StatementError(
+                f"{definition.view} has no property {', '.join(unknown)}; it has {', '.join(properties) or 'none'}. "
+                "With IF EXISTS, that is no mistake"
+            )
+        gone = {key: properties.pop(key) for key in keys if key in properties}
+        if not gone:
+            return [[f"{definition.view} has none of these properties; nothing was done"]]
+        self._alter_properties(definition, properties)
+        return [[f"{definition.view}: {', '.join(f'{key} = {value} is unset' for key, value in gone.items())}"]]
+
+    def _alter_properties(self, definition: Definition, properties: Mapping[str, str]) -> None:
         altered = self._analyst.analysed(evolve(definition, properties=properties))
         catalog.store(self._sessions.of_table(), altered, definition)
         follows_again = follows(altered) and not follows(definition)
@@ -249,7 +267,6 @@ class Statements:
             )
         else:
             self._recorder.record(lambda _s, _v: Altered(self._now(), definition.view, pairs(properties)))
-        return [[f"{definition.view}: {', '.join(f'{key} = {value}' for key, value in changed.items())}"]]
 
     def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Answer:
         target = self._names.qualified(to, message.session)

@@ -97,6 +97,15 @@ class SetProperties:
 
 
 @frozen
+class UnsetProperties:
+    """``if_exists``: those that the view does not have are no mistake."""
+
+    name: Name
+    keys: tuple[str, ...]
+    if_exists: bool
+
+
+@frozen
 class Rename:
     name: Name
     to: Name
@@ -114,10 +123,11 @@ Statement = (
     | Suspend
     | Resume
     | SetProperties
+    | UnsetProperties
     | Rename
 )
 
-Alteration = Suspend | Resume | SetProperties | Rename
+Alteration = Suspend | Resume | SetProperties | UnsetProperties | Rename
 """What ``ALTER MATERIALIZED VIEW`` may ask for."""
 
 T = TypeVar("T")
@@ -132,7 +142,8 @@ SYNTAX = {
     StatementKind.EXPLAIN: Explain.__doc__,
     StatementKind.DROP: Drop.__doc__,
     StatementKind.ALTER: (
-        "``ALTER MATERIALIZED VIEW name { SUSPEND | RESUME | SET TBLPROPERTIES (k = v, ...) | RENAME TO name }``"
+        "``ALTER MATERIALIZED VIEW name { SUSPEND | RESUME | SET TBLPROPERTIES (k = v, ...) | "
+        "UNSET TBLPROPERTIES [IF EXISTS] (k, ...) | RENAME TO name }``"
     ),
 }
 
@@ -230,6 +241,15 @@ class _Words:
         self.need(")")
         return tuple(found)
 
+    def listed(self, one: Callable[[], T]) -> tuple[T, ...]:
+        """``(k, ...)``"""
+        self.need("(")
+        found = [one()]
+        while self.take(","):
+            found.append(one())
+        self.need(")")
+        return tuple(found)
+
     def property_key(self) -> str:
         if self._ahead(1) and self._tokens[self._at].token_type == TokenType.STRING:
             return self.string()
@@ -322,6 +342,10 @@ def _alter(words: _Words) -> Statement:
     if words.take("RENAME"):
         words.need("TO")
         return Rename(name, words.name())
+    if words.take("UNSET"):
+        words.need("TBLPROPERTIES")
+        if_exists = words.take("IF", "EXISTS")
+        return UnsetProperties(name, words.listed(words.property_key), if_exists)
     words.need("SET", "TBLPROPERTIES")
     return SetProperties(name, words.assignments(words.property_key, words.string))
 

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory
 case class WaitForViews(session: SparkSession) extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = new Rule[SparkPlan] {
     override def apply(plan: SparkPlan): SparkPlan =
-      if (!asked || Internal.is(session)) plan
+      if (Internal.is(session) || !asked(plan)) plan
       else plan match {
         // A multi-insert: its writes run one after the other, and the last waits for the views of all.
         case union @ UnionExec(all) if all.nonEmpty && all.forall(isCommand) =>
@@ -47,7 +47,15 @@ case class WaitForViews(session: SparkSession) extends ColumnarRule {
     case _ => Nil
   }
 
-  private def asked: Boolean = Access.setting(session, "spark.headwater.wait").exists(_.equalsIgnoreCase("true"))
+  /** A word that is neither refuses each write, and nothing else: `SET` can mend it. */
+  private def asked(plan: SparkPlan): Boolean = Access.setting(session, Setting).map(_.trim.toLowerCase) match {
+    case None | Some("false") => false
+    case Some("true") => true
+    case Some(_) if (plan +: plan.children).flatMap(hints).isEmpty => false
+    case Some(other) => throw new HeadwaterException(s"$Setting is '$other'; write true or false")
+  }
+
+  private def Setting = "spark.headwater.wait"
 }
 
 /** A write that afterwards waits for the views downstream of what a statement wrote. */
