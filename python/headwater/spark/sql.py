@@ -39,9 +39,9 @@ def string(value: Value | bytes) -> str:
         return "NULL"
     if isinstance(value, bytes):
         try:
-            value = value.decode()
+            return string(value.decode())
         except UnicodeDecodeError:
-            return _of_bytes(bytes(value))
+            return _of_bytes(value)
     # Java, too, writes a question mark for half of a character.
     return f"'{value}'" if _PLAIN.fullmatch(value) else _of_bytes(value.encode(errors="replace"))
 
