@@ -15,12 +15,12 @@ Headwater does not look into it, and misses other changes. A job may depend on e
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
 
+from headwater.editions import edition_of
 from headwater.model.calendar import Unit, Window
 from headwater.model.dependency import Dependency
 from headwater.model.error import DefinitionError
@@ -40,6 +40,7 @@ class JobFunction:
         partition: the partition columns, each with the unit of its periods, or ``None`` if it has none.
         deps: its sources.
         properties: as after ``TBLPROPERTIES``.
+        edition: a digest of the texts that the function was imported from, its module's and those that this imports.
     """
 
     name: str
@@ -49,6 +50,11 @@ class JobFunction:
     partition: tuple[tuple[str, Unit | None], ...]
     deps: tuple[Dependency, ...]
     properties: Pairs = field(default=(), converter=pairs)
+    edition: str = ""
+
+    @property
+    def module(self) -> str:
+        return module_of(self.name)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The function itself, for tests of it."""
@@ -56,9 +62,14 @@ class JobFunction:
 
     @property
     def fingerprint(self) -> str:
-        """It changes with the source text of the function and with the declaration."""
-        said = repr((inspect.getsource(self.function), self.outputs, self.columns, self.partition, self.deps))
+        """It changes with the texts that the function was imported from, and with the declaration."""
+        said = repr((self.name, self.edition, self.outputs, self.columns, self.partition, self.deps))
         return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def module_of(job: str) -> str:
+    """The module in the name of a job."""
+    return job.partition(":")[0]
 
 
 def job(
@@ -91,6 +102,7 @@ def job(
             if window is not None and window.steps:
                 raise DefinitionError("UNITS", f"{name}: partition {column} is {window}; name a unit such as DAY")
         by = tuple((column, None if window is None else window.of) for column, window in units.items())
-        return JobFunction(name, function, tuple(outputs), columns, by, tuple(deps), properties or {})
+        edition = edition_of(module_of(name)).digest
+        return JobFunction(name, function, tuple(outputs), columns, by, tuple(deps), properties or {}, edition)
 
     return made

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from processes import CONF, Home, until
+from pyhive import hive
 
 from headwater.demo.session import spark_home
 from headwater.spark.jar import EXTENSION, build_jar
@@ -43,7 +44,7 @@ for statement in sys.argv[2:]:
 class Server:
     """A Thrift server that is a Connect server too: one driver with two ways in."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, way: str = "--jars") -> None:
         self.home, self.jdbc, self.connect = Home(folder), _free_port(), _free_port()
         settings = {
             **CONF,
@@ -57,7 +58,7 @@ class Server:
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
         }
         command = [
-            *(spark_home() / "bin/spark-submit", "--jars", build_jar()),
+            *(spark_home() / "bin/spark-submit", way, build_jar()),
             *("--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"),
             *(each for name, value in settings.items() for each in ("--conf", f"{name}={value}")),
             *("spark-internal", "--hiveconf", f"hive.server2.thrift.port={self.jdbc}"),
@@ -100,6 +101,17 @@ class Server:
             check=False,
         )
         return done.stdout + done.stderr
+
+    def through_pyhive(self, *statements: str) -> list:
+        """The rows of the last statement, from a client that comes and goes."""
+        connection = hive.connect(HOST, self.jdbc)
+        try:
+            cursor = connection.cursor()
+            for each in statements:
+                cursor.execute(each)
+            return [list(map(str, row)) for row in cursor.fetchall()]
+        finally:
+            connection.close()
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +163,33 @@ def test_a_direct_write_is_refused_through_each(server: Server) -> None:
     [connect] = server.through_connect(write)
     assert "which only Headwater writes" in connect
     assert "which only Headwater writes" in server.through_jdbc(write)
+
+
+@pytest.mark.parametrize("way", ["--driver-class-path"])
+def test_a_server_stays_as_it_is_when_clients_come_and_go(tmp_path: Path, way: str) -> None:
+    """The server closes the class loader of ``--jars`` with the session of the first client that goes."""
+    server = Server(tmp_path, way)
+    try:
+        assert server.through_pyhive("SELECT 1") == [["1"]]
+        server.through_jdbc("SELECT 1")
+        [[created]] = server.through_pyhive(
+            "CREATE TABLE sales (amount INT, day STRING) USING parquet PARTITIONED BY (day)",
+            "INSERT INTO sales VALUES (1, '2024-01-01'), (2, '2024-01-02')",
+            "CREATE MATERIALIZED VIEW daily PARTITIONED BY (day) AS "
+            "SELECT sum(amount) AS total, day FROM sales GROUP BY day",
+        )
+        assert created == "default.daily created: 2 partitions, 2 rows"
+        waiting = "SET spark.headwater.wait = true"
+        total = "SELECT sum(total) FROM daily"
+        assert server.through_pyhive(waiting, "INSERT INTO sales VALUES (10, '2024-01-01')", total) == [["13"]]
+        assert "\n113\n" in server.through_jdbc(waiting, "INSERT INTO sales VALUES (100, '2024-01-02')", total)
+        [row] = server.through_pyhive("SHOW MATERIALIZED VIEWS")
+        assert row[1:3] == ["daily", "fresh"]
+        assert server.through_pyhive("VERIFY MATERIALIZED VIEW daily")[0][1] == "equal"
+        log = (tmp_path / "server.log").read_text(errors="replace")
+        assert "NoClassDefFoundError: io/headwater" not in log and "JavaPackage" not in log
+    finally:
+        server.stop()
 
 
 def _free_port() -> int:

@@ -24,6 +24,7 @@ from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
 from headwater.spark import jobs, zones
 from headwater.spark.edges import event_times
 from headwater.spark.fingerprint import digest, fingerprint
+from headwater.spark.jobs import Jobs
 from headwater.spark.options import check_properties, stated
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
@@ -39,6 +40,7 @@ class Analyst:
     Args:
         estimates: whether anybody uses estimates of first refreshes now.
         view: the definition of the view that has a name, if any has.
+        jobs: those that may be imported.
     """
 
     def __init__(
@@ -47,8 +49,10 @@ class Analyst:
         sessions: Sessions,
         estimates: Callable[[], bool] = lambda: False,
         view: Callable[[str], Definition | None] = lambda name: None,
+        jobs: Jobs | None = None,
     ) -> None:
         self._shim, self._sessions, self._estimates, self._view = shim, sessions, estimates, view
+        self._jobs = jobs or Jobs()
 
     def declared(self, message: Create) -> Definition:
         """The definition that a message asks for.
@@ -81,7 +85,7 @@ class Analyst:
             properties=message.properties,
         )
         try:
-            return _followed(self.analysed(definition))
+            analysed = self.analysed(definition)
         except AnalysisFailed as error:
             if isinstance(definition.made_by, Job):
                 raise
@@ -92,6 +96,13 @@ class Analyst:
                 "functions and catalogs of one session: write the value into the query, make the function a permanent "
                 "one, and set a catalog for the application",
             ) from error
+        if message.job is not None and message.fingerprint != analysed.fingerprint:
+            raise DefinitionError(
+                "JOB",
+                f"{view}: the program has another edition of the job {message.job} than the files that the engine "
+                "imports; import it again, with importlib.reload or by a new start, and register it then",
+            )
+        return _followed(analysed)
 
     def _format(self, view: str, message: Create) -> str:
         """The format of the view's table.
@@ -118,7 +129,8 @@ class Analyst:
         match definition.made_by:
             case Job() as job:
                 event_times(definition, {})
-                return jobs.analysed(definition, job, lambda query: self._described(view, session, query))
+                found = self._jobs.find(job)
+                return jobs.analysed(definition, found, lambda query: self._described(view, session, query))
             case Query(text):
                 return self._of_query(definition, self._described(view, session, text))
 

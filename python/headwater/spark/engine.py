@@ -38,6 +38,7 @@ from headwater.spark.define import Analyst
 from headwater.spark.evaluator import SparkEvaluator
 from headwater.spark.file_tables import FileTables
 from headwater.spark.formats import Formats
+from headwater.spark.jobs import Jobs
 from headwater.spark.memory import opening
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer
@@ -86,10 +87,11 @@ class Engine:
         room = opening.room(session, self.shim, settings)
         self.memory = Memory(room, self.shim, writer)
         self.recorder = self._restored()
-        self.analyst = Analyst(self.shim, self.sessions, self._keeping_pays, self._definition)
+        jobs = Jobs(settings.jobs, self.shim.registered)
+        self.analyst = Analyst(self.shim, self.sessions, self._keeping_pays, self._definition, jobs)
         self.observer = Observer(self.recorder, self.shim, self.formats, self.analyst)
         self.warehouse = SparkWarehouse(
-            session, self.shim, self.sessions, self.formats, self.observer, self.memory, writer
+            session, self.shim, self.sessions, self.formats, self.observer, self.memory, writer, jobs
         )
         means = opening.means(session, self.shim, room, settings)
         schedule, explanation = opening.scheduled(means)
@@ -116,6 +118,7 @@ class Engine:
             self.shim,
             verifier,
             explanation,
+            jobs,
         )
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
         self.sampler = Sampler(self.recorder, self.loop, self.store, verifier, self.shim)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from attrs import evolve
+from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headwater.algebra.derive import derive
 from headwater.algebra.notation import spell_window
-from headwater.jobs import JobFunction
+from headwater.editions import Editions, Loaded
+from headwater.jobs import JobFunction, module_of
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
@@ -29,45 +31,85 @@ PARTITION = "partition"
 """In ``table(name, partition=window)``: the only partition column of the job, and of the source."""
 
 
-def find(job: Job) -> JobFunction:
-    """The decorated function of a job.
+class Jobs:
+    """The jobs that this process may import. A view in the catalog names a function, and whoever may write the catalog
+    may name any: only the application itself says from which modules functions are taken.
 
-    Raises:
-        AnalysisFailed: it cannot be imported here.
+    Args:
+        modules: those in ``spark.headwater.jobs``.
+        registered: those whose jobs programs of this application registered.
     """
-    name = job.function
-    module, _, function = name.partition(":")
-    try:
-        found = import_module(module)
-        for part in function.split("."):
-            found = getattr(found, part)
-    except Exception as error:  # whatever a module of a user's raises while it is imported
-        raise AnalysisFailed(
-            f"the job {name} cannot be imported ({type(error).__name__}: {error}); put its module on the PYTHONPATH "
-            "of the driver"
-        ) from error
-    if not isinstance(found, JobFunction):
-        raise AnalysisFailed(f"{name} is not a job; decorate it with @headwater.job")
-    return found
 
+    def __init__(self, modules: Collection[str] = (), registered: Callable[[], Collection[str]] = tuple) -> None:
+        self._modules, self._registered, self._editions = frozenset(modules), registered, Editions()
 
-def jobs_in(module: str) -> list[JobFunction]:
-    """The jobs that a module defines.
+    def find(self, job: Job) -> JobFunction:
+        """The decorated function of a job, as its file has it now.
 
-    Raises:
-        AnalysisFailed: it cannot be imported, or defines none.
-    """
-    try:
-        members = vars(import_module(module)).values()
-    except Exception as error:  # as above
-        raise AnalysisFailed(
-            f"spark.headwater.jobs: {module} cannot be imported ({type(error).__name__}: {error}); put it on the "
-            "PYTHONPATH of the driver"
-        ) from error
-    found = [each for each in members if isinstance(each, JobFunction) and each.name.startswith(f"{module}:")]
-    if not found:
-        raise AnalysisFailed(f"spark.headwater.jobs: {module} has no function with @headwater.job")
-    return found
+        Raises:
+            AnalysisFailed: it cannot be imported here.
+        """
+        module, _, function = job.function.partition(":")
+        if module not in self._modules and module not in self._registered():
+            raise AnalysisFailed(
+                f"the job {job.function} is in a module that this application does not import; add {module} to "
+                "spark.headwater.jobs, or register the job with headwater.register"
+            )
+        loaded = self._loaded(module, f"the job {job.function}")
+        try:
+            found: object = loaded.module
+            for part in function.split("."):
+                found = getattr(found, part)
+        except AttributeError as error:
+            raise AnalysisFailed(f"{loaded.module.__file__} has no job {function} ({error}); put it back") from error
+        if not isinstance(found, JobFunction):
+            raise AnalysisFailed(f"{job.function} is not a job; decorate it with @headwater.job")
+        return evolve(found, edition=loaded.edition.digest)
+
+    def on_record(self, job: Job, definition: Definition) -> JobFunction:
+        """The function of a job, of the edition that is on record.
+
+        Raises:
+            RefreshFailed: it cannot be imported here, or its file has another edition.
+        """
+        try:
+            found = self.find(job)
+        except AnalysisFailed as error:
+            raise RefreshFailed(f"{definition.view}: {error}") from error
+        if found.fingerprint != definition.fingerprint:
+            raise RefreshFailed(
+                f"{definition.view}: the files of the job {job.function} have another edition than the one that was "
+                f"registered, in {module_of(job.function)} or in a module that it imports; register the job again, or "
+                "put the files back"
+            )
+        return found
+
+    def of_module(self, module: str) -> list[JobFunction]:
+        """The jobs that a module in ``spark.headwater.jobs`` defines.
+
+        Raises:
+            AnalysisFailed: it cannot be imported, or defines none.
+        """
+        loaded = self._loaded(module, f"spark.headwater.jobs: {module}")
+        members = vars(loaded.module).values()
+        found = [each for each in members if isinstance(each, JobFunction) and each.module == module]
+        if not found:
+            raise AnalysisFailed(f"spark.headwater.jobs: {module} has no function with @headwater.job")
+        return [evolve(each, edition=loaded.edition.digest) for each in found]
+
+    def _loaded(self, module: str, what: str) -> Loaded:
+        try:
+            loaded = self._editions.load(module)
+        except Exception as error:  # whatever a module of a user's raises while it is imported
+            raise AnalysisFailed(
+                f"{what} cannot be imported ({type(error).__name__}: {error}); put its module on the PYTHONPATH of the "
+                "driver"
+            ) from error
+        for name in loaded.edition.sources:
+            # A Python worker keeps the modules that it imported, so functions go to it as they are here.
+            if name in sys.modules:
+                cloudpickle.register_pickle_by_value(sys.modules[name])
+        return loaded
 
 
 def messages(job: JobFunction, database: str) -> Iterator[Create]:
@@ -85,6 +127,7 @@ def messages(job: JobFunction, database: str) -> Iterator[Create]:
             properties=dict(job.properties),
             or_replace=True,
             job=job.name,
+            fingerprint=job.fingerprint,
         )
 
 
@@ -92,15 +135,15 @@ Describe = Callable[[str], Described]
 """Describes the analysed plan of a query."""
 
 
-def analysed(definition: Definition, made_by: Job, describe: Describe) -> Definition:
+def analysed(definition: Definition, job: JobFunction, describe: Describe) -> Definition:
     """The definition of a job's output, with columns, fingerprint and dependencies as declared.
 
     Raises:
-        AnalysisFailed: the job or a table that it depends on is not there.
+        AnalysisFailed: a table that it depends on is not there.
         DefinitionError: it names a column that is not there, its units do not fit together, it depends on
             something else than a supported table, or it reads itself and does not go strictly back in time.
     """
-    job, view = find(made_by), definition.view
+    view = definition.view
     columns = _columns(view, job)
     by_name = {column.name.lower(): column for column in columns}
     for name, _ in job.partition:
@@ -130,14 +173,13 @@ def analysed(definition: Definition, made_by: Job, describe: Describe) -> Defini
     )
 
 
-def frame(session: SparkSession, definition: Definition, made_by: Job, run: Run) -> DataFrame:
+def frame(session: SparkSession, definition: Definition, job: JobFunction, run: Run) -> DataFrame:
     """What the function returns for a run.
 
     Raises:
         RefreshFailed: it raised, with its traceback; or returned something else than a frame of the columns.
         ConnectionError, Py4JError: the driver is gone.
     """
-    job = find(made_by)
     partitions = [dict(each.bound) for each in run.slices if each != Slice()] or [{}]
     told = {"output": definition.view} if len(job.outputs) > 1 else {}
     try:

@@ -18,6 +18,7 @@ from headwater.spark.appended import Appending
 from headwater.spark.failures import fallen_back, telling
 from headwater.spark.following import Following
 from headwater.spark.formats import Formats
+from headwater.spark.jobs import Jobs
 from headwater.spark.key_files import KeyFiles, may_stay
 from headwater.spark.rows import shaped, within
 from headwater.spark.shim import Shim
@@ -48,8 +49,8 @@ class Making:
 class Maker:
     """Makes the rows of runs."""
 
-    def __init__(self, shim: Shim, formats: Formats) -> None:
-        self._shim, self._formats = shim, formats
+    def __init__(self, shim: Shim, formats: Formats, jobs: Jobs) -> None:
+        self._shim, self._formats, self._jobs = shim, formats, jobs
         following = Following(shim, formats)
         self._totals, self._appending = Totals(shim, formats, following), Appending(shim, formats, following)
 
@@ -78,7 +79,7 @@ class Maker:
     def _added(self, session: SparkSession, launch: Launch) -> Making:
         """New rows of the view."""
         with telling(self._shim):
-            rows = self._appending.rows(session, launch, lambda: analysed(session, launch))
+            rows = self._appending.rows(session, launch, lambda: self._analysed(session, launch))
         return Making(launch, lambda: rows, reads_itself=True)
 
     def _keyed(self, held: contextlib.ExitStack, session: SparkSession, launch: Launch) -> Making:
@@ -95,7 +96,7 @@ class Maker:
 
     def _totalled(self, held: contextlib.ExitStack, session: SparkSession, launch: Launch) -> Making:
         """The rows by the totals that the run leaves; of a large view, those that changes reach."""
-        left = self._totals.leave(session, launch, lambda: analysed(session, launch))
+        left = self._totals.leave(session, launch, lambda: self._analysed(session, launch))
         if left is None:
             return self._whole(session, launch)
 
@@ -134,22 +135,24 @@ class Maker:
     def _rows(self, session: SparkSession, launch: Launch) -> DataFrame:
         """The rows that the query or the job of a run makes, of tables as they are now."""
         self._renew(session, launch)
-        return analysed(session, launch)
+        return self._analysed(session, launch)
+
+    def _analysed(self, session: SparkSession, launch: Launch) -> DataFrame:
+        """The same rows, of tables as they were when they were last renewed."""
+        definition = launch.definition
+        match definition.made_by:
+            case Job() as job:
+                made = jobs.frame(session, definition, self._jobs.on_record(job, definition), launch.run)
+                self._jobs.on_record(job, definition)  # the function may have imported something meanwhile
+                return made
+            case Query(text):
+                return session.sql(text)
 
     def _renew(self, session: SparkSession, launch: Launch) -> None:
         """Lets the next queries see tables as they are now."""
         run, definition = launch.run, launch.definition
         itself = (definition.view,) if definition.earlier or run.mode in (Mode.KEYS, Mode.CHANGES) else ()
         self._shim.renew(session, (*definition.sources, *definition.through, *itself))
-
-
-def analysed(session: SparkSession, launch: Launch) -> DataFrame:
-    """The rows that the query or the job of a run makes, of tables as they were when they were last renewed."""
-    match launch.definition.made_by:
-        case Job() as job:
-            return jobs.frame(session, launch.definition, job, launch.run)
-        case Query(text):
-            return session.sql(text)
 
 
 def _cut(rows: DataFrame, launch: Launch) -> DataFrame:

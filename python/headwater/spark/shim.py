@@ -61,6 +61,10 @@ class Shim:
     def reply(self, message_id: int, answer: wire.Answer) -> None:
         self._call("Bridge.reply", message_id, wire.encode(answer))
 
+    def registered(self) -> list[str]:
+        """The modules whose jobs programs of this application registered."""
+        return wire.decode(self._call("Bridge.registered"), list[str])
+
     def observe(self, asked: Sequence[Asked]) -> list[Fact]:
         """The state of tables, partitions or paths."""
         told = self._call("Tables.observe", self._session._jsparkSession, wire.encode(asked))

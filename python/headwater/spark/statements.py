@@ -28,9 +28,10 @@ from headwater.runtime.looks import Looks
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
-from headwater.spark import catalog, jobs, sql, syntax
+from headwater.spark import catalog, sql, syntax
 from headwater.spark.declare import Answer, Declarations, edged
 from headwater.spark.define import Analyst, first_line
+from headwater.spark.jobs import Jobs, messages
 from headwater.spark.names import Names
 from headwater.spark.observer import Observer, Target
 from headwater.spark.options import check_properties, check_settings
@@ -62,7 +63,9 @@ class Statements:
         shim: Shim,
         verifier: Verifier,
         explanation: Explanation = lambda state, view: list,
+        jobs: Jobs | None = None,
     ) -> None:
+        self._jobs = jobs or Jobs()
         self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting, self._explanation = Waiting(recorder, loop, store), explanation
@@ -95,8 +98,8 @@ class Statements:
         Raises:
             HeadwaterError: the module cannot be imported, or a job is refused.
         """
-        for job in jobs.jobs_in(module):
-            for message in jobs.messages(job, "default"):
+        for job in self._jobs.of_module(module):
+            for message in messages(job, "default"):
                 self._declarations.create(message, later=True)
 
     # --- statements

@@ -23,6 +23,7 @@ from headwater.spark.facts import Pin
 from headwater.spark.failures import fallen_back, translating
 from headwater.spark.following import PINS, refuse_drift
 from headwater.spark.formats import Formats
+from headwater.spark.jobs import Jobs
 from headwater.spark.making import Maker
 from headwater.spark.memory.memory import Memory
 from headwater.spark.observer import Observer, Target
@@ -48,6 +49,7 @@ class SparkWarehouse:
         observer: files cannot be read as they once were, so it compares the state that a run may have seen of them with
             the record; it is also told of a view with other columns, before the readers of that can run.
         memory: the rows and scans that lie close at hand.
+        jobs: those that may be imported.
     """
 
     def __init__(
@@ -59,10 +61,11 @@ class SparkWarehouse:
         observer: Observer,
         memory: Memory,
         writer: Writer,
+        jobs: Jobs | None = None,
     ) -> None:
         self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
         self._observer, self._memory, self._writer, self._track = observer, memory, writer, Track(itertools.count())
-        self._maker = Maker(shim, formats)
+        self._maker = Maker(shim, formats, jobs or Jobs())
 
     def look(self, launch: Launch, before: bool) -> None:
         run = launch.run

@@ -87,7 +87,7 @@ class ColumnDef:
 @frozen
 class Create:
     """``[EXPLAIN] CREATE [OR REPLACE] MATERIALIZED VIEW``, as Spark resolved it. An output of a job has its name in
-    ``job``."""
+    ``job``, and the fingerprint of the job as the program has it."""
 
     id: int | None
     session: Session
@@ -103,6 +103,7 @@ class Create:
     explained: bool = False
     temporary: tuple[str, ...] = ()
     job: str | None = None
+    fingerprint: str | None = None
 
 
 @frozen

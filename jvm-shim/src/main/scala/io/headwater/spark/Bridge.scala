@@ -3,6 +3,8 @@ package io.headwater.spark
 import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, ExecutionException, LinkedBlockingQueue, TimeUnit, TimeoutException}
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.headwater.Contexts
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
@@ -19,6 +21,7 @@ object Bridge {
   private val waiting = new ConcurrentHashMap[Long, CompletableFuture[Reply]]
   private val ids = new AtomicLong
   private val polling = new AtomicInteger
+  private val modules = ConcurrentHashMap.newKeySet[String]
 
   /** The next message, or the empty string when none came within `millis`. Called by the engine. */
   def poll(millis: Long): String = {
@@ -89,7 +92,14 @@ object Bridge {
   }
 
   /** Asks a [[CreateQuestion]] that another program wrote: the rows of the answer, as JSON. */
-  def create(session: SparkSession, json: String): String = Wire.encode(ask(session, Wire.decode[CreateQuestion](json)))
+  def create(session: SparkSession, json: String): String = {
+    val question = Wire.decode[CreateQuestion](json)
+    question.job.foreach(name => modules.add(name.takeWhile(_ != ':')))
+    Wire.encode(ask(session, question))
+  }
+
+  /** The modules whose jobs programs of this application registered, as JSON. An engine imports these, too. */
+  def registered: String = Wire.encode(modules.asScala.toSeq.sorted)
 
   private def abandon(id: Long, sent: String): Unit =
     if (!outbox.contains(sent)) tell("abandoned", Abandoned(id))
@@ -102,5 +112,8 @@ object Bridge {
     None
   }
 
-  private[spark] def forget(): Unit = outbox.clear()
+  private[spark] def forget(): Unit = {
+    outbox.clear()
+    modules.clear()
+  }
 }

@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, LogicalRelation}
 import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
+import org.apache.spark.sql.hive.execution.InsertIntoHiveDirCommand
 
 /** Refuses statements that would write into a materialized view past Headwater. */
 case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit) {
@@ -18,10 +19,28 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
   override def apply(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
     target(node).filter(Views.is).foreach(view => refuse(view.identifier.unquotedString, Some(view.identifier.table)))
     Commands.changes(session, node).filter(_.changes).foreach(each => check(each.target))
+    directory(node).foreach(refuseDirectory)
   }
 
   /** @throws HeadwaterException when the table of this key, which is to be changed, is a view's */
   def refuseView(table: String): Unit = check(Target(Some(table)))
+
+  /** The directory that a statement writes without a table. */
+  private def directory(node: LogicalPlan): Option[Path] = node match {
+    case insert: InsertIntoHadoopFsRelationCommand if insert.catalogTable.isEmpty => Some(insert.outputPath)
+    case insert: InsertIntoDataSourceDirCommand => insert.storage.locationUri.map(new Path(_))
+    case insert: InsertIntoHiveDirCommand => insert.storage.locationUri.map(new Path(_)).map(each => if (insert.isLocal) local(each) else each)
+    case stream: WriteToStream if stream.catalogTable.isEmpty && stream.catalogAndIdent.isEmpty =>
+      Some(stream.sink).collect { case sink: FileStreamSink => sink }.flatMap(Reflected(_, "path")).map(each => new Path(each.toString))
+    case _ => None
+  }
+
+  private def local(path: Path): Path = new Path("file", null, path.toUri.getPath)
+
+  private def refuseDirectory(path: Path): Unit = {
+    Roots.touched(session, path).foreach(root => refuse(root, None))
+    check(Target(path = Some(path.toString)))
+  }
 
   private def check(target: Target): Unit = if (isView(target)) refuse(target.table.orElse(target.path).get, target.table)
 
@@ -45,6 +64,7 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
     case load: LoadDataCommand => named(load.table)
     case add: AlterTableAddPartitionCommand => named(add.tableName)
     case drop: AlterTableDropPartitionCommand => named(drop.tableName)
+    case serde: AlterTableSerDePropertiesCommand => named(serde.tableName)
     case rename: AlterTableRenamePartitionCommand => named(rename.tableName)
     case move: AlterTableSetLocationCommand => named(move.tableName)
     case rename: AlterTableRenameCommand if !rename.isView => named(rename.oldName)

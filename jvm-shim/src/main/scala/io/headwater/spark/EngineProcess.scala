@@ -77,18 +77,33 @@ object EngineProcess {
   /** The status with which the engine refuses to start; what it printed last says why (headwater.spark.engine). */
   private val Refused = 3
 
+  /** Python alone: neither the working directory nor variables of the environment say from where it imports. */
+  private val Isolated = Seq("-I", "-u", "-c")
+
+  /**
+   * Packages of the user and the directories in PYTHONPATH come after all that is installed: jobs are there, and no file in
+   * them takes the place of a module of Python's or Headwater's. An empty entry would be the working directory.
+   */
+  private val Imported =
+    """import os, site, sys
+      |if sys.prefix == sys.base_prefix and not os.environ.get("PYTHONNOUSERSITE"):
+      |    site.addsitedir(site.getusersitepackages())
+      |named = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
+      |sys.path += [os.path.abspath(each) for each in named]
+      |from headwater.spark.engine import main""".stripMargin
+
+  private val Engine = s"$Imported\nmain()"
+
   def start(context: SparkContext): EngineProcess = {
     val python = interpreter(context)
     if (python.contains("/") && !new File(python).canExecute)
       throw new HeadwaterException(s"there is no Python at $python; $remedy")
     val gateway = new Gateway(context)
-    val builder = new ProcessBuilder(detached(Seq(python, "-m", "headwater.spark.engine")).asJava).redirectErrorStream(true)
+    val builder = new ProcessBuilder(detached(python +: Isolated :+ Engine).asJava).redirectErrorStream(true)
     val environment = builder.environment
     environment.put("PYSPARK_GATEWAY_PORT", gateway.port.toString)
     environment.put("PYSPARK_GATEWAY_SECRET", gateway.secret)
     environment.put("PYSPARK_PIN_THREAD", "true")
-    environment.put("PYTHONUNBUFFERED", "1")
-    environment.remove("PYTHONSTARTUP")
     val process =
       try builder.start()
       catch {
@@ -117,17 +132,20 @@ object EngineProcess {
       .getOrElse("python3")
 
   /** The interpreter that built this jar, which therefore has Headwater, if it is still there. */
-  private def builtWith: Option[String] =
+  private def builtWith: Option[String] = builder.filter(path => new File(path).canExecute)
+
+  /** Read at the start: see [[Classes]]. */
+  private[spark] lazy val builder: Option[String] =
     Option(getClass.getResourceAsStream("/headwater.properties")).map { stream =>
       val properties = new Properties
       try properties.load(stream) finally stream.close()
       properties.getProperty("python", "")
-    }.filter(path => new File(path).canExecute)
+    }
 
   private val remedy = "set spark.headwater.python to a Python in which headwater is installed"
 
   private def imports(python: String): Boolean =
-    Try(new ProcessBuilder(python, "-c", "import headwater.spark.engine").start().waitFor() == 0).getOrElse(false)
+    Try(new ProcessBuilder((python +: Isolated :+ Imported).asJava).start().waitFor() == 0).getOrElse(false)
 
   private[spark] def explain(python: String, status: Int, output: Seq[String]): String = {
     val last = output.lastOption.map(_.stripPrefix(Own)).getOrElse("nothing")

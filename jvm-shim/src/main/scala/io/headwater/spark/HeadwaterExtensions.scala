@@ -18,6 +18,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectCheckRule(session => DirectWriteGuard(session))
     extensions.injectColumnar(session => WaitForViews(session))
     extensions.injectPlannerStrategy(session => TalliedStrategy(session))
+    Classes.loaded
     Application.watch()
   }
 }

@@ -87,7 +87,8 @@ final case class CreateQuestion(
     or_replace: Boolean,
     explained: Boolean,
     temporary: Seq[String],
-    job: Option[String] = None) extends Question {
+    job: Option[String] = None,
+    fingerprint: Option[String] = None) extends Question {
   override def messageType: String = "create"
   override def repeatable: Boolean = false
 }

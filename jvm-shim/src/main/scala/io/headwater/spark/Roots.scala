@@ -56,6 +56,14 @@ object Roots {
         }
   }
 
+  /** The view's directory that a write to a path reaches: the path lies in one, or one lies in the path. */
+  private[spark] def touched(session: SparkSession, path: Path): Option[String] = {
+    val (fs, top) = at(session, path.toString)
+    val above = Iterator.iterate(top)(_.getParent).takeWhile(_ != null).find(each => fs.exists(marker(each)))
+    def below = Seq("*", "*/*").flatMap(each => Option(fs.globStatus(new Path(top, s"$each/$Marker")))).flatten.map(_.getPath.getParent)
+    above.orElse(below.headOption).map(_.toString)
+  }
+
   /** The path and those above it, up to the one right below a directory; none when it does not lie there. */
   private def within(top: Path, path: Path): Seq[Path] = {
     val above = Iterator.iterate(path)(_.getParent).takeWhile(_ != null).toSeq
