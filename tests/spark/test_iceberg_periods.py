@@ -264,6 +264,27 @@ def make(spark: SparkSession, place: str, by: str, column: str) -> tuple[str, st
     return f"{place}.v", query
 
 
+@pytest.mark.parametrize(
+    "by", ["days(ts)", *(pytest.param(each, marks=pytest.mark.long) for each in ("hours(ts)", "years(ts)"))]
+)
+def test_moments_of_years_that_dates_seldom_have(spark: SparkSession, place: str, by: str) -> None:
+    """Before the year 1 and after 9999. Columns of several kinds, so each way of a period to a partition is taken."""
+    columns = {"a": "date(ts)", "b": "date_format(ts, 'yyyy')", "c": "year(ts)", "d": "date_trunc('MONTH', ts)"}
+    spark.sql(f"CREATE TABLE {place}.t (ts TIMESTAMP) USING iceberg PARTITIONED BY ({by})")
+    told = ("-0044-03-15 12:00:00", "0000-02-29 01:00:00", "2024-02-29 23:59:59", "+12000-05-01 01:02:03")
+    moments = ", ".join(f"(TIMESTAMP '{each}')" for each in told)
+    spark.sql(f"INSERT INTO {place}.t VALUES {moments}")
+    for name, column in columns.items():
+        query = f"SELECT count(*) AS n, {column} AS c FROM {place}.t GROUP BY 2"
+        spark.sql(f"CREATE MATERIALIZED VIEW {place}.{name} USING iceberg PARTITIONED BY (c) AS {query}")
+    spark.sql(f"INSERT INTO {place}.t VALUES {moments}")
+    drain(spark)
+    for name, column in columns.items():
+        view = f"SELECT n, CAST(c AS STRING) AS c FROM {place}.{name}"
+        query = f"SELECT count(*) AS n, CAST({column} AS STRING) AS c FROM {place}.t GROUP BY 2"
+        assert sorted(spark.sql(view).collect()) == sorted(spark.sql(query).collect()), (by, name)
+
+
 def insert(spark: SparkSession, place: str, moment: str | None) -> None:
     """A row of a moment; its date is the one that the text begins with."""
     told = "NULL, NULL" if moment is None else f"TIMESTAMP '{moment}', DATE '{moment[:10]}'"

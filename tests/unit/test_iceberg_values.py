@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.algebra.calendar import days_from_civil
+from headwater.algebra.notation import spell_year
 from headwater.model.calendar import Unit
 from headwater.model.partition import WHOLE, Slice
 from headwater.spark.iceberg import values
@@ -168,6 +170,25 @@ def test_a_filter_of_many_slices_is_no_deeper_than_it_must_be():
         return 1 + max(depth(found["left"]), depth(found["right"])) if "left" in found else 1
 
     assert depth(filter(*(Slice.of(p=str(n), n=str(n)) for n in range(1000)))) <= 12
+
+
+@pytest.mark.parametrize("year", [-4000, -1, 0, 1, 2, 1970, 9998, 9999, 10000, 290000])
+def test_a_period_of_any_year_is_spelled_and_read(year):
+    day = days_from_civil(year, 3, 4)
+    for unit, told in ((Unit.HOUR, day * 24 + 5), (Unit.DAY, day), (Unit.MONTH, year * 12 + 2), (Unit.YEAR, year)):
+        known = 0 < year < 10000
+        assert values.read_period(values.spelled_period(told, unit), unit) == (told if known else None)
+    spelled = f"{spell_year(year)}-03-04"
+    assert values.spelled_period(day, Unit.DAY) == spelled and values.period(spelled, Unit.DAY) == day
+    assert values.period_of(f"{spelled}T05:59:59.9+00:00", "timestamptz", Unit.HOUR) == day * 24 + 5
+    assert values.period_of(spelled, "date", Unit.YEAR) == year
+    assert values.spelled(f"{spelled}T05:00:00+00:00", "timestamptz", "+02:00") == f"{spelled} 07:00:00"
+    assert values.instants(f"{spelled} 07:00:00", "+02:00") == [f"{spelled}T05:00:00.000000+00:00"]
+    assert filter(Slice.of(z=f"{spelled} 07:00:00.5"))["values"] == [f"{spelled}T07:00:00.500000"]
+
+
+def test_years_have_the_sign_that_spark_reads():
+    assert [spell_year(each) for each in (-1, 0, 1, 9999, 10000)] == ["-0001", "0000", "0001", "9999", "+10000"]
 
 
 def test_years_that_python_does_not_know_are_spelled_as_spark_does():

@@ -54,8 +54,9 @@ def spell_window(window: Window) -> str:
 
 def parse_period(text: str | None, unit: Unit) -> int | None:
     """The period of a partition value: ISO dates, timestamps and labels, or a month, quarter, ISO week or year
-    on its own. ``None`` when the text is of no period."""
-    if text is None:
+    on its own. ``None`` when the text is of no period, or of a year that functions of Spark spell in several ways:
+    ``yyyy`` is ``0001`` in the year 0, and ``+10000`` in the year 10000, of which ``year`` makes ``10000``."""
+    if text is None or text.startswith("0000"):
         return None
     if match := _DATE.fullmatch(text):
         day = _day(int(match[1]), int(match[2]), int(match[3]))
@@ -89,7 +90,7 @@ def spell_period(period: int, unit: Unit, column_type: str) -> str:
     else:
         day = first_day(unit, period)
     year, month, of_month = civil_from_days(day)
-    date = f"{'+' if year > 9999 else ''}{year:04d}-{month:02d}-{of_month:02d}"
+    date = f"{spell_year(year)}-{month:02d}-{of_month:02d}"
     match column_type.lower(), unit:
         case (("timestamp" | "timestamp_ntz"), _):
             return f"{date} {hour:02d}:00:00"
@@ -107,6 +108,12 @@ def spell_period(period: int, unit: Unit, column_type: str) -> str:
             return _label(period, unit, date, hour)
 
 
+def spell_year(year: int) -> str:
+    """A year as Spark spells it in a date: ``0001``, ``-0001``, ``+10000``."""
+    sign = "+" if year > 9999 else "-" if year < 0 else ""
+    return f"{sign}{abs(year):04d}"
+
+
 # --- inside
 
 
@@ -119,12 +126,12 @@ def _label(period: int, unit: Unit, date: str, hour: int) -> str:
         case Unit.MONTH:
             return date[:-3]
         case Unit.QUARTER:
-            return f"{period // 4:04d}-Q{period % 4 + 1}"
+            return f"{spell_year(period // 4)}-Q{period % 4 + 1}"
         case Unit.YEAR:
             return date[:-6]
         case Unit.WEEK:
             year = civil_from_days(first_day(unit, period) + 3)[0]  # a week is of the year of its Thursday
-            return f"{year:04d}-W{period - of_day(unit, days_from_civil(year, 1, 4)) + 1:02d}"
+            return f"{spell_year(year)}-W{period - of_day(unit, days_from_civil(year, 1, 4)) + 1:02d}"
 
 
 def _day(year: int, month: int, day: int) -> int | None:

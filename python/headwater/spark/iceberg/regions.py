@@ -7,7 +7,6 @@ apart; a slice does not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import reduce
 from typing import Any
 
@@ -70,9 +69,9 @@ def _literals(text: str, type: str, zone: str) -> list[Any]:
         case "float" | "double":
             return [float(text)]
         case "timestamp":
-            return [datetime.fromisoformat(text).isoformat(timespec="microseconds")]
+            return [values.local(text)]
         case "timestamptz":
-            return [each.isoformat(timespec="microseconds") for each in values.moments(text, zone)]
+            return list(values.instants(text, zone))
     return [text]
 
 

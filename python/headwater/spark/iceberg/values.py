@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from headwater.algebra import calendar
-from headwater.algebra.notation import parse_period, spell_period
+from headwater.algebra.notation import parse_period, spell_period, spell_year
 from headwater.model.calendar import Into, Unit, Window
 from headwater.model.partition import Value
 from headwater.spark import sql
@@ -29,6 +29,9 @@ _PLAIN = ("int", "long")
 _TEXT = ("string", "uuid")
 _EPOCH = datetime(1970, 1, 1)
 _BEGINNINGS = {Unit.YEAR: 1970, Unit.MONTH: 1970 * 12}
+_MOMENT = re.compile(r"([+-]?\d{4,})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?(?:\+00:00|Z)?")
+CYCLE, CYCLE_DAYS = 400, 146_097
+"""After so many years, which are whole weeks, the calendar and the last rules of each zone repeat."""
 _OFFSET = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d\d?)(?::?(\d\d))?")
 
 
@@ -47,7 +50,8 @@ def spelled(value: Any, type: str, zone: str) -> Value:
         case str(), "string":
             return sql.partition_value(value)
         case str(), "timestamptz" if zone not in UTC:
-            return _clock(_moment(value).replace(tzinfo=timezone.utc).astimezone(zoned(zone)))
+            moment, cycles = _moment(value)
+            return _clock(moment.replace(tzinfo=timezone.utc).astimezone(zoned(zone)), cycles)
         case str(), ("timestamptz" | "timestamp"):
             return _plainly(value)
         case str(), _ if type.startswith("decimal"):
@@ -58,7 +62,7 @@ def spelled(value: Any, type: str, zone: str) -> Value:
 def period(value: Any, unit: Unit) -> int:
     """The period that a calendar transform made, as ``algebra.calendar`` counts."""
     if unit is Unit.DAY and isinstance(value, str):
-        return (_moment(value) - _EPOCH).days
+        return _hour(value) // 24
     return value + _BEGINNINGS.get(unit, 0)
 
 
@@ -66,7 +70,7 @@ def period_of(value: str, type: str, unit: Unit) -> int | None:
     """The period that a date or timestamp lies in; ``None`` for values of other types."""
     if type not in (INSTANT, LOCAL, DATE):
         return None
-    hours = (_moment(value) - _EPOCH) // timedelta(hours=1)
+    hours = _hour(value)
     if unit is Unit.HOUR:
         return hours
     return calendar.of_day(unit, hours // 24)
@@ -91,13 +95,24 @@ def read_period(text: Value, unit: Unit) -> int | None:
 
 def moments(text: str, zone: str) -> list[datetime]:
     """The moments of UTC that a clock of a zone shows as a text: two, where it is set back."""
-    shown = _moment(text)
-    found = []
+    shown, _ = _moment(text)
+    found: list[datetime] = []
     for fold in (0, 1):
         moment = shown.replace(tzinfo=zoned(zone), fold=fold).astimezone(timezone.utc)
         if moment not in found and moment.astimezone(zoned(zone)).replace(tzinfo=None) == shown:
             found.append(moment)
     return found
+
+
+def instants(text: str, zone: str) -> list[str]:
+    """The same, in Iceberg's JSON form."""
+    _, cycles = _moment(text)
+    return [f"{_form(each, cycles)}+00:00" for each in moments(text, zone)]
+
+
+def local(text: str) -> str:
+    """A timestamp without a zone in Iceberg's JSON form."""
+    return _form(*_moment(text))
 
 
 def zoned(zone: str) -> tzinfo:
@@ -108,9 +123,22 @@ def zoned(zone: str) -> tzinfo:
     return ZoneInfo("UTC" if zone == "Z" else zone)
 
 
-def _moment(text: str) -> datetime:
-    """A date, or a timestamp of UTC or without a zone."""
-    return datetime.fromisoformat(text).replace(tzinfo=None)
+def _moment(text: str) -> tuple[datetime, int]:
+    """A date, or a timestamp of UTC or without a zone, and the number of ``CYCLE`` years that it is later. Python knows
+    the years 1 to 9999 only."""
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"no date or timestamp: {text}")
+    year, month, day, hour, minute, second = (int(match[n] or 0) for n in range(1, 7))
+    cycles = 0 if 1 < year < 9999 else (year - (2400 if year > 1 else 2)) // CYCLE
+    micros = int((match[7] or "").ljust(6, "0")[:6])
+    return datetime(year - cycles * CYCLE, month, day, hour, minute, second, micros), cycles
+
+
+def _hour(text: str) -> int:
+    """The hour, counted from 1970, that a date or timestamp lies in."""
+    moment, cycles = _moment(text)
+    return (moment - _EPOCH) // timedelta(hours=1) + cycles * CYCLE_DAYS * 24
 
 
 def _plainly(text: str) -> str:
@@ -120,7 +148,15 @@ def _plainly(text: str) -> str:
     return f"{date} {time.rstrip('0').rstrip('.') if '.' in time else time}"
 
 
-def _clock(moment: datetime) -> str:
+def _form(moment: datetime, cycles: int) -> str:
+    return f"{_date(moment, cycles)}T{moment.time().isoformat('microseconds')}"
+
+
+def _date(moment: datetime, cycles: int) -> str:
+    return f"{spell_year(moment.year + cycles * CYCLE)}-{moment.month:02d}-{moment.day:02d}"
+
+
+def _clock(moment: datetime, cycles: int) -> str:
     text = moment.strftime("%H:%M:%S")
     fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
-    return f"{moment.date().isoformat()} {text}{fraction}"
+    return f"{_date(moment, cycles)} {text}{fraction}"
