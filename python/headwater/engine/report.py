@@ -14,7 +14,7 @@ from headwater.engine.urgency import Kind, queue
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.name import FunctionName, named
 from headwater.model.partition import WHOLE, Slice, sort_key
-from headwater.model.state import Origin, State, ViewState
+from headwater.model.state import Origin, State, Status, ViewState
 from headwater.model.view import Definition, Job, Query
 
 MOST_LINES = 20
@@ -28,24 +28,25 @@ def explain(state: State, name: str, now: int) -> list[str]:
     count = len(existing(state, name))
     chosen = choose_method(state, name, late) if late else None
     lines = []
-    if (stands := _ill(state, name, now)) is not None:
-        lines += stands
-    if chosen is None and stands is None:
-        lines.append(f"{name}: nothing to do, {count} of {count} partitions are fresh")
-    if chosen is not None:
+    ill = _ill(state, name, now)
+    if chosen is None:
+        lines += ill or [f"{name}: nothing to do, {count} of {count} partitions are fresh"]
+    else:
         of = "everything" if WHOLE in late else f"{len(late)} of {max(count, len(late))} partitions"
         lines.append(f"{name}: {of} behind, refresh {chosen.method.said}{_estimate(state, name, chosen)}")
         lines += _behind_lines(_needs(state, name))
         if view.pending:
             lines.append(f"  {waits(state, name, now)}")
             lines += _place(state, name, now)
+        if view.status is not Status.SUSPENDED:  # its wait says the same
+            lines += [f"  {each.strip()}" for each in ill]
     lines += [f"  depends on {line}" for each in view.definition.dependencies for line in mapped(each, view.definition)]
     lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
     return lines if chosen is None else [*lines, *_method(chosen, count)]
 
 
-def _ill(state: State, name: str, now: int) -> list[str] | None:
-    """Why a view is not kept fresh, and what is next; ``None`` of one that is."""
+def _ill(state: State, name: str, now: int) -> list[str]:
+    """Why a view is not kept fresh, and what is next; nothing of one that is."""
     view = state.views[name]
     match condition(state, name):
         case Condition.BROKEN:
@@ -64,7 +65,7 @@ def _ill(state: State, name: str, now: int) -> list[str] | None:
             following = f"{often}; {next_one}, and REFRESH MATERIALIZED VIEW {name} does not wait for that"
             return [f"{name}: {found.value}: {view.reason}", f"  {following}"]
         case _:
-            return None
+            return []
     return [f"{name}: {condition(state, name).value}: {view.reason}", f"  {following}"]
 
 
