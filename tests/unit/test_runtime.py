@@ -14,6 +14,7 @@ from reference import computed, recomputed, replayed
 from world import World
 
 from headwater.engine.choose import Choice, Ready, ready, started, wake_at
+from headwater.engine.policy import GRACE
 from headwater.engine.schedule import InOrder, Question, pending_of
 from headwater.engine.status import summary
 from headwater.ledger.compare import differences
@@ -310,6 +311,38 @@ def test_a_refresh_that_hangs_is_cancelled_counts_as_failed_and_runs_again(bench
     bench.clock.at += 5_000
     bench.drain(one)
     assert len(bench.of(Published)) == 1
+
+
+def test_a_run_whose_tasks_go_on_after_its_timeout_is_given_up_and_takes_no_track(bench):
+    hangs, going = threading.Event(), threading.Event()
+
+    def pause(step, launch):
+        if step == "read" and not hangs.is_set():
+            hangs.set()
+            assert going.wait(20)
+
+    bench.world.pause = pause
+    one = bench.engine("one", tracks=1)
+    bench.declare(one, view("v", "a", "t", timeout="10 seconds"))
+    one.step()
+    assert hangs.wait(20)
+    begun = bench.of(Started)[0]
+    bench.clock.at = begun.at + 10_000
+    one.step()
+    assert not bench.of(Failed), "it may end by itself"
+    assert wake_at(one.state, bench.clock.at) == begun.at + 10_000 + GRACE
+    bench.clock.at += GRACE
+    one.step()
+    [ended] = bench.of(Failed)
+    assert "headwater.timeout" in ended.error and "never published" in ended.error and not ended.cancelled
+    bench.clock.at += 5_000
+    bench.drain(one)
+    [published] = bench.of(Published)
+    assert published.version > begun.version
+    going.set()
+    until(lambda: not one.loop.mine.readable and not one.mine)
+    bench.drain(one)
+    assert bench.of(Published) == [published], "the rows of the first run come to nothing"
 
 
 def test_a_view_that_is_redefined_while_its_column_is_evaluated_is_followed_as_it_is_then(bench):

@@ -26,7 +26,7 @@ from headwater.engine.delay.deadline import Due
 from headwater.engine.delay.freshness import waits_for
 from headwater.engine.delay.ration import renew
 from headwater.engine.method import choose_method
-from headwater.engine.policy import HALTED, awaits, latest_end
+from headwater.engine.policy import GRACE, HALTED, awaits, latest_end
 from headwater.engine.reached import Reached
 from headwater.engine.reasons import reason
 from headwater.engine.succession import awaited, is_dated, spread, unspread
@@ -160,7 +160,9 @@ def wake_at(state: State, now: int) -> int | None:
         times.append(view.retry_at)
         due = Due(state, view)
         times += [due.at(origin) for origin in _origins(need for needs in groups for need in needs)]
-    times += [until for run in state.running.values() if (until := latest_end(state, run)) is not None]
+    for run in state.running.values():
+        if (until := latest_end(state, run)) is not None:
+            times += [until, until + GRACE]
     return min((each for each in times if each > now), default=None)
 
 

@@ -189,7 +189,10 @@ def answered(mine: Flights, answer: Answer) -> None:
         case Answered(version=0, refused=refused):
             mine.evaluating, mine.refused = False, mine.refused | refused
             return
-    flight = mine.flights[answer.version]
+    flight = mine.flights.get(answer.version)
+    if flight is None:  # it was given up meanwhile
+        mine.readable.add(answer.version)  # what it left close at hand is released
+        return
     mine.flights[answer.version] = evolve(_advanced(flight, answer), busy=False)
     if not mine.is_mine(flight):
         del mine.flights[answer.version]

@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 from headwater.engine.choose import Ready, ready, skipped, started, unneeded, unspread_images
 from headwater.engine.coverage import images_of_readers, wanted_of
 from headwater.engine.flight import Flight, Flights, Stage, bases, published, seen, unpinned
-from headwater.engine.policy import overdue
+from headwater.engine.policy import GRACE, overdue
 from headwater.engine.schedule import Schedule
 from headwater.engine.urgency import first
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
@@ -53,7 +53,7 @@ def decide(state: State, mine: Flights, capacity: Capacity, now: int) -> list[Co
     copies = capacity.copies - sum(each.busy and each.stage is Stage.BRING for each in mine.flights.values())
     last: Command | None = None
     for flight in mine.flights.values():
-        step = None if flight.busy else _step(state, flight, copies, now)
+        step = _given_up(state, flight, now) if flight.busy else _step(state, flight, copies, now)
         if isinstance(step, Record):
             last = last or step
         elif step is not None:
@@ -109,6 +109,19 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
             return Bring(launch, flight.output) if copies > 0 else None
         case _:
             return None if _awaited(state, run) else Publish(launch, flight.output)
+
+
+def _given_up(state: State, flight: Flight, now: int) -> Record | None:
+    """Ends a run whose step goes on long after it was cancelled. It takes no track any more, and what the step leaves
+    is not published."""
+    if flight.stage not in (Stage.LOOK, Stage.COMPUTE, Stage.CHECK, Stage.BRING):
+        return None
+    late = overdue(state, flight.launch.run, now - GRACE)
+    return (
+        Record(_failed(flight, f"{late}; its tasks go on, and their rows are never published", False, now))
+        if late
+        else None
+    )
 
 
 def _refused(state: State, flight: Flight) -> str:

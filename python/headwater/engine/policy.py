@@ -20,6 +20,9 @@ TRACKS = 4
 """Views that are refreshed at a time, unless told otherwise. Much of a refresh is waiting, for storage and for the
 driver. With a local master there are no more than its threads (``spark.settings``)."""
 
+GRACE = 10_000
+"""So long (ms) after its ``headwater.timeout`` a run may take to end. Then it is given up, whatever its tasks do."""
+
 ATTEMPTS = 5
 """Failed runs in a row after which a view no longer holds its readers back."""
 

@@ -30,7 +30,7 @@ from headwater.model.command import (
     Wanted,
 )
 from headwater.model.error import StillAlive, TakenOver
-from headwater.model.event import EngineLost, Event, numbered
+from headwater.model.event import EngineLost, Event, Failed, numbered
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.ports import Warehouse
@@ -183,6 +183,8 @@ class Loop:
             renumbered(self.mine, None)
             return
         if event is not None:
+            if self._pools is not None and isinstance(event, Failed) and self.mine.flights[event.version].busy:
+                self._pools.replace()  # a thread of them does not come back
             recorded(self.mine, event)
         elif command.evicting is not None:
             self.mine.overdue, self.mine.known = (), None  # others were faster, or it is alive; the next beat tells
@@ -222,12 +224,18 @@ class _Pools:
     """Threads: one for each track, since Spark keeps a session for each of them; and others for all else."""
 
     def __init__(self, tracks: int) -> None:
+        self._count = tracks
         self._tracks = ThreadPoolExecutor(tracks, "headwater-refresh")
         self._others = ThreadPoolExecutor(2 * tracks + 4, "headwater-other")
 
     def submit(self, command: Command, work: Callable[[], None]) -> None:
         pool = self._tracks if isinstance(command, Look | Compute) else self._others
         pool.submit(guarded, work, "a step of a refresh could not be followed")
+
+    def replace(self) -> None:
+        """Lets runs to come have threads of their own, whatever holds those that there are."""
+        self._tracks.shutdown(wait=False)
+        self._tracks = ThreadPoolExecutor(self._count, "headwater-refresh")
 
     def close(self) -> None:
         for pool in (self._tracks, self._others):
