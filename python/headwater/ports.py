@@ -208,6 +208,10 @@ class TableFormat(Protocol):
     def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
         """The output that lies at a place; ``known`` are its rows and sums."""
 
+    def unstorable(self, definition: Definition) -> str:
+        """Why the columns of a view cannot be stored, where the format takes such a table and refuses each write; else
+        empty."""
+
     def require(self, definition: Definition) -> None:
         """Makes the table of a view if there is none.
 

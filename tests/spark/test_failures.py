@@ -43,6 +43,15 @@ def test_a_file_that_went_away_is_told_from_one_that_is_damaged(spark: SparkSess
     assert kind(spark, lambda: frame.collect()) is FailureKind.SOURCE_GONE
 
 
+@pytest.mark.parametrize("format", ["parquet", "delta"])
+def test_the_cause_of_a_failing_write_is_shown(spark: SparkSession, format: str) -> None:
+    spark.sql("CREATE TABLE numbers USING parquet AS SELECT 0 AS n")
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO") as raised:
+        spark.sql(f"CREATE MATERIALIZED VIEW v USING {format} AS SELECT 1 / n AS x FROM numbers")
+    assert "TASK_WRITE_FAILED" not in str(raised.value)
+    spark.sql("DROP MATERIALIZED VIEW v")
+
+
 def test_a_view_that_raises_the_words_fails_as_itself(spark: SparkSession) -> None:
     """It is not taken for cancelled or overwritten, and tried again as such for ever."""
     spark.sql("CREATE TABLE t (id INT) USING parquet")

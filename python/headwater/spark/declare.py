@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Sequence
 
 from attrs import evolve, frozen
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from headwater.algebra import graph
 from headwater.engine import report
@@ -90,6 +92,7 @@ class Declarations:
         return self._redeclare(definition, known.definition, message, later)
 
     def _declare(self, definition: Definition, message: Create, later: bool) -> Answer:
+        self._require_storable(definition)
         estimate = self.analyst.estimate(definition, self._unfilled(definition))
         self.observer.baseline(definition)
         definition = self._placed(definition)
@@ -97,13 +100,18 @@ class Declarations:
             if definition.root:
                 self.shim.make(catalog.first_location(definition))
             catalog.create(self.sessions.of_table(definition.settings), self.shim, definition)
-        except Exception:
+        except Exception as error:
             self.shim.release(definition.root, definition.owner)
+            # Spark names the column and the type with a condition. What has none is a format's own error.
+            own = isinstance(error, PySparkException | Py4JJavaError) and not _condition(error)
+            if own and not self.shim.is_gone(error):
+                raise _unstorable(definition, self.shim.failure(error).said) from error
             raise
         return self._fill(definition, "created", message, later, estimate)
 
     def _redeclare(self, definition: Definition, before: Definition, message: Create, later: bool) -> Answer:
         session, view = self.sessions.of_table(definition.settings), definition.view
+        self._require_storable(definition)
         self.observer.baseline(definition)
         definition = self._placed(definition)
         if definition.format != before.format:
@@ -117,6 +125,11 @@ class Declarations:
             return [[f"{view} is redefined and keeps its data: its query means the same{_dropped(before, definition)}"]]
         [[said]] = self._fill(definition, "replaced", message, later)
         return [[f"{said}{_dropped(before, definition)}"]]
+
+    def _require_storable(self, definition: Definition) -> None:
+        """Refuses columns that the format would take and never store."""
+        if why := self.observer.unstorable(definition):
+            raise _unstorable(definition, why)
 
     def _is_pinned(self, source: str) -> bool:
         """Whether runs would read a table at snapshots."""
@@ -265,3 +278,15 @@ def _same_data(known: Definition, asked: Definition) -> bool:
         ), edged(definition)  # fmt: skip
 
     return data(known) == data(asked)
+
+
+def _condition(error: Exception) -> str | None:
+    return error.getCondition() if isinstance(error, PySparkException) else None
+
+
+def _unstorable(definition: Definition, why: str) -> DefinitionError:
+    return DefinitionError(
+        "STORAGE",
+        f"{definition.view} cannot be stored USING {definition.format}: {why.rstrip('.')}. "
+        "Cast the column to a type that the format has, or choose another format",
+    )

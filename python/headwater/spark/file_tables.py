@@ -132,6 +132,9 @@ class FileTables:
 
     # --- publications
 
+    def unstorable(self, definition: Definition) -> str:
+        return ""  # its catalog refuses the table itself
+
     def require(self, definition: Definition) -> None:
         """Makes the table of a view if there is none.
 

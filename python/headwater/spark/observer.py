@@ -118,6 +118,10 @@ class Observer:
             sources = self._recorder.state.views[view].definition.sources
         return {each: self._formats.of(each).name for each in sources}
 
+    def unstorable(self, definition: Definition) -> str:
+        """Why the format of a view cannot store its columns, as far as it says so before a write; else empty."""
+        return self._formats.of_view(definition).unstorable(definition)
+
     def look(self, target: Target) -> None:
         """Observes tables and records how they differ.
 

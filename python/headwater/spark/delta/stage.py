@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve, frozen
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshCancelled
@@ -139,6 +142,19 @@ class Stage:
             )
         )
 
+    def unstorable(self, definition: Definition) -> str:
+        """Why Delta takes a table of these columns and refuses each write: nested values need a type."""
+        schema = StructType.fromJson(json.loads(self._schema(definition)))
+        empty = self._jvm.session.createDataFrame([], schema)
+        try:
+            stored = self._jvm.delta.schema.SchemaUtils.dropNullTypeColumns(empty._jdf).schema().json()
+        except (PySparkException, Py4JError) as error:
+            if self._shim.is_gone(error):
+                raise
+            return self._shim.failure(error).said
+        hollow = [each.name for each in StructType.fromJson(json.loads(stored)) if _is_hollow(each.dataType)]
+        return f"the column {hollow[0]} is a STRUCT of which it stores no field" if hollow else ""
+
     def _schema(self, definition: Definition) -> str:
         """The columns of a definition as Spark writes a schema in JSON."""
         columns = ", ".join(
@@ -148,3 +164,16 @@ class Stage:
         )
         declared = self._jvm.sql.types.StructType.fromDDL(columns)
         return self._jvm.sql.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema(declared).json()
+
+
+def _is_hollow(type: DataType) -> bool:
+    """Whether a type has a struct in it without fields."""
+    match type:
+        case StructType(fields=fields):
+            return not fields or any(_is_hollow(each.dataType) for each in fields)
+        case ArrayType(elementType=element):
+            return _is_hollow(element)
+        case MapType(keyType=key, valueType=value):
+            return _is_hollow(key) or _is_hollow(value)
+        case _:
+            return False

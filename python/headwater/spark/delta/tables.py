@@ -89,6 +89,9 @@ class DeltaTables:
 
     # --- publications
 
+    def unstorable(self, definition: Definition) -> str:
+        return self._stage.unstorable(definition)
+
     def require(self, definition: Definition) -> None:
         self._publications.require(definition)
 

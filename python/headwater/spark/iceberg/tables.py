@@ -118,6 +118,9 @@ class IcebergTables:
 
     # --- publications
 
+    def unstorable(self, definition: Definition) -> str:
+        return ""  # its catalog refuses the table itself
+
     def require(self, definition: Definition) -> None:
         table, session = self._catalogs.table(definition.view), self._sessions.of_table(definition.settings)
         if table is not None:

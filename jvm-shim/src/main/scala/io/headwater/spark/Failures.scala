@@ -35,7 +35,23 @@ object Failures {
       else if (isOfAnalysis(error)) (if (causes.forall(isOfAnalysis)) "analysis" else "other") -> error
       else if (causes.exists(isOfFiles)) "unwritable" -> causes.filter(isOfFiles).last
       else "other" -> error
-    Wire.encode(Failure(kind, said(shown)))
+    Wire.encode(Failure(kind, if (kind == "unwritable") said(shown) else rooted(shown)))
+  }
+
+  /**
+   * One line for a person about the cause of a failure. Spark wraps an error once for each layer that it passes, such as
+   * `TASK_WRITE_FAILED` around `DIVIDE_BY_ZERO`. The innermost condition that Spark names says most. What raised it, such as
+   * an exception of a user's function, follows.
+   */
+  private def rooted(error: Throwable): String = {
+    val causes = chain(error)
+    causes.lastIndexWhere(condition(_).nonEmpty) match {
+      case -1 => said(error)
+      case at =>
+        val root = causes.last
+        val (shown, cause) = (said(causes(at)), said(root))
+        if ((root eq causes(at)) || shown.contains(cause)) shown else s"$shown; caused by $cause"
+    }
   }
 
   /** One line for a person: with the class, unless Spark wrote the message for people; of `raise_error` its own words. */
