@@ -311,8 +311,8 @@ MUTATIONS = {
     "a run by keys reads a table as it is at that moment": ("engine/basis.py", "unpinned(state, view) or ", ""),
     "a run by keys goes on from one state of several": (
         "engine/basis.py",
-        "for each in sorted(before))",
-        "for each in sorted(before)[:1])",
+        "past[each].snapshot) for each in known)",
+        "past[each].snapshot) for each in known[:1])",
     ),
     "a run pins nothing": (
         "engine/choose.py",
@@ -439,8 +439,8 @@ MUTATIONS = {
     "nothing that a run left is removed": ("engine/kernel.py", "    if mine.readable:\n", "    if False:\n"),
     "two copies go on at the same time": (
         "engine/kernel.py",
-        "            return Bring(launch, flight.written) if copies > 0 else None\n",
-        "            return Bring(launch, flight.written)\n",
+        "            return Bring(launch, flight.output) if copies > 0 else None\n",
+        "            return Bring(launch, flight.output)\n",
     ),
     "a computed column is evaluated under the lock": (
         "runtime/record.py",
