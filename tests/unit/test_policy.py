@@ -46,7 +46,8 @@ def test_a_change_need_not_wait_and_rows_need_not_be_late():
     """`0 seconds` means at once where that is a meaning; elsewhere it is refused."""
     found = Policy.of([("headwater.settle", "0 seconds"), ("headwater.lateness", "0.0 minutes")])
     assert (found.settle, found.lateness) == (0, 0)
-    for name in ("freshness", "timeout", "verify", "retain"):
+    assert PROPERTIES["freshness"].read("0 seconds") is None
+    for name in ("timeout", "verify", "retain"):
         with pytest.raises(StatementError, match="'0 seconds' is not a duration"):
             PROPERTIES[name].read("0 seconds")
     for text in ("", "0", "0 fortnights"):

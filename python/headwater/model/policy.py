@@ -95,6 +95,11 @@ def _or_learned(text: str) -> int | Learned:
         raise StatementError(f"{error}, or '{LEARNED}'") from error
 
 
+def _promise(text: str) -> int | None:
+    """A time, or ``None`` for ``'0 seconds'``: no refresh takes no time, so that asks for as soon as possible."""
+    return pause(text) or None
+
+
 def _methods(text: str) -> tuple[Following, ...] | None:
     """Some methods, the preferred one first; ``None`` for ``auto``."""
     if text.strip().lower() == AUTO:
@@ -156,7 +161,7 @@ def _asks(question: str, read: Read, default: str = "", otherwise: str = "") -> 
 class Policy:
     """What a view asks for. Times are in milliseconds; ``None`` where nothing is asked for."""
 
-    freshness: int | None = _asks("How old may the rows be?", duration, otherwise="as fresh as possible")
+    freshness: int | None = _asks("How old may the rows be?", _promise, otherwise="as fresh as possible")
     settle: int = _asks("How long does a change wait for the next one?", pause, "1 second")
     cadence: int | Learned | None = _asks("Which sources are written together?", _or_learned, otherwise="none")
     propagate: Propagate = _asks("Does a change of a source refresh the view?", _one_of(Propagate), "all")
