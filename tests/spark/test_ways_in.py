@@ -165,7 +165,7 @@ def test_a_direct_write_is_refused_through_each(server: Server) -> None:
     assert "which only Headwater writes" in server.through_jdbc(write)
 
 
-@pytest.mark.parametrize("way", ["--driver-class-path"])
+@pytest.mark.parametrize("way", ["--jars", "--driver-class-path"])
 def test_a_server_stays_as_it_is_when_clients_come_and_go(tmp_path: Path, way: str) -> None:
     """The server closes the class loader of ``--jars`` with the session of the first client that goes."""
     server = Server(tmp_path, way)

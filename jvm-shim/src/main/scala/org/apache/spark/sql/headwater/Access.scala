@@ -20,6 +20,11 @@ class HeadwaterException(val text: String) extends AnalysisException(message = t
   override def getMessage: String = text
 }
 
+/** No lambda, of which Spark would read the class file. */
+private object Copied extends (InternalRow => InternalRow) with Serializable {
+  override def apply(row: InternalRow): InternalRow = row.copy()
+}
+
 /** The few members of Spark 4.1 that are private to its packages. */
 object Access {
 
@@ -85,7 +90,7 @@ object Access {
 
   /** The rows of a small plan, as Spark has them inside. */
   def rows(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): Array[InternalRow] =
-    frame(session)(plan).queryExecution.toRdd.map(_.copy()).collect()
+    frame(session)(plan).queryExecution.toRdd.map(Copied).collect()
 
   /** Rewrites a plan that may hold nodes which are already analysed (a cached relation is). */
   def rewrite(plan: LogicalPlan)(rule: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan =

@@ -103,18 +103,24 @@ case class TalliedExec(
 
   override protected def doExecute(): RDD[InternalRow] = {
     tally.ran = Some(this)
-    val (into, by, all, hashes, timeZone, times) = (tally, columns, child.output, hashed, zone, weight)
     val after = longMetric(TalliedExec.After)
-    child.execute().mapPartitions { rows =>
-      val task = new TaskTally(by, all, hashes, timeZone, times)
-      TaskContext.get().addTaskCompletionListener[Unit] { _ =>
-        into.add(task.spelled)
-        after += task.sinceLast
-      }
-      new Iterator[InternalRow] {
-        override def hasNext: Boolean = rows.hasNext || { task.end(); false }
-        override def next(): InternalRow = { val row = rows.next(); task.add(row); row }
-      }
+    child.execute().mapPartitions(new Tallying(tally, after, columns, child.output, hashed, zone, weight))
+  }
+}
+
+/** Counts the rows of a task. Spark reads the class file of a lambda, which may be gone by then: see `Classes`. */
+private final class Tallying(
+    into: Tally, after: SQLMetric, by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean, zone: String,
+    weight: Option[Attribute]) extends (Iterator[InternalRow] => Iterator[InternalRow]) with Serializable {
+  override def apply(rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val task = new TaskTally(by, all, hashed, zone, weight)
+    TaskContext.get().addTaskCompletionListener[Unit] { _ =>
+      into.add(task.spelled)
+      after += task.sinceLast
+    }
+    new Iterator[InternalRow] {
+      override def hasNext: Boolean = rows.hasNext || { task.end(); false }
+      override def next(): InternalRow = { val row = rows.next(); task.add(row); row }
     }
   }
 }
