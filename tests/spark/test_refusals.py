@@ -65,6 +65,21 @@ QUERIES = {
         ["temporary view shadow"],
     ),
     "word for a day": ("SELECT id FROM sales WHERE month < DATE'today'", ["DATE 'today'", "when and where"]),
+    "time of today": (
+        "SELECT id, CAST('12:30:00' AS TIMESTAMP) AS t FROM sales",
+        ["CAST('12:30:00'", "when and where"],
+    ),
+    "time of today, as a literal": ("SELECT id, TIMESTAMP '12:30:00' AS t FROM sales", ["TIMESTAMP '12:30:00'"]),
+    "time of today, by a function": ("SELECT id, hour('12:30:00') AS t FROM sales", ["12:30:00", "when and where"]),
+    "times of today in an array": (
+        "SELECT id, CAST(array('T12:30') AS ARRAY<TIMESTAMP>) AS t FROM sales",
+        ["T12:30", "when and where"],
+    ),
+    "options": ("SELECT id FROM sales WITH ('pathGlobFilter' = '*x*')", ["sales", "WITH options", "make a table"]),
+    "options in a subquery": (
+        "SELECT id FROM sales WHERE id IN (SELECT id FROM sales WITH ('a' = 'b'))",
+        ["WITH options"],
+    ),
     "program": ("SELECT TRANSFORM(id) USING 'cat' AS (x) FROM sales", ["TRANSFORM", "SQL or a job"]),
     "temporary function in Python": ("SELECT my_python(id) AS x FROM sales", ["my_python", "permanent"]),
     "temporary function in SQL": ("SELECT my_sql(id) AS x FROM sales", ["my_sql", "permanent"]),

@@ -90,7 +90,7 @@ def derive(
             Dependency(name, tuple(_occurrence(reader, node, outputs) for node in nodes))
             for name, nodes in relations.items()
         ),
-        problems=problems(reader.root, description["clock"], description["patterns"]),
+        problems=problems(reader.root, description["clock"], description["patterns"], description.get("options", ())),
     )
 
 

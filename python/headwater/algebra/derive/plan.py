@@ -6,13 +6,14 @@ The JSON::
      "attributes": [{"id", "name", "type"}],                             every attribute in it
      "plan":       node,
      "clock":      [text],                 parts that Spark replaces by the date or time: DATE 'today'
-     "patterns":   [text]}                 patterns of paths: parquet.`/data/2024*`
+     "patterns":   [text],                 patterns of paths: parquet.`/data/2024*`
+     "options":    [text]}                 tables that are read with options: FROM t WITH ('sep' = ';')
     node       = {"op", "output": [ids], "children": [nodes], ...facts of the operator}
     expression = {"attr": id, "outer": true?}
                | {"lit": sql, "type"}
                | {"alias": name, "id", "child": expression}
                | {"call": class, "name", "kind", "sql", "args", "type", "deterministic",
-                  "standalone"?, "value"?, "plan"?: node, "filter"?, "distinct"?}
+                  "standalone"?, "value"?, "plan"?: node, "filter"?, "distinct"?, "beside"?: [JSON]}
 
 A call's ``sql`` is a template over its arguments, written "$0", "$1" in backticks; ``standalone``
 says that Spark reads that text as the same call again; ``value`` is that of a call of literals.
@@ -32,6 +33,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from json import dumps
 from typing import Any
 
 from attrs import field, frozen
@@ -71,6 +73,7 @@ class Call:
     plan: Node | None = None
     filter: Expr | None = None
     distinct: bool = False
+    beside: str = ""
 
 
 Expr = Attr | Lit | Call
@@ -249,4 +252,5 @@ class Reader:
             self._node(json["plan"]) if "plan" in json else None,
             self._expr(json["filter"]) if "filter" in json else None,
             json.get("distinct", False),
+            dumps(json["beside"], sort_keys=True) if "beside" in json else "",
         )

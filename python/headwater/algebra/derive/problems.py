@@ -19,17 +19,21 @@ class Problem:
     sentence: str
 
 
-def problems(root: Node, clock: Iterable[str], patterns: Iterable[str]) -> tuple[Problem, ...]:
+def problems(
+    root: Node, clock: Iterable[str], patterns: Iterable[str], options: Iterable[str] = ()
+) -> tuple[Problem, ...]:
     """Every problem once, in the order met from the sources up.
 
     Args:
         clock: parts of the query, and of the views and functions that it uses, that Spark replaces by the date or the
             time of the analysis.
         patterns: patterns of paths in them.
+        options: tables that they read with options.
     """
     found = [each for node in root.walk() for each in _of(node)]
     found += [Problem("nondeterministic", f"`{text}` {_CLOCK}") for text in clock]
     found += [Problem("path_pattern", f"{text} {_PATTERN}") for text in patterns]
+    found += [Problem("options", f"{text} {_OPTIONS}") for text in options]
     return tuple(dict.fromkeys(found))
 
 
@@ -151,6 +155,10 @@ def _volatile(call: Call) -> bool:
 
 
 _PATTERN = "is a pattern, which may match other directories tomorrow; make them one table"
+_OPTIONS = (
+    "is read WITH options, which a refresh of changed rows does not follow; "
+    "make a table with these OPTIONS, and read that"
+)
 _CLOCK = "depends on when and where the query is evaluated"
 
 

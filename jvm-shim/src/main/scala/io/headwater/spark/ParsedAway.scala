@@ -7,17 +7,20 @@ import scala.collection.mutable
 import scala.util.Try
 
 import org.antlr.v4.runtime.Token
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal, RuntimeReplaceable}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.parser.ParserUtils
-import org.apache.spark.sql.catalyst.parser.SqlBaseParser.{MultipartIdentifierContext, TypeConstructorContext}
+import org.apache.spark.sql.catalyst.parser.SqlBaseParser.{MultipartIdentifierContext, TableNameContext, TypeConstructorContext}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils._
 import org.apache.spark.sql.execution.{SparkSqlAstBuilder, SparkSqlParser}
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /** Parts of a query that Spark replaces: words for a moment of the clock, and patterns of paths. */
-private[spark] case class ParsedAway(clock: Seq[String], patterns: Seq[String])
+private[spark] case class ParsedAway(clock: Seq[String], patterns: Seq[String], options: Seq[String])
 
 /**
  * `DATE 'today'`, `TIMESTAMP 'now'`, `CAST('yesterday UTC' AS DATE)`; ``parquet.`/data/2024*` ``.
@@ -27,18 +30,20 @@ private[spark] case class ParsedAway(clock: Seq[String], patterns: Seq[String])
  * it the views and SQL functions that the query uses.
  */
 private[spark] object ParsedAway {
-  private val words, paths = new ThreadLocal[mutable.LinkedHashSet[String]]
+  private val words, paths, options = new ThreadLocal[mutable.LinkedHashSet[String]]
 
   /** The plan that `analyse` gives, and the parts that are replaced in all text that is parsed for it. */
   def during(analyse: => LogicalPlan): (LogicalPlan, ParsedAway) = {
     words.set(mutable.LinkedHashSet.empty)
     paths.set(mutable.LinkedHashSet.empty)
+    options.set(mutable.LinkedHashSet.empty)
     try {
       val analysed = analyse
-      (analysed, ParsedAway((words.get ++ casts(analysed)).toSeq, paths.get.toSeq))
+      (analysed, ParsedAway((words.get ++ casts(analysed)).toSeq, paths.get.toSeq, options.get.toSeq))
     } finally {
       words.remove()
       paths.remove()
+      options.remove()
     }
   }
 
@@ -59,6 +64,11 @@ private[spark] object ParsedAway {
         super.visitTypeConstructor(literal)
       }
 
+      override def visitTableName(table: TableNameContext): LogicalPlan = {
+        if (table.optionsClause != null) options.get += table.identifierReference.getText
+        super.visitTableName(table)
+      }
+
       override def visitMultipartIdentifier(name: MultipartIdentifierContext): Seq[String] = {
         val parts = super.visitMultipartIdentifier(name)
         if (parts.size == 2 && parts.last.exists(Pattern.contains(_))) paths.get += s"${parts.head}.`${parts.last}`"
@@ -72,10 +82,9 @@ private[spark] object ParsedAway {
 
   private object Folded {
     def unapply(expression: Expression): Option[String] = expression match {
-      case cast @ Cast(child, DateType | TimestampType | TimestampNTZType, _, _)
-          if child.dataType == StringType && child.foldable =>
-        val value = Option(Try(replaced(child).eval()).getOrElse(null)).map(_.toString)
-        value.filter(is).map(word => s"CAST('$word' AS ${cast.dataType.sql})")
+      case cast @ Cast(child, _, _, _) if hasMoments(cast.dataType) && hasText(child.dataType) && child.foldable =>
+        texts(Try(replaced(child).eval()).getOrElse(null), child.dataType).find(is)
+          .map(word => s"CAST('$word' AS ${cast.dataType.sql})")
       case _ => None
     }
   }
@@ -89,7 +98,34 @@ private[spark] object ParsedAway {
   private def replaced(expression: Expression): Expression =
     expression.transformUp { case call: RuntimeReplaceable => call.replacement }
 
-  private def is(value: String): Boolean =
+  private def hasMoments(kind: DataType): Boolean =
+    within(kind).exists(Set[DataType](DateType, TimestampType, TimestampNTZType)(_))
+
+  private def hasText(kind: DataType): Boolean = within(kind).exists(_.isInstanceOf[StringType])
+
+  private def within(kind: DataType): Seq[DataType] = kind match {
+    case ArrayType(of, _) => within(of)
+    case MapType(key, of, _) => within(key) ++ within(of)
+    case StructType(fields) => fields.toSeq.flatMap(field => within(field.dataType))
+    case other => Seq(other)
+  }
+
+  /** The texts in a value. */
+  private def texts(value: Any, kind: DataType): Seq[String] = (value, kind) match {
+    case (null, _) => Nil
+    case (text, _: StringType) => Seq(text.toString)
+    case (several: ArrayData, ArrayType(of, _)) => several.toSeq[Any](of).flatMap(texts(_, of))
+    case (pairs: MapData, MapType(key, of, _)) => texts(pairs.keyArray, ArrayType(key)) ++ texts(pairs.valueArray, ArrayType(of))
+    case (row: InternalRow, of: StructType) => row.toSeq(of).zip(of).flatMap { case (each, field) => texts(each, field.dataType) }
+    case _ => Nil
+  }
+
+  /** Whether a text means a moment of the clock: a word such as `now`, or a time without a day, which takes today's. */
+  private def is(value: String): Boolean = isTime(value) || isWord(value)
+
+  private def isTime(value: String): Boolean = parseTimestampString(UTF8String.fromString(value))._3
+
+  private def isWord(value: String): Boolean =
     !value.trim.toLowerCase(Locale.ROOT).startsWith("epoch") &&
       (convertSpecialTimestamp(value, ZoneOffset.UTC).nonEmpty || convertSpecialDate(value, ZoneOffset.UTC).nonEmpty)
 }

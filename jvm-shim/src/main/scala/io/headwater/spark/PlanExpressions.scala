@@ -86,7 +86,17 @@ private[spark] final class PlanExpressions(
     "sql" -> JString(template(e)),
     "args" -> list(arguments),
     "type" -> typeOf(e),
-    "deterministic" -> JBool(deterministic(e)))
+    "deterministic" -> JBool(deterministic(e))) ++
+    Option(beside(e)).filter(_.arr.nonEmpty).map("beside" -> _)
+
+  /** What a call has beside its children: types, options, patterns, flags. All that a class is made of, so that none is left out. */
+  private def beside(e: Expression): JArray =
+    JArray(e.productIterator.filterNot(isChild(e, _)).map(Beside(numbering, e.children, _)).toList)
+
+  private def isChild(e: Expression, part: Any): Boolean = part match {
+    case each: Expression => e.children.exists(_ eq each)
+    case _ => false
+  }
 
   private def kind(expression: Expression): String = expression match {
     case _: WindowExpression | _: WindowFunction | _: WindowSpecDefinition => "window"

@@ -31,7 +31,8 @@ object PlanJson {
       }
       val facts = described(analyzed, new Reparse(state.sqlParser, state.analyzer))
       compact(render(JObject(facts ++ List(
-        "functions" -> Functions.called(session, analyzed), "clock" -> texts(gone.clock), "patterns" -> texts(gone.patterns)))))
+        "functions" -> Functions.called(session, analyzed), "clock" -> texts(gone.clock), "patterns" -> texts(gone.patterns),
+        "options" -> texts(gone.options)))))
     }
   }
 

@@ -1,0 +1,40 @@
+"""What a query means: calls that differ only beside their arguments are different calls."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headwater.spark.fingerprint import fingerprint
+from headwater.spark.shim import Shim
+
+PAIRS = {
+    "patterns": ("a LIKE ANY ('x%', 'y%')", "a LIKE ANY ('x%', 'z%')"),
+    "no patterns": ("a NOT LIKE ALL ('x%')", "a NOT LIKE ALL ('y%')"),
+    "options": (
+        "from_json(a, 'd DATE', map('dateFormat', 'dd/MM/yyyy'))",
+        "from_json(a, 'd DATE', map('dateFormat', 'MM/dd/yyyy'))",
+    ),
+    "options of CSV": ("from_csv(a, 'd INT', map('sep', ';'))", "from_csv(a, 'd INT', map('sep', ','))"),
+    "schema": ("from_json(a, 'd INT')", "from_json(a, 'd BIGINT')"),
+    "direction": (
+        "percentile_cont(0.5) WITHIN GROUP (ORDER BY n)",
+        "percentile_cont(0.5) WITHIN GROUP (ORDER BY n DESC)",
+    ),
+    "accuracy": ("approx_count_distinct(n, 0.05)", "approx_count_distinct(n, 0.2)"),
+    "nulls": ("lag(n) IGNORE NULLS OVER (ORDER BY n)", "lag(n) OVER (ORDER BY n)"),
+    "nulls of an aggregate": ("first(n) IGNORE NULLS OVER (ORDER BY n)", "first(n) OVER (ORDER BY n)"),
+    "failure": ("try_cast(a AS INT)", "CAST(a AS INT)"),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_calls_that_differ_beside_their_arguments(plain_spark: SparkSession, name: str) -> None:
+    shim = Shim(plain_spark)
+
+    def digest(call: str) -> str:
+        return fingerprint(shim.describe(plain_spark, f"SELECT {call} AS x FROM VALUES ('x', 1) AS t(a, n)").plan)
+
+    one, other = PAIRS[name]
+    assert digest(one) != digest(other)
+    assert digest(one) == digest(one)
