@@ -57,6 +57,7 @@ def test_a_session_that_leaves_out_rows_of_missing_files_is_refused(spark: Spark
         refuse_lenient(spark)
 
 
+@pytest.mark.thorough
 def test_rows_that_were_cleaned_up_are_computed_as_whole_partitions(spark: SparkSession, journal: Journal) -> None:
     view = f"{database(spark)}.sums"
     whole = "TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"

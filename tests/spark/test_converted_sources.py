@@ -106,7 +106,7 @@ def test_a_path_is_converted_to_delta(spark: SparkSession, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("parquet", "delta"),
+        pytest.param("parquet", "delta", marks=pytest.mark.thorough),
         *(pytest.param(*each, marks=pytest.mark.long) for each in (("delta", "parquet"), ("delta", "delta"))),
         pytest.param("parquet", "orc", marks=pytest.mark.long),
     ],

@@ -61,6 +61,7 @@ def test_a_change_in_one_column_that_a_reader_does_not_read_stops_there(chain, a
     assert_equals_query(chain, "monthly", MONTHLY)
 
 
+@pytest.mark.thorough
 def test_of_a_view_that_is_refreshed_as_a_whole_readers_follow_where_it_changed(chain, after):
     chain.sql("CREATE TABLE rates (day DATE, rate INT) USING parquet")
     chain.sql("INSERT INTO rates VALUES (DATE '2024-02-03', 2), (DATE '2024-01-02', 2)")
@@ -82,7 +83,7 @@ def test_a_view_can_do_without(chain, after):
     assert refreshed == [("daily", "day=2024-02-03"), ("monthly", "month=2024-02-01")] and left_out == ["overall"]
 
 
-@pytest.mark.parametrize("file_format", ["orc", "json"])
+@pytest.mark.parametrize("file_format", ["orc", pytest.param("json", marks=pytest.mark.thorough)])
 def test_rows_are_counted_whatever_the_format(chain, file_format):
     chain.sql(f"CREATE MATERIALIZED VIEW other USING {file_format} PARTITIONED BY (day) AS SELECT day, id FROM sales")
     chain.sql("INSERT INTO sales VALUES (10, 1, 'y', DATE '2024-02-03')")

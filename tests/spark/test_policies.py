@@ -43,7 +43,7 @@ def test_only_what_is_marked_reaches_a_view_that_asks_for_it(sales: SparkSession
     assert sales.sql("SELECT total FROM report").first()["total"] == 13
 
 
-@pytest.mark.parametrize("policy", ["queue", "preempt"])
+@pytest.mark.parametrize("policy", ["queue", pytest.param("preempt", marks=pytest.mark.thorough)])
 def test_a_change_while_a_view_is_refreshed_is_next_or_preempts(sales, journal: Journal, policy: str) -> None:
     sales.sql(
         f"CREATE MATERIALIZED VIEW spun PARTITIONED BY (day) TBLPROPERTIES ('headwater.overrun' = '{policy}') AS "
@@ -71,6 +71,7 @@ def test_a_change_while_a_view_is_refreshed_is_next_or_preempts(sales, journal: 
     assert sales.sql("SELECT sum(n) FROM spun").first()[0] == (LONG + 3) * 1000
 
 
+@pytest.mark.thorough
 def test_a_view_waits_for_one_that_is_broken_or_goes_on_without_it(sales: SparkSession) -> None:
     sales.sql("CREATE TABLE rates USING parquet AS SELECT DATE '2024-01-01' AS day, 2 AS rate")
     rated = "SELECT day, sum(amount * rate) AS total FROM sales JOIN rates USING (day) GROUP BY day"

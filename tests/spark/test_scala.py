@@ -20,6 +20,7 @@ from headwater.spark.jar import build_jar
 SOURCES = ROOT / "jvm-shim/src/test/scala"
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_scala_suites(tmp_path: Path) -> None:
     classpath = os.pathsep.join(map(str, [*fetched.scalatest(), build_jar()]))

@@ -131,6 +131,7 @@ def test_each_published_view_is_its_query_over_all_that_happened_until_its_edge(
         assert held == rows(spark, QUERY.format(**up_to(edge))), edge
 
 
+@pytest.mark.thorough
 def test_what_comes_too_late_is_counted_told_and_added(spark: SparkSession, journal: Journal) -> None:
     made(spark, "USING delta")
     view(spark)

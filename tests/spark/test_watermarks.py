@@ -84,6 +84,7 @@ def test_the_watermark_of_a_stream_is_the_edge_of_its_table(spark: SparkSession,
     assert behind(spark).startswith("1 row came later"), "700 s came when the watermark was 900 s"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stream", ["delta"], indirect=True)
 def test_a_bound_on_lateness_of_the_view_goes_over_the_watermark(spark: SparkSession, stream: Stream) -> None:
     create(stream, f"{EDGE}, 'headwater.lateness' = '50 seconds'")
