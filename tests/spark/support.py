@@ -39,10 +39,10 @@ class Journal:
     leave there is not in it.
 
     Args:
-        own: the database of the test, if the fixture ``spark`` made it.
+        own: the database of the test.
     """
 
-    def __init__(self, warehouse: Path, own: str = "") -> None:
+    def __init__(self, warehouse: Path, own: str) -> None:
         self._path, self._own = default_store(warehouse), own
         self._seq = 0
         self.mark()

@@ -54,7 +54,7 @@ def shop(application: SparkSession) -> Iterator[SparkSession]:
 
 def follow(spark: SparkSession, warehouse: Path, write: str) -> dict[str, set[str]]:
     """The partitions of each view that are refreshed after a write."""
-    journal = Journal(warehouse)
+    journal = Journal(warehouse, database(spark))
     spark.sql(write)
     drain(spark)
     _, published = journal.changed_and_refreshed("")
