@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headwater.demo.session import SETTINGS
-from headwater.model.event import Changed, Event, Published
+from headwater.model.event import Changed, Declared, Event, Published
 from headwater.spark.jar import EXTENSION
 from headwater.store.place import default_store
 from headwater.store.sql import SqlStore
@@ -65,8 +65,8 @@ class Journal:
         return [entry.event for entry in entries if not self._is_of_others(entry.event)]
 
     def _is_of_others(self, event: Event) -> bool:
-        about = getattr(event, "view", None) or getattr(event, "table", None) or ""
-        found = OF_A_TEST.search(str(about))
+        about = event.definition if isinstance(event, Declared) else event
+        found = OF_A_TEST.search(getattr(about, "view", None) or getattr(about, "table", None) or "")
         return found is not None and found[0] != self._own
 
     def changed_and_refreshed(self, table: str) -> tuple[set[str], list[tuple[str, str]]]:
