@@ -88,7 +88,7 @@ def test_readers_run_on_what_is_kept_and_all_is_published_in_order(home, volume,
         if "default.foot" in started:
             assert meanwhile.index((Prepared, "default.by_k")) < meanwhile.index((Started, "default.foot"))
         assert done < _last(happened, (Published, "default.by_k")) < _last(happened, (Published, "default.foot"))
-        until(lambda: not files(volume), "removal of what was kept", 10)
+        until(lambda: not files(volume), "removal of what was kept", 30)
 
 
 def test_a_first_refresh_keeps_what_statistics_foresee(home, volume, room):
@@ -106,7 +106,7 @@ def test_a_first_refresh_keeps_what_statistics_foresee(home, volume, room):
         assert happened.count((Started, "default.wide")) == 1
         done = happened.index((Published, "default.wide"))
         assert {(Started, "default.by_k"), (Started, "default.by_m")} <= set(happened[:done])
-        until(lambda: not files(volume), "removal of what was kept", 10)
+        until(lambda: not files(volume), "removal of what was kept", 30)
 
 
 def _last(happened, wanted) -> int:
@@ -133,7 +133,7 @@ def test_a_kill_at_any_time_leaves_every_view_old_or_new(home, volume, delays):
     with home.session(given) as session:
         session.run("REFRESH MATERIALIZED VIEWS")
         assert session.one(RIGHT) == "true"
-        until(lambda: not files(volume), "removal of what was left", 10)
+        until(lambda: not files(volume), "removal of what was left", 30)
 
 
 def test_a_killed_engine_leaves_every_view_old_or_new(home, volume, room):
@@ -155,4 +155,4 @@ def test_a_killed_engine_leaves_every_view_old_or_new(home, volume, room):
             assert set(shown) <= {old, session.one(WANTED)}
         session.run("REFRESH MATERIALIZED VIEWS")
         assert session.one(RIGHT) == "true"
-        until(lambda: not files(volume), "removal of what was left", 10)
+        until(lambda: not files(volume), "removal of what was left", 30)

@@ -35,7 +35,7 @@ def test_a_write_at_the_end_of_a_script_is_refreshed_by_the_next_session(home: H
     with home.session() as session:
         until(lambda: session.one("SELECT total FROM everything") == "60", "refresh in the next session")
         engine = session.await_engine()
-    until(lambda: not is_alive(engine), "end of the engine", 5)
+    until(lambda: not is_alive(engine), "end of the engine", 30)
 
 
 @pytest.mark.long
@@ -45,7 +45,7 @@ def test_after_the_driver_is_killed_the_engine_ends_and_nothing_is_lost(home: Ho
     engine = session.await_engine()
     session.run(add(40))
     session.kill_driver()
-    until(lambda: not is_alive(engine), "end of the engine", 3)
+    until(lambda: not is_alive(engine), "end of the engine", 30)
     with home.session() as session:
         session.run("REFRESH MATERIALIZED VIEWS")
         assert session.one("SELECT total FROM everything") == "100"
@@ -55,7 +55,7 @@ def test_after_the_driver_is_killed_the_engine_ends_and_nothing_is_lost(home: Ho
         until(lambda: is_running(home, "default.slow"), "refresh of slow")
         time.sleep(1)
         session.kill_driver()
-        until(lambda: not is_alive(engine), "end of the engine", 3)
+        until(lambda: not is_alive(engine), "end of the engine", 30)
         session._process.stdin.close()
         session.close = lambda: None
     began = time.monotonic()
@@ -79,7 +79,7 @@ def test_after_the_engine_is_killed_the_next_statement_starts_another(home: Home
         session.run(add(60, SPIN))
         until(lambda: is_running(home, "default.slow"), "refresh of slow")
         os.kill(first, signal.SIGKILL)
-        until(lambda: not is_alive(first), "end of the engine", 5)
+        until(lambda: not is_alive(first), "end of the engine", 30)
         began = time.monotonic()
         shown = session.run("SHOW MATERIALIZED VIEWS")
         assert time.monotonic() - began < 8
@@ -153,7 +153,7 @@ def test_waiting_cancelling_and_interrupting(home: Home) -> None:
         # headwater cancel stops the refresh; its changes stay pending.
         store = ("--store", str(home.store_path))
         assert "cancels the refresh" in home.headwater("cancel", "slow", *store)
-        until(lambda: not is_running(home, "default.slow"), "end of the refresh", 10)
+        until(lambda: not is_running(home, "default.slow"), "end of the refresh", 30)
         assert home.state().views["default.slow"].pending
         [newest, *_] = json.loads(home.headwater("history", "slow", "--json", *store))
         assert newest["status"] in ("cancelled", "running")
@@ -177,7 +177,7 @@ def test_waiting_cancelling_and_interrupting(home: Home) -> None:
         # The overwrite took away what the cancelled attempt's successor was reading; that is no failure of the view.
         assert not [row for row in session.run("SHOW REFRESHES FOR slow") if "failed" in row]
         assert "Traceback" not in session.said
-    until(lambda: not is_alive(engine), "end of the engine", 5)
+    until(lambda: not is_alive(engine), "end of the engine", 30)
 
 
 @pytest.mark.long
