@@ -38,3 +38,11 @@ def test_calls_that_differ_beside_their_arguments(plain_spark: SparkSession, nam
     one, other = PAIRS[name]
     assert digest(one) != digest(other)
     assert digest(one) == digest(one)
+
+
+@pytest.mark.parametrize("key", ["spark.sql.jsonGenerator.ignoreNullFields", "spark.sql.function.concatBinaryAsString"])
+def test_settings_of_functions_are_kept(plain_spark: SparkSession, key: str) -> None:
+    session = plain_spark.newSession()
+    session.conf.set(key, "false")
+    facts = session._jvm.io.headwater.spark.Captured.of(session._jsparkSession)
+    assert facts.settings().contains(key)

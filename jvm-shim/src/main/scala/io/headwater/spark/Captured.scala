@@ -12,7 +12,8 @@ object Captured {
     "spark.sql.storeAssignmentPolicy", "spark.sql.mapKeyDedupPolicy", "spark.sql.decimalOperations.",
     "spark.sql.groupByOrdinal", "spark.sql.groupByAliases", "spark.sql.orderByOrdinal",
     "spark.sql.timestampType", "spark.sql.crossJoin.", "spark.sql.parser.", "spark.sql.charAsVarchar",
-    "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding", "spark.headwater.")
+    "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding", "spark.sql.jsonGenerator.",
+    "spark.sql.function.", "spark.headwater.")
 
   def of(session: SparkSession): SessionFacts = {
     val classic = Access.classic(session)
