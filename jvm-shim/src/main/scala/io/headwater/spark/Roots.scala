@@ -59,8 +59,11 @@ object Roots {
   /** The view's directory that a write to a path reaches: the path lies in one, or one lies in the path. */
   private[spark] def touched(session: SparkSession, path: Path): Option[String] = {
     val (fs, top) = at(session, path.toString)
-    val above = Iterator.iterate(top)(_.getParent).takeWhile(_ != null).find(each => fs.exists(marker(each)))
-    def below = Seq("*", "*/*").flatMap(each => Option(fs.globStatus(new Path(top, s"$each/$Marker")))).flatten.map(_.getPath.getParent)
+    // A directory of that name beside the tables of a warehouse is the store's, and marks no view.
+    def marked(each: Path) = fs.exists(marker(each)) && fs.getFileStatus(marker(each)).isFile
+    val above = Iterator.iterate(top)(_.getParent).takeWhile(_ != null).find(marked)
+    def below = Seq("*", "*/*").flatMap(each => Option(fs.globStatus(new Path(top, s"$each/$Marker")))).flatten
+      .filter(_.isFile).map(_.getPath.getParent)
     above.orElse(below.headOption).map(_.toString)
   }
 
