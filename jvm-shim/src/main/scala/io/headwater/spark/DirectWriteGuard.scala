@@ -19,26 +19,29 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
   override def apply(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
     target(node).filter(Views.is).foreach(view => refuse(view.identifier.unquotedString, Some(view.identifier.table)))
     Commands.changes(session, node).filter(_.changes).foreach(each => check(each.target))
-    directory(node).foreach(refuseDirectory)
+    directory(node).foreach((refuseDirectory _).tupled)
   }
 
   /** @throws HeadwaterException when the table of this key, which is to be changed, is a view's */
   def refuseView(table: String): Unit = check(Target(Some(table)))
 
-  /** The directory that a statement writes without a table. */
-  private def directory(node: LogicalPlan): Option[Path] = node match {
-    case insert: InsertIntoHadoopFsRelationCommand if insert.catalogTable.isEmpty => Some(insert.outputPath)
-    case insert: InsertIntoDataSourceDirCommand => insert.storage.locationUri.map(new Path(_))
-    case insert: InsertIntoHiveDirCommand => insert.storage.locationUri.map(new Path(_)).map(each => if (insert.isLocal) local(each) else each)
+  /** The directory that a statement writes without a table, and whether it replaces what is there. */
+  private def directory(node: LogicalPlan): Option[(Path, Boolean)] = node match {
+    case insert: InsertIntoHadoopFsRelationCommand if insert.catalogTable.isEmpty =>
+      Some(insert.outputPath -> (insert.mode == SaveMode.Overwrite))
+    case insert: InsertIntoDataSourceDirCommand => insert.storage.locationUri.map(new Path(_) -> insert.overwrite)
+    case insert: InsertIntoHiveDirCommand =>
+      insert.storage.locationUri.map(new Path(_)).map(each => (if (insert.isLocal) local(each) else each) -> insert.overwrite)
     case stream: WriteToStream if stream.catalogTable.isEmpty && stream.catalogAndIdent.isEmpty =>
-      Some(stream.sink).collect { case sink: FileStreamSink => sink }.flatMap(Reflected(_, "path")).map(each => new Path(each.toString))
+      Some(stream.sink).collect { case sink: FileStreamSink => sink }.flatMap(Reflected(_, "path"))
+        .map(each => new Path(each.toString) -> false)
     case _ => None
   }
 
   private def local(path: Path): Path = new Path("file", null, path.toUri.getPath)
 
-  private def refuseDirectory(path: Path): Unit = {
-    Roots.touched(session, path).foreach(root => refuse(root, None))
+  private def refuseDirectory(path: Path, replaces: Boolean): Unit = {
+    Roots.touched(session, path, replaces).foreach(root => refuse(root, None))
     check(Target(path = Some(path.toString)))
   }
 

@@ -2,6 +2,8 @@ package io.headwater.spark
 
 import java.nio.charset.StandardCharsets.UTF_8
 
+import scala.util.Try
+
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.hadoop.io.IOUtils
 import org.apache.spark.sql.SparkSession
@@ -56,16 +58,22 @@ object Roots {
         }
   }
 
-  /** The view's directory that a write to a path reaches: the path lies in one, or one lies in the path. */
-  private[spark] def touched(session: SparkSession, path: Path): Option[String] = {
+  /**
+   * The view's directory that a write to a path reaches: the path lies in it or, if the write replaces what is there, it
+   * lies in the path. A directory that cannot be looked at is left to the statement itself.
+   */
+  private[spark] def touched(session: SparkSession, path: Path, replaces: Boolean): Option[String] = Try {
     val (fs, top) = at(session, path.toString)
     // A directory of that name beside the tables of a warehouse is the store's, and marks no view.
-    def marked(each: Path) = fs.exists(marker(each)) && fs.getFileStatus(marker(each)).isFile
+    def marked(each: Path) = Try(fs.getFileStatus(marker(each)).isFile).getOrElse(false)
     val above = Iterator.iterate(top)(_.getParent).takeWhile(_ != null).find(marked)
-    def below = Seq("*", "*/*").flatMap(each => Option(fs.globStatus(new Path(top, s"$each/$Marker")))).flatten
-      .filter(_.isFile).map(_.getPath.getParent)
-    above.orElse(below.headOption).map(_.toString)
-  }
+    above.orElse(if (replaces) folders(fs, top).flatMap(each => each +: folders(fs, each)).find(marked) else None)
+  }.toOption.flatten.map(_.toString)
+
+  /** Those in a directory that may be a database or a table; a partition of a table is neither. */
+  private def folders(fs: FileSystem, top: Path): Seq[Path] =
+    Try(fs.listStatus(top).toSeq).getOrElse(Nil).filter(_.isDirectory).map(_.getPath)
+      .filterNot(path => path.getName.contains("=") || path.getName.startsWith("_") || path.getName.startsWith("."))
 
   /** The path and those above it, up to the one right below a directory; none when it does not lie there. */
   private def within(top: Path, path: Path): Seq[Path] = {
