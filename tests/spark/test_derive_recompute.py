@@ -42,13 +42,19 @@ class Lab:
         spark.sql("CREATE VIEW base.dated AS SELECT o_id FROM base.orders WHERE o_date < DATE'today'")
         spark.sql("CREATE FUNCTION base.since() RETURNS DATE RETURN DATE'yesterday'")
         spark.sql("CREATE FUNCTION base.recent() RETURNS TABLE (d DATE) RETURN SELECT DATE'today'")
-        for change in CHANGES:
-            database = f"after_{change.name}"
-            spark.sql(f"CREATE DATABASE {database}")
+        self.made = ["base"]
+
+    def use(self, database: str) -> None:
+        """Makes a database the current one. That of a change comes to be when a test first needs it."""
+        if database not in self.made:
+            change = next(each for each in CHANGES if database == f"after_{each.name}")
+            self.spark.sql(f"CREATE DATABASE {database}")
             for name in SCHEMAS:
                 rows = _values(name, _replaced(change)) if name == change.table else f"SELECT * FROM base.{name}"
-                spark.sql(f"CREATE VIEW {database}.{name} AS {rows}")
+                self.spark.sql(f"CREATE VIEW {database}.{name} AS {rows}")
             self._monthly(database)
+            self.made.append(database)
+        self.spark.sql(f"USE {database}")
 
     def _monthly(self, database: str) -> None:
         query = f"SELECT date_trunc('MONTH', o_date) AS m, * FROM {database}.orders WHERE o_id > 0"
@@ -56,7 +62,7 @@ class Lab:
 
     def partitions(self, database: str, case: Case) -> dict[Slice, Counter]:
         """The result's rows by partition, spelled as the catalog would."""
-        self.spark.sql(f"USE {database}")
+        self.use(database)
         spelled = ", ".join(f"CAST({_published(each, case)} AS STRING)" for each in case.by)
         result: dict[Slice, Counter] = defaultdict(Counter)
         for row in self.spark.sql(f"SELECT struct(*), struct({spelled}) FROM ({case.sql})").collect():
@@ -81,13 +87,14 @@ class Lab:
 
     def rows(self, database: str, case: Case, keys: Keys) -> Counter:
         """The result's rows, each with its key."""
-        self.spark.sql(f"USE {database}")
+        self.use(database)
         key = ", ".join(f"{_published(each, case)} AS `{each}`" for each in keys.columns)
         rows = self.spark.sql(f"SELECT struct({key}), struct(*) FROM ({case.sql})").collect()
         return Counter((str(row[0]), str(row[1])) for row in rows)
 
     def reached(self, change: Change, keys: Keys) -> set[str]:
         """The keys of all rows that came and went."""
+        self.use(f"after_{change.name}")
         tables = [f"{database}.{change.table}" for database in ("base", f"after_{change.name}")]
         rows = [Counter(self.spark.table(each).collect()) for each in tables]
         schema = self.spark.table(tables[0]).schema
@@ -165,9 +172,10 @@ def lab(application):
     spark = application.newSession()
     for name, value in SMALL.items():
         spark.conf.set(name, value)
-    yield Lab(spark)
+    made = Lab(spark)
+    yield made
     spark.sql("USE default")
-    for database in (*(f"after_{each.name}" for each in CHANGES), "base"):
+    for database in reversed(made.made):
         spark.sql(f"DROP DATABASE {database} CASCADE")
 
 
@@ -300,11 +308,15 @@ def test_a_command_is_not_a_query(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
-def test_golden_plans_are_what_spark_says(lab: Lab, golden: Path) -> None:
+def test_golden_plans_are_what_spark_says(lab: Lab, golden: Path, request: pytest.FixtureRequest) -> None:
     kept = json.loads(golden.read_text())
     lab.spark.sql("USE base")
     shim = lab.spark._jvm.io.headwater.spark.PlanJson
-    assert json.loads(shim.describe(lab.spark._jsparkSession, kept["sql"])) == kept["description"]
+    found = json.loads(shim.describe(lab.spark._jsparkSession, kept["sql"]))
+    if request.config.getoption("golden"):
+        kept["description"] = found
+        golden.write_text(json.dumps(kept, indent=1) + "\n")
+    assert found == kept["description"], "after a look at the change, run make golden"
 
 
 def test_spark_still_describes_each_case_as_its_golden_plan_does(lab: Lab, request: pytest.FixtureRequest) -> None:
