@@ -18,6 +18,7 @@ from headwater.model.error import TakenOver
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition
+from headwater.spark import catalog
 from headwater.spark.counted import counts
 from headwater.spark.iceberg import IcebergTables
 from headwater.spark.iceberg.java import Java
@@ -259,3 +260,42 @@ def test_snapshots_and_files_go_when_their_time_is_over(make: Callable[..., View
     assert view.rows() == [(2, "a")] and len(list(files.rglob("*.parquet"))) == 1
     view.publish(4, "SELECT 3 AS x, 'a' AS p", Slice.of(p="a"))
     assert view.tables.expire(view.definition, []) and len(list(files.rglob("*.parquet"))) == 2
+
+
+def test_a_clean_up_does_not_reach_a_table_below(make: Callable[..., View], warehouse: Path) -> None:
+    """In a catalog of directories, a table ``d.v.t`` lies in the directory of ``d.v``."""
+    view, times = make(XP), [time.time() * 1000 + UNNAMED + 60_000]
+    view.publish(1, "SELECT 1 AS x, 'a' AS p")
+    own = warehouse / "lake" / database(view.session) / "v" / "data"
+    (own / "orphan.parquet").touch()
+    view.tables._retention = Retention(Java(view.session), lambda: times[0])
+    view.session.sql(f"CREATE TABLE {view.definition.view}.t USING iceberg AS SELECT 5 AS n")
+    assert view.tables.expire(view.definition, [])
+    assert not (own / "orphan.parquet").exists()
+    assert view.session.table(f"{view.definition.view}.t").first() == (5,)
+    times[0] += 2 * UNNAMED
+    view.session.sql(f"CREATE TABLE {view.definition.view}.data USING iceberg AS SELECT 6 AS n")
+    assert view.tables.expire(view.definition, [])
+    assert view.session.newSession().table(f"{view.definition.view}.data").first() == (6,)
+    assert view.rows() == [(1, "a")]
+
+
+def test_totals_go_with_a_table_whose_catalog_leaves_its_directory(spark: SparkSession) -> None:
+    """A Hive catalog deletes the files that a table names. What others put beside them stays."""
+    for name, value in {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hive"}.items():
+        spark.conf.set(f"spark.sql.catalog.kept{name}", value)
+    spark.conf.set("spark.sql.catalog.kept.hadoop.iceberg.engine.hive.lock-enabled", "false")
+    table = f"kept.{database(spark)}.v"
+    spark.sql(f"CREATE TABLE {table} (Location STRING) USING iceberg")
+    place = Path(Java(spark)("iceberg.spark.Spark3Util.loadIcebergTable", spark._jsparkSession, table).location()[5:])
+    for name in ("v3", "v5"):
+        (place / ".totals" / name).mkdir(parents=True)
+        (place / ".totals" / name / "part.parquet").touch()
+    (place / ".totals" / "other").touch()
+    catalog.drop(spark, Shim(spark), table)
+    assert [each.name for each in (place / ".totals").iterdir() if each.suffix != ".crc"] == ["other"]
+    (place / ".totals" / "other").unlink()
+    spark.sql(f"CREATE TABLE {table} (x INT) USING iceberg")
+    (place / ".totals" / "v7").mkdir()
+    catalog.drop(spark, Shim(spark), table)
+    assert not (place / ".totals").exists()

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from headwater.model.error import RefreshFailed, StatementError
 from headwater.model.name import spelled, split
-from headwater.model.view import Column, Definition, Job, Query
-from headwater.spark import sql
+from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
+from headwater.spark import hidden, sql
 from headwater.spark.shim import Shim
 from headwater.spark.wire import Shape
 
@@ -25,6 +25,7 @@ MARKER = "headwater.view"
 OWNER = "headwater.owner"
 DEFINITION = "headwater.definition"
 REPLACEMENT = "__headwater"
+DETAILS = "# Detailed Table Information"
 CHUNK = 3000  # Hive's metastore holds at most 4000 characters in a property
 
 
@@ -151,9 +152,25 @@ def forget(session: SparkSession, table: str) -> None:
 
 
 def drop(session: SparkSession, shim: Shim, table: str) -> None:
-    """Drops a table, if it is there. The files of a lake table that its catalog placed go, too."""
-    purge = " PURGE" if shim.format(table) == "iceberg" else ""
+    """Drops a table, if it is there. The files of a lake table that its catalog placed go, too, with a view's totals
+    beside them."""
+    format = shim.format(table)
+    location = _location(session, table) if format in LAKE_FORMATS else ""
+    totals = hidden.found(shim, location) if location else []
+    purge = " PURGE" if format == "iceberg" else ""
     session.sql(f"DROP TABLE IF EXISTS {sql.quoted(table)}{purge}")
+    hidden.remove(shim, location, totals)
+
+
+def _location(session: SparkSession, table: str) -> str:
+    """Where a lake table lies; empty if that cannot be read, which keeps no table from its drop."""
+    try:
+        rows = [(row[0], row[1]) for row in session.sql(f"DESCRIBE TABLE EXTENDED {sql.quoted(table)}").collect()]
+    except (Py4JJavaError, PySparkException):
+        return ""
+    names = [name for name, _ in rows]
+    details = names.index(DETAILS) if DETAILS in names else len(rows)  # a column may have the name "Location"
+    return next((said for name, said in rows[details:] if name == "Location"), "")
 
 
 def properties(definition: Definition) -> dict[str, str]:

@@ -25,11 +25,8 @@ from headwater.model.version import Version
 from headwater.spark.failures import fallen_back, telling
 from headwater.spark.following import Following, Query
 from headwater.spark.formats import Formats
+from headwater.spark.hidden import HIDDEN
 from headwater.spark.shim import Shim
-
-HIDDEN = ".totals"
-"""The directory of a view's totals, in that of its table. Spark does not read such a name with a table, and Delta does
-not clean it up."""
 
 WRITTEN = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

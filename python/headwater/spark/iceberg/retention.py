@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
@@ -15,6 +16,8 @@ GARBAGE = "gc.enabled"
 CLEANED = "headwater.cleaned"
 """The property that says when files were deleted that no snapshot names (ms)."""
 DAY = 24 * 3_600_000
+DEEP = ("", "*/", "*/*/")
+"""Where another table within a directory is looked for: by the name of its ``metadata``."""
 UNNAMED = 3 * DAY
 """The age of a file that no snapshot names at which no run can be about to publish it."""
 
@@ -46,4 +49,22 @@ class Retention:
 
     def _delete_unnamed(self, table: JavaObject, now: int) -> None:
         actions = self._java("iceberg.spark.actions.SparkActions.get", self._java.session._jsparkSession)
-        actions.deleteOrphanFiles(table).olderThan(now - UNNAMED).execute()
+        for place in self._own(table.location()):
+            actions.deleteOrphanFiles(table).location(place).olderThan(now - UNNAMED).execute()
+
+    def _own(self, location: str) -> list[str]:
+        """The directories in which only a table's own files lie. In a catalog of directories, the tables of the
+        namespace ``d.v`` lie in the directory of a table ``d.v``, perhaps under these names."""
+        top = self._java("org.apache.hadoop.fs.Path", location)
+        files = top.getFileSystem(self._java.session._jsparkSession.sessionState().newHadoopConf())
+
+        def found(pattern: str) -> bool:
+            statuses = files.globStatus(self._java("org.apache.hadoop.fs.Path", pattern))
+            return statuses is not None and len(statuses) > 0
+
+        escaped = re.sub(r"([*?\[\]{}\\])", r"\\\1", location.rstrip("/"))
+        return [
+            f"{location.rstrip('/')}/{name}"
+            for name in ("data", "metadata")
+            if found(f"{escaped}/{name}") and not any(found(f"{escaped}/{name}/{deep}metadata") for deep in DEEP)
+        ]
