@@ -213,10 +213,11 @@ class TableFormat(Protocol):
         empty."""
 
     def require(self, definition: Definition) -> None:
-        """Makes the table of a view if there is none.
+        """Makes sure that a run has a table to fill: the view's own, or one beside it that is to take its place. It
+        never makes that of a view that has none: somebody dropped it.
 
         Raises:
-            RefreshCancelled: another table has its name, or its table has another name.
+            ViewGone: the view has no table, or another table has its name, or its table has another name.
         """
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
@@ -224,7 +225,7 @@ class TableFormat(Protocol):
 
         Raises:
             TakenOver: a higher version is published already.
-            RefreshCancelled: another table has the view's name.
+            ViewGone: the view has no table, or another table has its name.
         """
 
     def published(self, definition: Definition) -> set[str] | None:

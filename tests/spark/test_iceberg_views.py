@@ -35,6 +35,8 @@ class View:
 
     def __init__(self, session: SparkSession, tables: IcebergTables, definition: Definition) -> None:
         self.session, self.tables, self.definition = session, tables, definition
+        if Shim(session).owner(definition.view) is None:
+            catalog.create(Sessions(session).of_table(), Shim(session), definition)
         tables.require(definition)
 
     def launch(

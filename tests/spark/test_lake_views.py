@@ -88,3 +88,49 @@ def test_a_publication_is_one_commit_with_its_version_and_sources(
     assert version == published.version and sources == {
         name: snapshot for name, snapshot in started.snapshots if name == table
     }
+
+
+def test_an_iceberg_view_is_tidied_up(spark: SparkSession) -> None:
+    """By procedures that find something to do; the view follows its source afterwards, without a full refresh."""
+    place = f"lake.{database(spark)}"
+    view = f"{place}.v"
+    spark.sql(f"CREATE TABLE {place}.t (x INT, day STRING) USING iceberg")
+    spark.sql(f"INSERT INTO {place}.t VALUES (1, 'a')")
+    query = f"SELECT day, sum(x) AS s FROM {place}.t GROUP BY day"
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING iceberg PARTITIONED BY (day) AS {query}")
+    for day in "bc":
+        spark.sql(f"INSERT INTO {place}.t VALUES (2, '{day}')")
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+    everything = "options => map('rewrite-all', 'true')"
+    for call in (
+        f"rewrite_data_files(table => '{view}', {everything})",
+        f"rewrite_data_files(table => '{view}', strategy => 'sort', sort_order => 's', {everything})",
+        f"rewrite_manifests('{view}')",
+        f"rewrite_position_delete_files(table => '{view}', {everything})",
+    ):
+        [row] = spark.sql(f"CALL lake.system.{call}").collect()
+        assert row[0] == (3 if "data_files" in call else row[0]), call
+    [operation] = spark.sql(f"SELECT operation FROM {view}.snapshots ORDER BY committed_at DESC LIMIT 1").first()
+    assert operation == "replace"
+    spark.sql(f"INSERT INTO {place}.t VALUES (5, 'a')")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert rows(spark, view) == [("a", 6), ("b", 2), ("c", 2)]
+
+
+@pytest.mark.parametrize("using", ["parquet", "iceberg"])
+def test_a_view_of_another_format_reads_delta_tables_with_deletion_vectors(spark: SparkSession, using: str) -> None:
+    here = database(spark)
+    view = f"lake.{here}.v" if using == "iceberg" else "v"
+    spark.sql("CREATE TABLE t (x INT, g INT) USING delta TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    spark.sql("INSERT INTO t SELECT /*+ COALESCE(1) */ id, id % 3 FROM range(10)")
+    spark.sql("DELETE FROM t WHERE x = 4")
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING {using} AS SELECT x, g FROM t WHERE g < 2")
+    spark.sql(f"CREATE MATERIALIZED VIEW {view}_2 USING {using} AS SELECT g, count(*) AS n FROM t GROUP BY g")
+    spark.sql(f"CREATE MATERIALIZED VIEW {view}_3 USING {using} AS SELECT l.x FROM t l JOIN t r ON l.x = r.x + 1")
+    spark.sql("DELETE FROM t WHERE x = 6")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    assert rows(spark, view) == [(0, 0), (1, 1), (3, 0), (7, 1), (9, 0)]
+    assert rows(spark, f"{view}_2") == [(0, 3), (1, 2), (2, 3)]
+    assert rows(spark, f"{view}_3") == [(1,), (2,), (3,), (8,), (9,)]
+    [shown] = spark.sql("SHOW MATERIALIZED VIEWS LIKE 'v'").collect()
+    assert shown["state"] == "fresh"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
 
 from headwater.engine.refreshes import REFRESHES
-from headwater.model.event import Changed, Published
+from headwater.model.event import Changed, Dropped, Published, Started
 from headwater.spark.jar import build_jar
 
 QUERY = "SELECT month, sum(amount) AS total FROM sales GROUP BY month"
@@ -532,7 +533,8 @@ def test_drop(sales: SparkSession, warehouse: Path) -> None:
     sales.sql(f"CREATE MATERIALIZED VIEW yearly AS {YEARS}")
     sales.sql("INSERT INTO sales VALUES (4, 40, '2024-02')")
     drain(sales)
-    assert f"monthly is read by {here}.yearly; drop it first" in refused(sales, "DROP MATERIALIZED VIEW monthly")
+    for drop in ("DROP MATERIALIZED VIEW monthly", "DROP TABLE monthly", "DROP TABLE IF EXISTS monthly PURGE"):
+        assert f"monthly is read by {here}.yearly; drop it first" in refused(sales, drop)
     assert said(sales, "DROP MATERIALIZED VIEW yearly") == f"{here}.yearly dropped"
     assert said(sales, "DROP MATERIALIZED VIEW IF EXISTS monthly") == f"{here}.monthly dropped"
     assert not sales.catalog.tableExists("monthly")
@@ -541,6 +543,24 @@ def test_drop(sales: SparkSession, warehouse: Path) -> None:
     assert "there is no materialized view monthly" in refused(sales, "DROP MATERIALIZED VIEW monthly")
     sales.sql(f"CREATE MATERIALIZED VIEW monthly AS {QUERY}")
     assert_equals_query(sales, "monthly", QUERY)
+
+
+@pytest.mark.parametrize("using", ["parquet", "delta", "iceberg"])
+def test_drop_table_ends_the_run_of_a_view_for_good(sales: SparkSession, journal: Journal, using: str) -> None:
+    """Its first run would take minutes."""
+    view = f"{database(sales)}.v"
+    query = "SELECT max(hash(s.id, r.id)) AS h FROM sales s CROSS JOIN range(9000000000) r"
+    if using == "iceberg":
+        view = f"lake.{view}"
+        sales.sql(f"CREATE NAMESPACE lake.{database(sales)}")
+    sales.sql(f"CREATE MATERIALIZED VIEW {view} USING {using} TBLPROPERTIES ('headwater.fill' = 'later') AS {query}")
+    while not any(isinstance(each, Started) and each.view == view for each in journal.events()):
+        time.sleep(0.05)
+    sales.sql(f"DROP TABLE {view}")
+    drain(sales)
+    assert sales.sql(f"SHOW MATERIALIZED VIEWS IN {view.removesuffix('.v')}").collect() == []
+    assert any(isinstance(each, Dropped) and each.view == view for each in journal.events())
+    assert not sales.newSession().catalog.tableExists(view)
 
 
 def test_drop_table_and_drop_database_clean_up(spark: SparkSession, warehouse: Path) -> None:
@@ -665,14 +685,18 @@ def test_direct_writes_are_refused(shop: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("partitioning", ["", "PARTITIONED BY (month)"])
-def test_files_written_past_headwater_are_repaired(sales: SparkSession, journal: Journal, partitioning: str) -> None:
+def test_files_written_past_headwater_are_repaired(
+    sales: SparkSession, journal: Journal, tmp_path: Path, partitioning: str
+) -> None:
     sales.sql(f"CREATE MATERIALIZED VIEW monthly {partitioning} AS {QUERY}")
     sales.sql(f"CREATE MATERIALIZED VIEW yearly AS {YEARS}")
     place = os.path.dirname(sales.table("monthly").where("month = '2024-02'").inputFiles()[0])
     kept = sales.table("monthly").drop(*(["month"] if partitioning else []))
     rows = kept.limit(1).toPandas()
     journal.mark()
-    sales.createDataFrame(rows, kept.schema).write.mode("append").parquet(place)
+    sales.createDataFrame(rows, kept.schema).coalesce(1).write.parquet(str(tmp_path / "forged"))
+    [forged] = (tmp_path / "forged").glob("part-*.parquet")
+    shutil.copy(forged, place.removeprefix("file:"))  # a session with Headwater refuses to write there
     drain(sales)
     [drift] = [event for event in journal.events() if isinstance(event, Changed) and event.table.endswith("monthly")]
     assert "written past Headwater" in drift.verb

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,12 +16,13 @@ from pyspark.sql import functions as F
 from support import database
 
 from headwater.model.command import Launch, Replaced
-from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver, Untold
+from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver, Untold, ViewGone
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
 from headwater.ports import TableFormat, Written
+from headwater.spark import catalog
 from headwater.spark.counted import counts
 from headwater.spark.delta import DeltaTables
 from headwater.spark.delta import key_search as of_delta
@@ -28,9 +30,11 @@ from headwater.spark.file_tables import FileTables
 from headwater.spark.following import PINS, refuse_drift
 from headwater.spark.iceberg import IcebergTables
 from headwater.spark.iceberg import key_search as of_iceberg
+from headwater.spark.iceberg.publishing import Publishing
 from headwater.spark.keyed import Reach
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.view_tables import is_waiting
 from headwater.spark.wire import encode
 
 
@@ -220,6 +224,7 @@ class View:
             database="default",
         )
         assert format.lake or Shim(session).claim(self.definition.root, "me")
+        catalog.create(Sessions(session).of_table(), Shim(session), self.definition)
         tables.require(self.definition)
         self.records: dict[Slice, PartitionRecord] = {}
 
@@ -329,11 +334,73 @@ def test_a_table_of_somebody_else_stays_as_it_is(view: View) -> None:
     assert view.rows == {"a": 1}
 
 
-@only([FILES])
-def test_the_table_of_a_view_is_made_once_and_not_beside_one_that_was_renamed(view: View, spark: SparkSession) -> None:
-    name = view.definition.view
+STEPS = ["required", "written", "published"]
+"""Those of a run, in which its view may be dropped."""
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("purge", ["", " PURGE"])
+def test_no_step_of_a_run_makes_a_table_again_that_was_dropped(
+    view: View, format: Format, tables: TableFormat, spark: SparkSession, step: str, purge: str
+) -> None:
+    view.publish(1, a=1)
+    launch = view.launch(2, "a")
+    written = view.written(launch, a=2) if step == "published" else None
+    spark.sql(f"DROP TABLE {view.definition.view}{purge}")
+    for _ in range(2):  # it is tried again
+        noticed = pytest.raises(ViewGone, match="was dropped")
+        with nullcontext() if (step, format) == ("written", FILES) else noticed:
+            match step:
+                case "required":
+                    tables.require(view.definition)
+                case "written":
+                    view.written(launch, a=2)
+                case _:
+                    tables.publish(launch, written)
+        assert Shim(spark).owner(view.definition.view) is None
+        assert not spark.newSession().catalog.tableExists(view.definition.view)
+
+
+@only([ICEBERG])
+def test_a_table_that_is_dropped_at_the_moment_of_the_commit_stays_dropped(
+    view: View, tables: TableFormat, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A catalog of directories takes any metadata for a table."""
+    view.publish(1, a=1)
+    launch = view.launch(2, "a")
+    written, replace = view.written(launch, a=2), Publishing._replace
+
+    def dropped(*arguments) -> None:
+        replace(*arguments)
+        spark.sql(f"DROP TABLE {view.definition.view}")
+
+    monkeypatch.setattr(Publishing, "_replace", dropped)
+    with pytest.raises(ViewGone, match="was dropped"):
+        tables.publish(launch, written)
+    assert Shim(spark).owner(view.definition.view) is None
+    spark.sql(f"CREATE TABLE {view.definition.view} (x INT) USING iceberg")
+
+
+@only([FILES, DELTA])
+def test_a_view_that_changes_its_format_is_dropped_for_good(
+    view: View, format: Format, spark: SparkSession, place: str
+) -> None:
+    """The table that is filled to replace it, and the one that it had before, never take its name."""
+    name, shim = view.definition.view, Shim(spark)
+    filled = catalog.replace(spark, shim, view.definition)
     spark.sql(f"DROP TABLE {name}")
+    with pytest.raises(ViewGone, match="was dropped"):
+        view._tables.require(view.definition)
+    catalog.mark(spark, view.definition)  # as it is when an engine is killed while it exchanges both
+    old = evolve(view.definition, format="parquet" if format.lake else "delta")
+    assert is_waiting(shim, view.definition) and not is_waiting(shim, old)
     view._tables.require(view.definition)
+    assert shim.owner(name) == "me" and shim.owner(filled) is None
+
+
+@only([FILES])
+def test_a_run_does_not_go_on_beside_a_table_that_was_renamed(view: View, spark: SparkSession) -> None:
+    name = view.definition.view
     view.publish(1, a=1)
     Shim(spark).rename(name, f"{name}_2")
     with pytest.raises(RefreshCancelled, match="v_2 now"):

@@ -33,7 +33,7 @@ def observer(looked: list[str]) -> Observer:
     recorder = SimpleNamespace(
         state=machine({"t": "a", "u": "a"}, *views).state, lock=RLock(), change_all=lambda _: None
     )
-    return Observer(recorder, None, SimpleNamespace(look=look), SimpleNamespace())
+    return Observer(recorder, None, SimpleNamespace(look=look), SimpleNamespace(), None)
 
 
 def test_a_check_looks_at_everything(observer: Observer, looked: list[str]):

@@ -54,6 +54,7 @@ KINDS = {
     "create": wire.Message,
     "statement": wire.Message,
     "wait": wire.Message,
+    "dropping": wire.Message,
     "abandoned": wire.Message,
     "reply": wire.Answer,
     "observe_request": list[Asked],
@@ -219,7 +220,7 @@ class Targets(Observer):
     def __init__(self, *watched: str, locations=()) -> None:
         tables = FileTables(None, None)
         tables._locations.update(locations)
-        super().__init__(Recorder(lock=RLock(), state=State()), None, tables, None)
+        super().__init__(Recorder(lock=RLock(), state=State()), None, tables, None, None)
         self._watched, self.looked, self.told = list(watched), [], {}
 
     def watched(self, view=None):
@@ -349,7 +350,7 @@ def test_create_over_a_temporary_view_is_refused():
 
 def test_every_kind_of_message_reaches_its_place():
     """The engine's loop: hints are queued, questions answered, abandoned ones passed on."""
-    messages = iter([golden("hint_table"), golden("abandoned"), golden("create"), golden("statement"), golden("wait")])
+    messages = iter(map(golden, ("hint_table", "abandoned", "create", "statement", "wait", "dropping")))
 
     class Stop(BaseException):
         pass
@@ -373,7 +374,7 @@ def test_every_kind_of_message_reaches_its_place():
         engine.run()
     assert hinted == [golden("hint_table")]
     assert abandoned == [3]
-    assert asked == [wire.Create, wire.Statement, wire.Wait]
+    assert asked == [wire.Create, wire.Statement, wire.Wait, wire.Dropping]
 
 
 def _named(name: str):

@@ -59,7 +59,7 @@ def analysis() -> Analysis:
 
 @pytest.fixture
 def observer(analysis: Analysis) -> Observer:
-    return Observer(Record(), None, SimpleNamespace(look=lambda looks: []), analysis)
+    return Observer(Record(), None, SimpleNamespace(look=lambda looks: []), analysis, None)
 
 
 def kinds(observer: Observer) -> list[type]:

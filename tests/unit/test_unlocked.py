@@ -37,12 +37,14 @@ class Driver:
     Attributes:
         tables: as a look finds them; others are not there.
         meanwhile: done within the next look.
+        stored: the format of all tables.
     """
 
     def __init__(self) -> None:
         self.lock: threading.RLock | None = None
         self.tables = {"default.v": THERE}
         self.calls: list[str] = []
+        self.stored = "files"
         self.meanwhile: Callable[[], object] = lambda: None
 
     def _called(self, name: str) -> None:
@@ -76,6 +78,10 @@ class Driver:
         self._called("owner")
         return self.tables[table].owner if table in self.tables else None
 
+    def format(self, table: str) -> str:
+        self._called("format")
+        return self.stored if table in self.tables else ""
+
     def rename(self, table: str, to: str) -> None:
         self._called("rename")
         self.tables[to] = evolve(self.tables.pop(table), table=to)
@@ -104,7 +110,7 @@ class Engine:
         self.recorder = Recorder(self.store, self.driver, SimpleNamespace(now=lambda: 1_000_000))
         self.loop = Loop(self.recorder, self.driver, "me", acts=False)
         self.driver.lock = self.recorder.lock
-        self.observer = Observer(self.recorder, self.driver, self.driver, self.driver)
+        self.observer = Observer(self.recorder, self.driver, self.driver, self.driver, self.driver)
         self.statements = Statements(
             self.recorder,
             self.loop,
@@ -176,9 +182,26 @@ def test_a_view_that_was_written_by_hand_is_repaired(engine: Engine):
 
 
 def test_a_swap_that_was_cut_off_drops_nothing(engine: Engine):
-    engine.driver.tables = {"default.v__headwater": evolve(THERE, table="default.v__headwater", owner="")}
+    """The replacement is filled then, and has the owner of the view."""
+    engine.driver.tables = {"default.v__headwater": evolve(THERE, table="default.v__headwater")}
     engine.look()
     assert isinstance(engine.last(), Published)
+
+
+@pytest.mark.parametrize("format", ["", "delta"])
+def test_a_view_is_dropped_whose_replacement_is_not_filled_or_is_its_earlier_table(engine: Engine, format: str):
+    owner = "me" if format else ""
+    engine.driver.tables = {"default.v__headwater": evolve(THERE, table="default.v__headwater", owner=owner)}
+    engine.driver.stored = format
+    engine.look()
+    assert engine.last() == Dropped(1_000_000, "default.v")
+
+
+def test_a_view_that_is_dropped_while_it_runs_is_dropped(engine: Engine):
+    engine.start()
+    engine.driver.tables.clear()
+    engine.look()
+    assert engine.last() == Dropped(1_000_000, "default.v") and not engine.recorder.state.running
 
 
 def test_a_view_that_is_published_while_a_look_finds_it_gone_is_asked_after_again(engine: Engine):

@@ -27,9 +27,9 @@ class Standing:
     highest: Version
 
 
-def standing(state: State, view: str) -> Standing | None:
-    """How a view stands; ``None`` while it runs, or if there is none of this name."""
-    if view not in state.views or view in state.running:
+def standing(state: State, view: str, running: bool = False) -> Standing | None:
+    """How a view stands; ``None`` if there is none of this name, or while it runs: unless ``running`` is no matter."""
+    if view not in state.views or (view in state.running and not running):
         return None
     return Standing(state.views[view].definition, state.tables[view].highest)
 
@@ -125,8 +125,8 @@ def drift(state: State, seen: Seen, was: Standing, command: Command, at: int, ve
 
 def lost(state: State, view: str, was: Standing, to: str | None, at: int) -> Dropped | Renamed | None:
     """The table of a view is gone, or another table has its name. If its own table has another name now, ``to``, the
-    view keeps its files under that name."""
-    if standing(state, view) != was or to in state.views:
+    view keeps its files under that name. A run of it ends."""
+    if standing(state, view, running=True) != was or to in state.views:
         return None
     return Dropped(at, view) if to is None else Renamed(at, view, to, evolve(was.definition, view=to))
 

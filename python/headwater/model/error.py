@@ -63,6 +63,10 @@ class RefreshCancelled(HeadwaterError):
     """A refresh was cancelled, or a write overwrote a source that it read; its changes stay pending."""
 
 
+class ViewGone(RefreshCancelled):
+    """The table of a view was dropped, or has another name, or another table has its name. No run makes it again."""
+
+
 class PlanError(HeadwaterError):
     """The description of a run cannot be planned."""
 

@@ -19,6 +19,7 @@ from headwater.spark.define import Analyst, first_line
 from headwater.spark.formats import Formats
 from headwater.spark.observer import Observer
 from headwater.spark.shim import Shim
+from headwater.spark.view_tables import has_its_format
 
 log = logging.getLogger("headwater")
 
@@ -65,16 +66,19 @@ def _unknown(recorder: Recorder, shim: Shim) -> Iterator[tuple[str, Definition]]
     owners = {definition.owner: name for name, definition in known.items()}
     for entry in shim.views():
         view = entry.table
-        if replaced := catalog.replaced(view):
-            if shim.owner(replaced) is not None:
-                continue  # it is being filled, or was exchanged
-            shim.rename(view, replaced)
-            view = replaced
+        replaced = catalog.replaced(view)
+        if replaced and shim.owner(replaced) is not None:
+            continue  # it is being filled, or was exchanged
         try:
-            definition = catalog.read(view, entry.properties)
+            definition = catalog.read(replaced or view, entry.properties)
         except (KeyError, ValueError):
             log.warning("%s has an incomplete definition in the catalog; create it again", view)
             continue
+        if replaced:
+            if not has_its_format(shim, definition, view):
+                continue  # the table that the view had before; the view was dropped since
+            shim.rename(view, replaced)
+            view = replaced
         if owners.setdefault(definition.owner, view) != view:
             log.warning("%s has the properties of %s and is no view; create it as one", view, owners[definition.owner])
         elif view not in known or known[view].statement != definition.statement:

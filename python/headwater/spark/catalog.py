@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
-from headwater.model.error import RefreshFailed, StatementError
+from headwater.model.error import RefreshFailed, StatementError, ViewGone
 from headwater.model.name import spelled, split
 from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
 from headwater.spark import hidden, sql
@@ -125,21 +125,30 @@ def swap(session: SparkSession, shim: Shim, definition: Definition) -> list[str]
     """Puts the filled and marked replacement in the place of the view's table, whatever format that has. Files in the
     view's directory stay. Returns the places that readers of the old table need for a while.
 
-    Where the catalog does not do that in one step, there is no such table for a moment.
+    Where the catalog does not do that in one step, there is no such table for a moment. The replacement has the mark of
+    a view only from here on: a view whose table is gone before was dropped by somebody else.
 
     Raises:
         RefreshFailed: the catalog refuses the new table. Readers go on with the old one.
+        ViewGone: somebody dropped the view.
     """
     filled = replacement(definition.view)
+    mark(session, definition)
     try:
         placed = shim.exchange(definition.view, filled)
     except Py4JJavaError as error:
+        if shim.format(filled) == definition.format:
+            forget(session, filled)
         raise RefreshFailed(
             f"{definition.view}: its catalog refuses the table of the new format ({shim.failure(error).said}); declare "
             "it as it was before, or drop it first"
         ) from error
     if placed is None:
-        drop(session, shim, definition.view)
+        try:
+            _drop(session, shim, definition.view)
+        except AnalysisException as error:
+            forget(session, filled)
+            raise ViewGone(f"{definition.view} was dropped while its refresh ended") from error
         shim.rename(filled, definition.view)
     elif not placed:
         forget(session, filled)
@@ -154,23 +163,7 @@ def forget(session: SparkSession, table: str) -> None:
 def drop(session: SparkSession, shim: Shim, table: str) -> None:
     """Drops a table, if it is there. The files of a lake table that its catalog placed go, too, with a view's totals
     beside them."""
-    format = shim.format(table)
-    location = _location(session, table) if format in LAKE_FORMATS else ""
-    totals = hidden.found(shim, location) if location else []
-    purge = " PURGE" if format == "iceberg" else ""
-    session.sql(f"DROP TABLE IF EXISTS {sql.quoted(table)}{purge}")
-    hidden.remove(shim, location, totals)
-
-
-def _location(session: SparkSession, table: str) -> str:
-    """Where a lake table lies; empty if that cannot be read, which keeps no table from its drop."""
-    try:
-        rows = [(row[0], row[1]) for row in session.sql(f"DESCRIBE TABLE EXTENDED {sql.quoted(table)}").collect()]
-    except (Py4JJavaError, PySparkException):
-        return ""
-    names = [name for name, _ in rows]
-    details = names.index(DETAILS) if DETAILS in names else len(rows)  # a column may have the name "Location"
-    return next((said for name, said in rows[details:] if name == "Location"), "")
+    _drop(session, shim, table, "IF EXISTS ")
 
 
 def properties(definition: Definition) -> dict[str, str]:
@@ -242,6 +235,26 @@ def _made_by(definition: Definition) -> dict[str, str]:
             return {"query": text}
         case Job(function):
             return {"job": function}
+
+
+def _drop(session: SparkSession, shim: Shim, table: str, condition: str = "") -> None:
+    format = shim.format(table)
+    location = _location(session, table) if format in LAKE_FORMATS else ""
+    totals = hidden.found(shim, location) if location else []
+    purge = " PURGE" if format == "iceberg" else ""
+    session.sql(f"DROP TABLE {condition}{sql.quoted(table)}{purge}")
+    hidden.remove(shim, location, totals)
+
+
+def _location(session: SparkSession, table: str) -> str:
+    """Where a lake table lies; empty if that cannot be read, which keeps no table from its drop."""
+    try:
+        rows = [(row[0], row[1]) for row in session.sql(f"DESCRIBE TABLE EXTENDED {sql.quoted(table)}").collect()]
+    except (Py4JJavaError, PySparkException):
+        return ""
+    names = [name for name, _ in rows]
+    details = names.index(DETAILS) if DETAILS in names else len(rows)  # a column may have the name "Location"
+    return next((said for name, said in rows[details:] if name == "Location"), "")
 
 
 def _plain(columns: Sequence[Column]) -> list[list[str]]:

@@ -89,7 +89,7 @@ class Engine:
         self.recorder = self._restored()
         jobs = Jobs(settings.jobs, self.shim.registered)
         self.analyst = Analyst(self.shim, self.sessions, self._keeping_pays, self._definition, jobs)
-        self.observer = Observer(self.recorder, self.shim, self.formats, self.analyst)
+        self.observer = Observer(self.recorder, self.shim, self.formats, self.analyst, self.sessions)
         self.warehouse = SparkWarehouse(
             session, self.shim, self.sessions, self.formats, self.observer, self.memory, writer, jobs
         )

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve, frozen
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -30,7 +32,17 @@ from headwater.spark.facts import Asked, Fact, FoundPartition, Pin
 from headwater.spark.keyed import Reach
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.view_tables import emptied, forget, forget_replaced, is_resumed, is_same, taken, with_above
+from headwater.spark.view_tables import (
+    emptied,
+    forget,
+    forget_replaced,
+    is_same,
+    replace,
+    require_own,
+    resume,
+    taken,
+    with_above,
+)
 from headwater.spark.wire import (
     Directory,
     Fenced,
@@ -136,23 +148,19 @@ class FileTables:
         return ""  # its catalog refuses the table itself
 
     def require(self, definition: Definition) -> None:
-        """Makes the table of a view if there is none.
-
-        Raises:
-            RefreshCancelled: another table has its name, or its table has another name.
-        """
-        owner = self._shim.owner(definition.view)
-        if owner is None:
-            if not is_resumed(self._shim, definition):
-                catalog.create(self._sessions.of_table(definition.settings), self._shim, definition)
-        elif owner != definition.owner:
-            raise taken(definition.view)
+        if self._shim.owner(definition.view) is None:
+            resume(self._shim, definition)
+        require_own(self._shim, definition)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         definition, request, places = launch.definition, written.handle.request, written.handle.places
         if WHOLE in launch.run.slices:  # a redefinition always renews everything
             request = evolve(request, shape=catalog.shape(definition))
-        answer = self._shim.publish(request)
+        try:
+            answer = self._shim.publish(request)
+        except (PySparkException, Py4JJavaError):
+            require_own(self._shim, definition)
+            raise
         reshaped = isinstance(answer, Misfit)
         left: Sequence[str] = []
         if reshaped:
@@ -247,12 +255,10 @@ class FileTables:
         """Publishes into a new table, of the view's new shape, which then takes the view's name. Also the places of the
         old table."""
         session = self._sessions.of_table(definition.settings)
-        answer = self._shim.publish(evolve(request, table=catalog.replace(session, self._shim, definition), removed=()))
-        if self._shim.owner(definition.view) != definition.owner:
-            raise taken(definition.view)
+        answer = self._shim.publish(evolve(request, table=replace(session, self._shim, definition), removed=()))
+        require_own(self._shim, definition)
         if not isinstance(answer, Superseded):
             return answer, ()
-        catalog.mark(session, definition)
         return answer, catalog.swap(session, self._shim, definition)
 
 

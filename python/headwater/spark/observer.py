@@ -33,7 +33,9 @@ from headwater.spark import catalog
 from headwater.spark.define import Analyst
 from headwater.spark.formats import Formats
 from headwater.spark.reanalysis import Reanalysis
+from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
+from headwater.spark.view_tables import forget_replaced, is_waiting
 from headwater.spark.wire import Hint
 
 log = logging.getLogger("headwater")
@@ -62,8 +64,8 @@ class Observer:
         noticed: set while hints wait for a look.
     """
 
-    def __init__(self, recorder: Recorder, shim: Shim, formats: Formats, analyst: Analyst) -> None:
-        self._recorder, self._shim, self._formats = recorder, shim, formats
+    def __init__(self, recorder: Recorder, shim: Shim, formats: Formats, analyst: Analyst, sessions: Sessions) -> None:
+        self._recorder, self._shim, self._sessions, self._formats = recorder, shim, sessions, formats
         self._reanalysis = Reanalysis(recorder, analyst, self.first_look)
         self._looking = threading.RLock()
         self._hints: queue.SimpleQueue[Hint] = queue.SimpleQueue()
@@ -277,12 +279,14 @@ class Observer:
 
     def _record_view(self, seen: Seen, was: Standing | None, command: Command) -> None:
         """A view whose table is gone was dropped past Headwater; one with other files was written past it."""
+        recorder = self._recorder
+        with recorder.lock:
+            now = noticed.standing(recorder.state, seen.table, running=True)
+        if now is not None and (not seen.exists or seen.owner != now.definition.owner):
+            self._record_lost(seen.table, now, command)
+            return
         if was is None:
             return
-        if not seen.exists or seen.owner != was.definition.owner:
-            self._record_lost(seen.table, was, command)
-            return
-        recorder = self._recorder
 
         def build(state, version: Version):
             return noticed.drift(state, seen, was, command, recorder.clock.now(), version)
@@ -312,7 +316,7 @@ class Observer:
                 self._follow_lost(event, was.definition, command, readers)
                 return
             with recorder.lock:
-                was = noticed.standing(recorder.state, view)
+                was = noticed.standing(recorder.state, view, running=True)
             if was == before:
                 return  # another view has taken the name that its table has now
 
@@ -326,25 +330,31 @@ class Observer:
                 done = "was dropped"
                 release = partial(self._shim.release, definition.root, definition.owner)
                 guarded(release, f"the files of {definition.view} stay")
+                guarded(
+                    partial(forget_replaced, self._sessions.of_table(), self._shim, definition),
+                    f"the table {catalog.replacement(definition.view)} stays",
+                )
         log.warning("%s %s (%s)", definition.view, done, command.said or "by another program")
         for reader in readers:
             self._reanalysis.of_view(reader, definition.view)
 
     def _is_lost(self, view: str, was: Standing) -> bool:
-        """Whether the table of a view is gone, or another one has its name. A swap that was cut off left the
-        replacement: then the refresh that is pending makes the view anew."""
-        seen, replacement = self._formats.look([Look(view), Look(catalog.replacement(view))])
+        """Whether the table of a view is gone, or another one has its name. A swap that goes on, or was cut off, left
+        the filled replacement: then a refresh gives it the view's name. It is asked first, as it is gone afterwards."""
+        waiting = is_waiting(self._shim, was.definition)
+        [seen] = self._formats.look([Look(view)])
         if seen.unreadable:
             return False
         if seen.exists:
             return seen.owner != was.definition.owner
-        return not replacement.exists
+        return not waiting
 
     def _table_of(self, owner: str) -> str | None:
         """The table that belongs to an owner, if no view on record has its name."""
         tables = [each.table for each in self._shim.views() if each.properties.get(catalog.OWNER) == owner]
         with self._recorder.lock:
-            return next((each for each in tables if each not in self._recorder.state.views), None)
+            known = self._recorder.state.views
+            return next((each for each in tables if each not in known and not catalog.replaced(each)), None)
 
 
 def _database(table: str) -> str | None:

@@ -131,6 +131,10 @@ class Shim:
             frame, lambda: wire.decode(counted.sums(), list[wire.Sum]), lambda: wire.decode(counted.spent(), wire.Spent)
         )
 
+    def apart(self, frame: DataFrame) -> DataFrame:
+        """The same rows, for a write into a table of another catalog than Spark's own."""
+        return DataFrame(self._call("Counted.apart", frame._jdf), frame.sparkSession)
+
     def effort(self, session: SparkSession, group: str) -> Effort | None:
         """What the tasks of a job group took so far."""
         return wire.decode(self._call("Progress.effort", session._jsparkSession, group), Effort | None)

@@ -39,7 +39,7 @@ from headwater.spark.recomputing import Recomputing, Verifier
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.view_tables import forget_replaced
-from headwater.spark.wire import Create, Question, Session, Statement, Wait
+from headwater.spark.wire import Create, Dropping, Question, Session, Statement, Wait
 from headwater.store.sql import SqlStore
 
 LOOK = 5.0
@@ -87,6 +87,8 @@ class Statements:
                     return self._declarations.create(message)
                 case Wait():
                     return self._wait_for_hints(message)
+                case Dropping(table=table):
+                    return self._refused(table)
                 case Statement(kind=kind, text=text):
                     return self._say(syntax.parse(kind, text), message)
         except PySparkException as error:
@@ -192,10 +194,8 @@ class Statements:
         def drop(state: State, _version: int) -> Dropped | None:
             if view not in state.views:
                 return None  # somebody else was faster
-            readers = report.reading(state, view)
-            if readers:
-                them = "it" if len(readers) == 1 else "them"
-                raise StatementError(f"{view} is read by {', '.join(readers)}; drop {them} first")
+            if refused := _read(state, view):
+                raise StatementError(refused)
             dropped[:] = [state.views[view].definition]
             return Dropped(self._now(), view)
 
@@ -207,6 +207,12 @@ class Statements:
                 forget_replaced(self._sessions.of_table(), self._shim, definition)
             guarded(partial(self._shim.release, definition.root, definition.owner), f"the files of {view} stay")
         return [[f"{view} dropped"]]
+
+    def _refused(self, view: str) -> Answer:
+        """Why the table of a view must not be dropped, if so."""
+        with self._recorder.lock:
+            refused = _read(self._recorder.state, view)
+        return [[refused]] if refused else []
 
     def _require_reachable(self, view: str) -> None:
         """A view is not dropped while nobody can drop its table: the next check would find that and adopt it."""
@@ -326,6 +332,13 @@ class Statements:
 
     def _now(self) -> int:
         return self._recorder.clock.now()
+
+
+def _read(state: State, view: str) -> str:
+    """Why a view must not be dropped; empty if no other one reads it."""
+    readers = report.reading(state, view)
+    them = "it" if len(readers) == 1 else "them"
+    return f"{view} is read by {', '.join(readers)}; drop {them} first" if readers else ""
 
 
 class _MovedOn(Exception):

@@ -8,7 +8,7 @@ from attrs import evolve
 from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced
-from headwater.model.error import RefreshCancelled, RefreshFailed
+from headwater.model.error import RefreshFailed, ViewGone
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
@@ -17,6 +17,9 @@ from headwater.model.view import Definition
 from headwater.spark import catalog, paths
 from headwater.spark.shim import Shim
 
+FILES = "files"
+"""What the shim calls the format of all tables of files."""
+
 Looking = Callable[[Sequence[Look]], Sequence[Seen]]
 
 
@@ -24,11 +27,39 @@ def filled(shim: Shim, definition: Definition) -> str:
     """The name of the table that a run fills while the view's own table has another format.
 
     Raises:
-        RefreshCancelled: the view's name is that of another table.
+        ViewGone: the view has no table, or its name is that of another one.
     """
-    if shim.owner(definition.view) != definition.owner:
-        raise taken(definition.view)
+    require_own(shim, definition)
     return catalog.replacement(definition.view)
+
+
+def require_own(shim: Shim, definition: Definition) -> None:
+    """Refuses to go on without the table of a view.
+
+    Raises:
+        ViewGone: there is none, or another one has its name.
+    """
+    owner = shim.owner(definition.view)
+    if owner is None:
+        raise gone(definition.view)
+    if owner != definition.owner:
+        raise taken(definition.view)
+
+
+def replace(session: SparkSession, shim: Shim, definition: Definition) -> str:
+    """Makes a table beside that of a view, which is to take its place; its name.
+
+    Raises:
+        ViewGone: the view was dropped meanwhile.
+    """
+    require_own(shim, definition)
+    name = catalog.replace(session, shim, definition)
+    try:
+        require_own(shim, definition)
+    except ViewGone:
+        catalog.forget(session, name)
+        raise
+    return name
 
 
 def replaced(session: SparkSession, shim: Shim, definition: Definition, done: Replaced) -> Replaced:
@@ -68,26 +99,45 @@ def same(launch: Launch, made: Iterable[Made], appended: bool) -> frozenset[Slic
     return frozenset(each.slice for each in made if is_same(each, known.get(each.slice)))
 
 
-def taken(view: str) -> RefreshCancelled:
+def taken(view: str) -> ViewGone:
     """Another table has the name of a view."""
-    return RefreshCancelled(f"{view} was dropped, and another table has its name; that table stays as it is")
+    return ViewGone(f"{view} was dropped, and another table has its name; that table stays as it is")
 
 
-def is_resumed(shim: Shim, definition: Definition) -> bool:
-    """Whether a view without a table has one now, because its filled replacement waited for the view's name: an engine
-    was killed in that moment. Else the view is kept from a second table.
+def gone(view: str) -> ViewGone:
+    """A view has no table. A run makes none: that of a view that somebody drops would come back."""
+    return ViewGone(f"{view} was dropped while its refresh was due; CREATE MATERIALIZED VIEW makes it again")
+
+
+def resume(shim: Shim, definition: Definition) -> None:
+    """Gives a view without a table its filled replacement, if that waits for the view's name: an engine was killed in
+    that moment.
 
     Raises:
-        RefreshCancelled: its table has another name.
+        ViewGone: the view was dropped, or its table has another name.
     """
+    if is_waiting(shim, definition):
+        shim.rename(catalog.replacement(definition.view), definition.view)
+        return
     for each in shim.views():
-        if each.properties.get(catalog.OWNER) != definition.owner:
-            continue
-        if each.table == catalog.replacement(definition.view):
-            shim.rename(each.table, definition.view)
-            return True
-        raise RefreshCancelled(f"{definition.view} is {each.table} now; its refresh goes on under that name")
-    return False
+        if each.properties.get(catalog.OWNER) == definition.owner and not catalog.replaced(each.table):
+            raise ViewGone(f"{definition.view} is {each.table} now; its refresh goes on under that name")
+    raise gone(definition.view)
+
+
+def is_waiting(shim: Shim, definition: Definition) -> bool:
+    """Whether the filled replacement of a view's table waits for the view's name. A table in another format than the
+    view's is the one that the view had before."""
+    name = catalog.replacement(definition.view)
+    filled = [each for each in shim.views() if each.table == name]
+    return any(each.properties.get(catalog.OWNER) == definition.owner for each in filled) and has_its_format(
+        shim, definition, name
+    )
+
+
+def has_its_format(shim: Shim, definition: Definition, table: str) -> bool:
+    """Whether a table has the format of a view."""
+    return shim.format(table) == (definition.format if definition.is_lake else FILES)
 
 
 def with_above(locations: Iterable[str | None]) -> set[str]:

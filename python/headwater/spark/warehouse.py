@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.edge import Edge
-from headwater.model.error import RefreshFailed, Untold
+from headwater.model.error import RefreshFailed, Untold, ViewGone
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.spark import edges, wire
@@ -75,7 +75,7 @@ class SparkWarehouse:
 
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         run, definition = launch.run, launch.definition
-        with translating(run, self._shim):
+        with self._told(run), translating(run, self._shim):
             if run.refused:
                 fallen_back(launch, run.refused)
             session = self._sessions.of_run(definition)
@@ -103,7 +103,7 @@ class SparkWarehouse:
         self._memory.release(version)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
-        with translating(launch.run, self._shim):
+        with self._told(launch.run), translating(launch.run, self._shim):
             replaced = self._formats.of_view(launch.definition).publish(launch, written)
         self._memory.published(launch.run.version)
         if replaced.reshaped:
@@ -116,6 +116,15 @@ class SparkWarehouse:
         self._shim.stop_copy(group(view, version))
 
     # --- inside
+
+    @contextlib.contextmanager
+    def _told(self, run: Run) -> Iterator[None]:
+        """Has it recorded when a view's table is gone, whoever dropped it, so that the run is not tried again."""
+        try:
+            yield
+        except ViewGone:
+            self._observer.look(Target({run.view: None}))
+            raise
 
     @contextlib.contextmanager
     def _pinned(self, session: SparkSession, run: Run) -> Iterator[dict[str, Pin]]:

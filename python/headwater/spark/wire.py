@@ -126,14 +126,23 @@ class Wait:
 
 
 @frozen
+class Dropping:
+    """``DROP TABLE`` of a view's table, which is about to happen."""
+
+    id: int
+    session: Session
+    table: str
+
+
+@frozen
 class Abandoned:
     """Nobody waits for the answer to a question any more."""
 
     id: int
 
 
-Question = Create | Statement | Wait
-Message = Hint | Create | Statement | Wait | Abandoned
+Question = Create | Statement | Wait | Dropping
+Message = Hint | Create | Statement | Wait | Dropping | Abandoned
 
 # --- answers to the driver
 

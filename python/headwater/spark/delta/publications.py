@@ -24,7 +24,7 @@ from headwater.spark.delta.snapshot import Snapshot
 from headwater.spark.delta.stage import Files
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
-from headwater.spark.view_tables import filled, is_resumed, refuse_part, replaced, same, taken
+from headwater.spark.view_tables import filled, gone, refuse_part, replace, replaced, resume, same, taken
 
 TRIES = 10
 CONFLICT = "java.util.ConcurrentModificationException"
@@ -45,7 +45,7 @@ class Publications:
         """The log of a view's table, or of its replacement under that ``name``; ``None`` if it has none.
 
         Raises:
-            RefreshCancelled: another table has its name.
+            ViewGone: another table has its name.
         """
         try:
             log = Log.open(self._jvm, name or definition.view)
@@ -67,15 +67,13 @@ class Publications:
         try:
             log = Log.open(self._jvm, definition.view)
         except NotDelta:
-            filled(self._shim, definition)
-            catalog.replace(session, self._shim, definition)
+            replace(session, self._shim, definition)
             return
         if log is not None:
             self._refuse_taken(definition, log)
-        elif is_resumed(self._shim, definition):
-            self.require(definition)
         else:
-            catalog.create(session, self._shim, definition)
+            resume(self._shim, definition)
+            self.require(definition)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         """Replaces the region of a run by its files, or adds these to it, in one commit. A replacement takes the view's
@@ -86,7 +84,6 @@ class Publications:
             return self._published(session, name, launch, written)
         refuse_part(launch.run, written.handle.partly)
         filled(self._shim, definition)
-        catalog.mark(session, definition)
         return replaced(session, self._shim, definition, self._published(session, name, launch, written))
 
     # --- inside
@@ -102,7 +99,7 @@ class Publications:
             for _ in range(TRIES):
                 log = self.opened(launch.definition, name)
                 if log is None:
-                    raise taken(launch.run.view)
+                    raise gone(launch.run.view)
                 before, highest = _on_record(run, log), _highest(log, launch.definition)
                 if highest > run.version:
                     raise TakenOver(f"version {highest} of {run.view} is already published")

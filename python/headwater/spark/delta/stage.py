@@ -16,7 +16,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from headwater.model.command import Launch, Written
-from headwater.model.error import RefreshCancelled
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
@@ -30,7 +29,7 @@ from headwater.spark.delta.looks import Looks
 from headwater.spark.key_files import KeyFiles
 from headwater.spark.keyed import WEIGHT
 from headwater.spark.shim import Shim
-from headwater.spark.view_tables import emptied, filled
+from headwater.spark.view_tables import emptied, filled, gone
 
 METRICS = ("numFiles", "numOutputRows", "numOutputBytes")
 
@@ -79,7 +78,7 @@ class Stage:
         instead = () if run.appends else None if key_files is None else key_files.files
         name, log = self._opened(definition)
         if log is None:
-            raise RefreshCancelled(f"{run.view} was dropped while its refresh ran")
+            raise gone(run.view)
         if definition.partitioned_by:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in definition.partitioned_by])
         weight = "" if key_files is None else WEIGHT

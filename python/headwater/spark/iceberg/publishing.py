@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 
 from attrs import frozen
 from py4j.java_gateway import JavaObject
@@ -16,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from headwater.model.command import Launch
-from headwater.model.error import RefreshFailed, TakenOver
+from headwater.model.error import RefreshFailed, TakenOver, ViewGone
 from headwater.model.partition import WHOLE
 from headwater.model.view import Definition
 from headwater.spark import catalog
@@ -32,6 +33,7 @@ VERSION = "headwater.version"
 OWNER = catalog.OWNER
 SOURCES = "headwater.sources"
 OVERWRITE, APPEND, FILE = "iceberg.OverwriteFiles", "iceberg.AppendFiles", "iceberg.DataFile"
+DIRECTORIES = "iceberg.hadoop.HadoopTableOperations"
 TRIES = 8
 """The number of commits of other programs that a publication gives way to."""
 
@@ -109,6 +111,7 @@ class Publishing:
 
         Raises:
             TakenOver: a higher version is published already.
+            ViewGone: the table was dropped meanwhile.
         """
         for attempt in range(TRIES):
             table.refresh()
@@ -131,10 +134,28 @@ class Publishing:
                     raise
                 time.sleep(0.02 * 2**attempt)
                 continue
+            self._require_there(transaction, base, launch.run.view)
             return Committed(number, _at(transaction.currentMetadata()))
         raise RefreshFailed(f"other programs commit to {launch.run.view} all the time; the refresh is tried again")
 
     # --- inside
+
+    def _require_there(self, transaction: JavaObject, base: JavaObject, view: str) -> None:
+        """Takes a commit back that made a dropped table again. In a catalog of directories a table is there while
+        metadata of it is; such a catalog does not notice that the metadata before is gone."""
+        operations = transaction.underlyingOps()
+        before, io = base.metadataFileLocation(), operations.io()
+        if not self._java.is_a(operations, DIRECTORIES) or before is None or io.newInputFile(before).exists():
+            return
+        folder = f"{base.location()}/metadata"
+        own = f"/v{int(before.rpartition('/v')[2].partition('.')[0]) + 1}."  # the directory numbers its commits
+        found = [each.location() for each in _each(io.listPrefix(folder).iterator())]
+        there = [each for each in found if each.endswith(".metadata.json")]
+        for each in (*(each for each in there if own in each), f"{folder}/version-hint.text"):
+            io.deleteFile(each)
+        if all(own in each for each in there):  # else somebody made another table there
+            io.deletePrefix(base.location())
+        raise ViewGone(f"{view} was dropped while its refresh ended")
 
     def _transaction(self, table: JavaObject, definition: Definition, staged: Staged) -> tuple[JavaObject, JavaObject]:
         """A transaction, and the metadata that its changes are made to."""
@@ -220,6 +241,11 @@ class Publishing:
 def version(table: JavaObject) -> int:
     """The version that was published last in a table, or in its metadata."""
     return int(table.properties().get(VERSION) or "0")
+
+
+def _each(iterator: JavaObject) -> Iterator[JavaObject]:
+    while iterator.hasNext():
+        yield iterator.next()
 
 
 def _at(metadata: JavaObject) -> At:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve
 from py4j.java_gateway import JavaObject
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -38,9 +39,11 @@ from headwater.spark.view_tables import (
     emptied,
     filled,
     forget,
-    is_resumed,
+    gone,
     refuse_part,
+    replace,
     replaced,
+    resume,
     same,
     taken,
     with_above,
@@ -101,6 +104,7 @@ class IcebergTables:
         self, launch: Launch, frame: DataFrame, place: str, hashed: bool, key_files: KeyFiles | None = None
     ) -> Counted:
         definition, columns = launch.definition, launch.definition.partitioned_by
+        frame = self._shim.apart(frame)
         if columns:
             frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
         counted = self._shim.counted(frame, columns, hashed, exact=True, weight="" if key_files is None else WEIGHT)
@@ -126,12 +130,10 @@ class IcebergTables:
         if table is not None:
             self._table(definition)
         elif self._shim.owner(definition.view) is not None:
-            filled(self._shim, definition)
-            catalog.replace(session, self._shim, definition)
-        elif is_resumed(self._shim, definition):
-            self.require(definition)
+            replace(session, self._shim, definition)
         else:
-            catalog.create(session, self._shim, definition)
+            resume(self._shim, definition)
+            self.require(definition)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         """Makes one commit. A replacement takes the view's name then."""
@@ -142,12 +144,16 @@ class IcebergTables:
         if not table.uuid().equals(written.handle.table.uuid()):
             raise taken(definition.view)  # another engine fills another replacement
         session = self._sessions.of_table(definition.settings)
-        catalog.mark(session, definition)
         return replaced(session, self._shim, definition, self._published(table, launch, written))
 
     def _published(self, table: JavaObject, launch: Launch, written: Written) -> Replaced:
         definition, staged = launch.definition, written.handle
-        committed = self._publishing.commit(table, launch, staged, zones.of_view(definition))
+        try:
+            committed = self._publishing.commit(table, launch, staged, zones.of_view(definition))
+        except Py4JJavaError as error:
+            if self._catalogs.table(definition.view) is None:
+                raise gone(definition.view) from error
+            raise
         recorded = At.of(dict(launch.run.snapshots).get(definition.view, ""))
         sure = recorded is not None and not committed.again and self._only_rearranged(table, recorded, committed.base)
         unchanged = same(launch, written.made, staged.appended) if sure else frozenset()
@@ -189,10 +195,12 @@ class IcebergTables:
         """The table of a view, or its replacement under that ``name``.
 
         Raises:
-            RefreshCancelled: it is not there any more, or belongs to another view.
+            ViewGone: it is not there any more, or belongs to another view.
         """
         table = self._catalogs.table(name or definition.view)
-        if table is None or table.properties().get(catalog.OWNER) != definition.owner:
+        if table is None:
+            raise gone(definition.view)
+        if table.properties().get(catalog.OWNER) != definition.owner:
             raise taken(definition.view)
         return table
 

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.execution.command.RunnableCommand
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.streaming.sources.{WriteToMicroBatchDataSource, WriteToMicroBatchDataSourceV1}
 import org.apache.spark.sql.headwater.Access
 
@@ -28,6 +29,7 @@ private[spark] final case class Change(words: String, kind: CommandKind, target:
 private[spark] object Commands {
 
   def changes(session: SparkSession, node: LogicalPlan): Seq[Change] = node match {
+    case write: V2WriteCommand if isStaged(write.table) => Nil
     case write: V2WriteCommand => change(node, Targets.written(write.table))
     case delete: DeleteFromTable => change(node, Targets.written(delete.table))
     case update: UpdateTable => change(node, Targets.written(update.table))
@@ -122,6 +124,15 @@ private[spark] object Commands {
     "DropTable" -> Meaning("DROP TABLE", CommandKind.Drop, changes = false),
     "RenameTable" -> Meaning("ALTER TABLE RENAME", CommandKind.Alter),
     "AddColumns" -> Meaning("ADD COLUMNS", CommandKind.Alter))
+
+  /**
+   * Whether a write is one by which a procedure of Iceberg's puts rows into other files. It commits nothing: the procedure does,
+   * and that is allowed or refused as such.
+   */
+  private def isStaged(written: LogicalPlan): Boolean = written match {
+    case found: DataSourceV2Relation => FileFormats.simple(Access.plain(found.table)) == "SparkRewriteTable"
+    case _ => false
+  }
 
   /** Commands that change no table. */
   private val Idle = "(Show|Describe|Explain|Refresh|Analyze|Cache|Uncache|List|Vacuum|Set(Catalog|Namespace|View)|Create(View|Namespace|Function)|Comment).*".r

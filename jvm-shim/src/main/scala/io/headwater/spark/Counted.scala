@@ -3,7 +3,7 @@ package io.headwater.spark
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.headwater.{Spent, Tallied}
+import org.apache.spark.sql.headwater.{PlannedApart, Spent, Tallied}
 
 /**
  * A query's rows, counted by partition (and hashed, if asked for) in the pass in which they are written.
@@ -28,6 +28,12 @@ class Counted(
     Spent.reads(tally).map(each =>
       TableRead(each.table, each.place, each.bytes, each.micros, each.needs.map(Extract.of), each.share)),
     Spent.writing(tally)))
+}
+
+object Counted {
+
+  /** The rows of a query, to be written into a table of another catalog than Spark's own. */
+  def apart(frame: DataFrame): DataFrame = PlannedApart(frame, LakeRelations.isDelta)
 }
 
 /** The content of a partition: its rows, and the sum of their hashes, if they were hashed. */

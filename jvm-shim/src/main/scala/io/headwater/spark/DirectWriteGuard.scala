@@ -5,21 +5,47 @@ import scala.util.Try
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.plans.logical.{InsertIntoStatement, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{DropTable, InsertIntoStatement, LogicalPlan}
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, LogicalRelation}
 import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
 import org.apache.spark.sql.hive.execution.InsertIntoHiveDirCommand
+import org.json4s.JString
+import org.slf4j.LoggerFactory
 
-/** Refuses statements that would write into a materialized view past Headwater. */
+/** Refuses statements that would write into a materialized view past Headwater, or drop the table of one that others read. */
 case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit) {
+
+  private def log = LoggerFactory.getLogger("io.headwater")
 
   override def apply(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
     target(node).filter(Views.is).foreach(view => refuse(view.identifier.unquotedString, Some(view.identifier.table)))
     Commands.changes(session, node).filter(_.changes).foreach(each => check(each.target))
     directory(node).foreach((refuseDirectory _).tupled)
+    dropped(node).filter(isView).flatMap(_.table).foreach(refuseRead)
+  }
+
+  /** The table that `DROP TABLE` drops. */
+  private def dropped(node: LogicalPlan): Option[Target] = node match {
+    case drop: DropTableCommand if !drop.isView => Targets.of(drop.tableName)
+    case drop: DropTable => Targets.of(drop.child)
+    case _ => None
+  }
+
+  /**
+   * Refuses to drop a view's table that other views read. Where the engine cannot be asked, the table is dropped: nothing else
+   * could remove it then, and its readers say that it is gone.
+   */
+  private def refuseRead(table: String): Unit = {
+    val read = try Bridge.ask(session, DroppingQuestion(table))
+    catch {
+      case failed: HeadwaterException =>
+        log.warn(s"$table is dropped, and nobody could say whether other views read it: ${failed.text}")
+        Nil
+    }
+    read.flatten.collectFirst { case JString(why) => why }.foreach(why => throw new HeadwaterException(why))
   }
 
   /** @throws HeadwaterException when the table of this key, which is to be changed, is a view's */

@@ -105,6 +105,12 @@ final case class WaitQuestion(hints: Seq[Hint]) extends Question {
   override def repeatable: Boolean = true
 }
 
+/** `DROP TABLE` of a view's table, which is about to happen. */
+final case class DroppingQuestion(table: String) extends Question {
+  override def messageType: String = "dropping"
+  override def repeatable: Boolean = true
+}
+
 /** Nobody waits for the answer to a question any more. */
 final case class Abandoned(id: Long)
 

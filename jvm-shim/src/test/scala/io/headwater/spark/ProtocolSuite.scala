@@ -78,6 +78,10 @@ class ProtocolSuite extends AnyFunSuite {
     same(Bridge.asked(4, LocalSpark.emptyShop(), WaitQuestion(Seq(hint))), "wait")
   }
 
+  test("dropping") {
+    same(Bridge.asked(5, LocalSpark.emptyShop(), DroppingQuestion("shop.monthly_revenue")), "dropping")
+  }
+
   test("create, with OR REPLACE") {
     same(created(1, """CREATE OR REPLACE MATERIALIZED VIEW monthly_revenue USING parquet PARTITIONED BY (month)
       COMMENT 'what was sold' TBLPROPERTIES ('headwater.freshness' = '10 minutes')
