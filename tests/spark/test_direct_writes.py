@@ -48,6 +48,10 @@ def test_each_command_is_refused_or_harmless(spark: SparkSession, warehouse: Pat
         spark.range(1).write.mode("overwrite").parquet(str(root))
     with pytest.raises(Exception, match="which only Headwater writes"):
         spark.range(1).write.mode("overwrite").saveAsTable("v")
+    with pytest.raises(Exception, match="which only Headwater writes"):
+        spark.sql("BEGIN SELECT 1; INSERT INTO v VALUES (1, 1); END")
+    handled = "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION SELECT 'refused' AS said; INSERT INTO v VALUES (1, 1); END"
+    assert spark.sql(handled).first()[0] == "refused"
     for statement in HARMLESS.values():
         spark.sql(statement.format(root=root)).collect()
     spark.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/out' USING parquet SELECT 1")

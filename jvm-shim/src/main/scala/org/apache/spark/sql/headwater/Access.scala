@@ -16,8 +16,18 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
 /** An error of a Headwater statement: a message that names the object and the remedy, no stack. */
-class HeadwaterException(val text: String) extends AnalysisException(message = text) {
+class HeadwaterException(val text: String)
+    extends AnalysisException(
+      message = text, errorClass = Some(HeadwaterException.Condition), messageParameters = Map("errorMessage" -> text)) {
   override def getMessage: String = text
+}
+
+object HeadwaterException {
+  /**
+   * A condition of Spark's own whose words are free. A script of SQL looks for a handler by the condition of an error and
+   * its state, and breaks at an error without them. Spark has a state for conditions that it knows.
+   */
+  val Condition = "_LEGACY_ERROR_USER_RAISED_EXCEPTION"
 }
 
 /** No lambda, of which Spark would read the class file. */
