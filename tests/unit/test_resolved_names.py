@@ -36,13 +36,19 @@ def test_the_key_of_a_name(session, name, key):
     assert canonical(resolved(name, session), session) == key
 
 
-def test_a_view_is_found_in_any_case_and_its_own_first():
-    views = {"lake.db.V": None, "lake.db.v": None, "shop.w": None}
-    names = Names(SimpleNamespace(lock=Lock(), state=SimpleNamespace(views=views)))
+def test_a_view_is_found_in_another_case_if_its_catalog_finds_its_table():
+    views = {
+        each: SimpleNamespace(definition=SimpleNamespace(owner=each)) for each in ("lake.db.V", "lake.db.v", "shop.w")
+    }
+    tables = {"shop.W": "shop.w", "lake.db.W": ""}
+    recorder = SimpleNamespace(lock=Lock(), state=SimpleNamespace(views=views))
+    names = Names(recorder, tables.get)
     assert names.find(("lake", "db", "v"), SHOP) == "lake.db.v"
     assert names.find(("shop", "W"), SHOP) == "shop.w"
     assert names.find(("db", "V"), LAKE) == "lake.db.V"
     assert names.find(("db", "V"), SHOP) is None
+    del views["lake.db.V"]
+    assert names.find(("db", "V"), LAKE) is None
 
 
 class Lock:

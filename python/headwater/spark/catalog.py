@@ -33,8 +33,9 @@ def create(session: SparkSession, shim: Shim, definition: Definition, name: str 
     """Makes the catalog table of a view, empty, rooted in the view's directory. If it has none, the catalog places the
     table.
 
-    Under another ``name`` it is not marked as a view.
+    Under another ``name`` it is not marked as a view. The session may have kept a table of this name that is gone.
     """
+    shim.renew(session, [name or definition.view])
     columns = ", ".join(_column(column) for column in definition.columns)
     partitioned = ", ".join(map(sql.identifier, definition.partitioned_by))
     session.sql(

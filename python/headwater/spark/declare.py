@@ -79,6 +79,7 @@ class Declarations:
             definition = evolve(definition, root=known.definition.root, owner=known.definition.owner)
         with self.recorder.lock:
             sources = {name: each.definition.sources for name, each in self.recorder.state.views.items()}
+        self._refuse_other_case(definition)
         graph.refuse_cycle(sources, view, definition.sources)
         if known is None:
             return self._declare(definition, message, later)
@@ -122,6 +123,7 @@ class Declarations:
             self.recorder.record(
                 lambda _, version: Declared(self._now(), version, definition, "was redescribed", fill=False)
             )
+            self.observer.catch_up(definition)
             return [[f"{view} is redefined and keeps its data: its query means the same{_dropped(before, definition)}"]]
         [[said]] = self._fill(definition, "replaced", message, later)
         return [[f"{said}{_dropped(before, definition)}"]]
@@ -130,6 +132,26 @@ class Declarations:
         """Refuses columns that the format would take and never store."""
         if why := self.observer.unstorable(definition):
             raise _unstorable(definition, why)
+
+    def _refuse_other_case(self, definition: Definition) -> None:
+        """Refuses a source that is the table of a view under a name in another case: it would be followed as a table
+        that is no view.
+
+        Raises:
+            DefinitionError: there is one.
+        """
+        with self.recorder.lock:
+            owners = {name: each.definition.owner for name, each in self.recorder.state.views.items()}
+        for source in definition.sources:
+            alike = [each for each in owners if each != source and each.lower() == source.lower()]
+            owner = self.shim.owner(source) if alike and source not in owners else None
+            for view in alike:
+                if owner == owners[view]:
+                    raise DefinitionError(
+                        "NAME",
+                        f"{definition.view} reads the materialized view {view} as {source}; "
+                        f"its catalog has it as {view}: write its name so",
+                    )
 
     def _is_pinned(self, source: str) -> bool:
         """Whether runs would read a table at snapshots."""
@@ -152,6 +174,7 @@ class Declarations:
             return Declared(self._now(), version, definition, why, estimate=estimate)
 
         event = self.recorder.change(view, [WHOLE], declared)
+        self.observer.catch_up(definition)
         if later or definition.policy.fill is Fill.LATER:
             return [[f"{view} is declared; it is filled in the background"]]
         self.waiting.hurry(lambda _: (view,), event.version)

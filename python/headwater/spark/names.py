@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headwater.model.error import StatementError
 from headwater.model.name import SESSION_CATALOG, TableName, spelled, split
 from headwater.runtime.record import Recorder
@@ -11,10 +13,14 @@ from headwater.spark.wire import Session
 
 
 class Names:
-    """The names of one engine's views, as a session's statements spell them."""
+    """The names of one engine's views, as a session's statements spell them.
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    Args:
+        owner: who owns the table that a catalog finds by a name; ``None`` if it finds none.
+    """
+
+    def __init__(self, recorder: Recorder, owner: Callable[[str], str | None]) -> None:
+        self._recorder, self._owner = recorder, owner
 
     def known(self, name: syntax.Name, session: Session) -> str:
         """The view of this name.
@@ -28,13 +34,18 @@ class Names:
         return view
 
     def find(self, name: syntax.Name, session: Session) -> str | None:
-        """The view of this name, if there is one."""
+        """The view of this name, if there is one. A name in another case is that of the view whose table its catalog
+        finds by it: some catalogs tell cases apart."""
         qualified = self.qualified(name, session)
         with self._recorder.lock:
             views = self._recorder.state.views
             if qualified in views:
                 return qualified
-            return next((each for each in views if each.lower() == qualified.lower()), None)
+            alike = {each: view.definition.owner for each, view in views.items() if each.lower() == qualified.lower()}
+        if not alike:
+            return None
+        owner = self._owner(qualified)
+        return next((each for each, of in alike.items() if of == owner), None)
 
     def qualified(self, name: syntax.Name, session: Session) -> str:
         """The key of a name as Spark resolves it: in the session's catalog unless it begins with another one, and in

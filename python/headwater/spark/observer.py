@@ -19,7 +19,7 @@ from headwater.algebra.dependency import backward
 from headwater.engine import noticed
 from headwater.engine.coverage import upstream
 from headwater.engine.noticed import Standing
-from headwater.model.error import DefinitionError, StoreError
+from headwater.model.error import DefinitionError, RefreshFailed, StoreError
 from headwater.model.event import Dropped, Renamed
 from headwater.model.name import FunctionName, PathName, TableName, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
@@ -66,7 +66,7 @@ class Observer:
 
     def __init__(self, recorder: Recorder, shim: Shim, formats: Formats, analyst: Analyst, sessions: Sessions) -> None:
         self._recorder, self._shim, self._sessions, self._formats = recorder, shim, sessions, formats
-        self._reanalysis = Reanalysis(recorder, analyst, self.first_look)
+        self._reanalysis = Reanalysis(recorder, analyst, self.first_look, self.catch_up)
         self._looking = threading.RLock()
         self._hints: queue.SimpleQueue[Hint] = queue.SimpleQueue()
         self._unrecorded: list[Target] = []
@@ -134,35 +134,54 @@ class Observer:
             self._record(self._formats.look(looks), standings, target)
 
     def baseline(self, definition: Definition) -> None:
-        """Takes the first look at the tables that a view about to be declared reads.
+        """Looks at all tables that a view about to be declared reads. One that no view reads was not followed, and
+        another program may have written to any of them.
 
         Raises:
             DefinitionError: one of them cannot be looked at.
         """
-        for table, why in self.first_look(definition).items():
+        for table, why in self._looked_at(definition, _needed(definition)).items():
             raise DefinitionError(
                 "UNREADABLE", f"{definition.view} reads {table}, which cannot be read: {why}. Create it when it can be"
             )
+
+    def catch_up(self, definition: Definition) -> None:
+        """Looks again at all tables that a view reads, once it is on record: a hint of what was written since the
+        first look counted for nobody."""
+        self._looked_at(definition, _needed(definition))
 
     def reanalyse(self, table: str) -> None:
         """Analyses again the views that read a table with other columns."""
         self._reanalysis.of_readers(table)
 
     def first_look(self, definition: Definition) -> dict[str, str]:
-        """Looks at those tables of a definition that nobody could look at before; those that nobody can, with the
-        reason."""
-        needed = (*definition.sources, *definition.through)
+        """Looks at those tables of a definition that nobody follows or could look at; those that nobody can look at,
+        with the reason. What is on record of a table that no view reads is as old as the last view that did."""
+        followed = set(self.watched())
         with self._recorder.lock:
             state = self._recorder.state
-            unknown = [each for each in needed if each not in state.tables or each in state.unreadable]
-        if unknown:
-            self.look(Target({table: None for table in unknown}))
+            unsure = [
+                each
+                for each in _needed(definition)
+                if each not in followed or each not in state.tables or each in state.unreadable
+            ]
+        return self._looked_at(definition, unsure)
+
+    def _looked_at(self, definition: Definition, tables: Iterable[str]) -> dict[str, str]:
+        """Looks at tables of a definition; those of all of them that nobody can look at, with the reason."""
+        if asked := dict.fromkeys(tables):
+            self.look(Target(asked))
+        needed = _needed(definition)
         with self._recorder.lock:
             return {each: why for each, why in self._recorder.state.unreadable.items() if each in needed}
 
     def reading(self, run: Run, definition: Definition, before: bool) -> None:
         """Looks at the base tables that a run reads, before it reads them and after. So the record has all that it may
-        have seen, and a request remains if that changed meanwhile or goes away again."""
+        have seen, and a request remains if that changed meanwhile or goes away again.
+
+        Raises:
+            RefreshFailed: nobody can look at one of them, so nobody knows what the run sees.
+        """
         with self._recorder.lock:
             bases = [each for each in definition.dependencies if each.source not in self._recorder.state.views]
         target = Target(before=run.version if before else 0)
@@ -172,6 +191,10 @@ class Observer:
         with self._looking:
             self.hinted(target.before)  # a change that a hint tells of is on record with the command that made it
             self.look(target)
+        with self._recorder.lock:
+            away = {each: why for each, why in self._recorder.state.unreadable.items() if each in target.tables}
+        for table, why in away.items():
+            raise RefreshFailed(f"{run.view} reads {table}, which cannot be read: {why}")
 
     # --- inside
 
@@ -190,10 +213,14 @@ class Observer:
 
     def _targets(self, hint: Hint) -> list[tuple[str, Sequence[Slice] | None]]:
         watched = self.watched()
-        by_name = {table.lower(): table for table in watched}
+        by_name: dict[str, list[str]] = {}
+        for table in watched:  # a catalog that tells cases apart may have several
+            by_name.setdefault(table.lower(), []).append(table)
         some = tuple(map(Slice.of, hint.partitions)) or None
         names = [name.lower() for name in (hint.table, hint.renamed) if name]
-        targets: list[tuple[str, Sequence[Slice] | None]] = [(by_name[each], some) for each in names if each in by_name]
+        targets: list[tuple[str, Sequence[Slice] | None]] = [
+            (table, some) for each in names for table in by_name.get(each, ())
+        ]
         if hint.database:
             targets += [(table, None) for table in watched if _database(table) == hint.database.lower()]
         if hint.path:
@@ -355,6 +382,11 @@ class Observer:
         with self._recorder.lock:
             known = self._recorder.state.views
             return next((each for each in tables if each not in known and not catalog.replaced(each)), None)
+
+
+def _needed(definition: Definition) -> tuple[str, ...]:
+    """All that the rows of a view come from: its sources, and the ordinary views and functions between."""
+    return tuple(dict.fromkeys((*definition.sources, *definition.through)))
 
 
 def _database(table: str) -> str | None:

@@ -24,11 +24,19 @@ class Reanalysis:
     """Finds out whether views mean the same as before, for one engine.
 
     Args:
-        first_look: looks at the tables of a definition that nobody looked at before.
+        first_look: looks at the tables of a definition that nobody follows.
+        catch_up: looks again at all of them, when the definition is on record.
     """
 
-    def __init__(self, recorder: Recorder, analyst: Analyst, first_look: Callable[[Definition], object]) -> None:
-        self._recorder, self._analyst, self._first_look = recorder, analyst, first_look
+    def __init__(
+        self,
+        recorder: Recorder,
+        analyst: Analyst,
+        first_look: Callable[[Definition], object],
+        catch_up: Callable[[Definition], object],
+    ) -> None:
+        self._recorder, self._analyst = recorder, analyst
+        self._first_look, self._catch_up = first_look, catch_up
         self._undecided: dict[str, str] = {}  # views that Spark could not analyse, each because of a table
 
     def of_readers(self, table: str) -> None:
@@ -90,6 +98,8 @@ class Reanalysis:
         match event:
             case Declared():
                 recorder.change(name, [WHOLE], checked)
+                if set(event.definition.sources) - set(definition.sources):
+                    self._catch_up(event.definition)
             case Broken(reason=reason):
                 recorder.record(checked)
                 log.warning("%s is broken: %s", name, reason)

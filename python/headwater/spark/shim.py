@@ -114,6 +114,10 @@ class Shim:
         """Lets the next queries of a session see tables and paths as they are now."""
         self._call("Tables.renew", session._jsparkSession, wire.encode(tables))
 
+    def recache(self, table: str) -> None:
+        """Lets all sessions read anew what they cached of a table."""
+        self._call("Tables.recache", self._session._jsparkSession, table)
+
     def publish(self, request: wire.Publication) -> wire.PublicationAnswer:
         """Moves a view's pointers, or tells why they stay."""
         told = self._call("Publication.publish", self._session._jsparkSession, wire.encode(request))

@@ -69,7 +69,7 @@ class Statements:
         self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting, self._explanation = Waiting(recorder, loop, store), explanation
-        self._names, self.looks = Names(recorder), Looks(self._look, recorder.clock)
+        self._names, self.looks = Names(recorder, shim.owner), Looks(self._look, recorder.clock)
         self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 

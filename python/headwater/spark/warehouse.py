@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from attrs import evolve
 from py4j.protocol import Py4JError
@@ -18,6 +19,7 @@ from headwater.model.edge import Edge
 from headwater.model.error import RefreshFailed, Untold, ViewGone
 from headwater.model.state import Run
 from headwater.model.version import Version
+from headwater.runtime.execute import guarded
 from headwater.spark import edges, wire
 from headwater.spark.facts import Pin
 from headwater.spark.failures import fallen_back, translating
@@ -105,6 +107,7 @@ class SparkWarehouse:
     def publish(self, launch: Launch, written: Written) -> Replaced:
         with self._told(launch.run), translating(launch.run, self._shim):
             replaced = self._formats.of_view(launch.definition).publish(launch, written)
+        guarded(partial(self._shim.recache, launch.run.view), f"CACHE TABLE may hold old rows of {launch.run.view}")
         self._memory.published(launch.run.version)
         if replaced.reshaped:
             self._formats.forget(launch.run.view)

@@ -76,19 +76,14 @@ class Catalogs:
     def table(self, key: str) -> JavaObject | None:
         """Iceberg's object of a table, as the table is now; ``None`` if there is no Iceberg table of this name.
 
-        A catalog may keep objects for a while. One that cannot be brought up to date is of a table that is gone.
+        A catalog may keep objects for a while, and one of a table that is gone looks like the table that has its name
+        now. So the catalog forgets it first.
         """
         name = named(key)
         if not isinstance(name, TableName):
             return None
         self._java("org.apache.spark.sql.headwater.Access.activate", self._java.session._jsparkSession)
-        try:
-            found = self._found(name)
-            if found is not None:
-                found.refresh()
-        except (Py4JError, PySparkException):
-            return self._anew(name)
-        return found
+        return self._anew(name)
 
     def loaded(self, key: str) -> Loaded | None:
         """A table as it is now; ``None`` if there is no Iceberg table of this name."""
@@ -143,7 +138,7 @@ class Catalogs:
         return table.table() if self._java.is_a(table, "iceberg.spark.source.SparkTable") else None
 
     def _anew(self, name: TableName) -> JavaObject | None:
-        """The same when the catalog has forgotten the object that it kept."""
+        """Iceberg's object, when the catalog has forgotten the one that it kept."""
         self._catalog(name).invalidateTable(self._identifier(name))
         try:
             return self._found(name)

@@ -29,7 +29,9 @@ private[spark] object FileTables extends ViewFormat {
   override def renew(session: SparkSession, name: Name): Unit = {
     val (classic, table) = (Access.classic(session), identifier(name))
     if (LakeTables.mixes(session)) LakeTables.renew(session, name) // a lake table had the name, and that catalog keeps it
-    if (classic.sharedState.cacheManager.isEmpty) classic.sessionState.catalog.refreshTable(table)
+    val known = classic.sessionState.catalog
+    // Where nothing is cached, or there is no such table, only the session's own entry goes.
+    if (classic.sharedState.cacheManager.isEmpty || !known.tableExists(table)) known.refreshTable(table)
     else classic.catalog.refreshTable(table.quotedString)
   }
 
@@ -58,6 +60,8 @@ private[spark] object FileTables extends ViewFormat {
       case None if isHive(meta) => Listed.whole(root.fold(Files.state(session, None))(Sinks.stateOfHive(session, _)))
       case None => Listed.whole(Files.described(root, files))
     }
+    // A view's own files are Headwater's to write again.
+    if (!Views.are(meta.properties) && listed.partitions.forall(_.files == 0)) root.foreach(Files.require(session, _))
     val seen = found.copy(
       partition_columns = columns, asked = listed.asked, whole = listed.whole, partitions = listed.partitions)
     FileSnapshots.ordered(meta, files) match {

@@ -9,6 +9,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathName
 import org.apache.spark.sql.headwater.Access
@@ -23,6 +24,16 @@ object Files {
 
   /** The state of what Spark reads by a path itself: a directory, a file, or a glob that stands for several. */
   def stateOf(session: SparkSession, path: Path): FileState = described(Some(path), of(session, path))
+
+  /**
+   * A directory without files is empty; one that is not there is away, and nobody knows what is in it.
+   *
+   * @throws org.apache.spark.SparkException when a path stands for nothing
+   */
+  private[spark] def require(session: SparkSession, path: Path): Unit = {
+    val found = path.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).globStatus(path)
+    if (found == null || found.isEmpty) throw new SparkException(s"$path is not there; put it back, or write to it")
+  }
 
   /** The files of the same, under names that tell one from another. */
   def of(session: SparkSession, path: Path): Seq[(String, FileStatus)] = {

@@ -1,7 +1,10 @@
 package io.headwater.spark
 
+import java.util.Locale
+
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.internal.SQLConf
 
 /** The engine knows these by a key: a table of a catalog, files at a path, and a function. */
 sealed trait Name
@@ -44,7 +47,12 @@ object Names {
   /** The key of a table. Two parts are a database of the session catalog and a name. */
   def key(parts: Seq[String]): String = if (parts.size < 3) spelled(parts) else of(parts).key
 
-  def key(catalog: String, table: Identifier): String = TableName(catalog, table.namespace.toSeq, table.name).key
+  /** The key of a table that a catalog has. The session catalog keeps lower case, unless the session tells cases apart. */
+  def key(catalog: String, table: Identifier): String = {
+    val folds = catalog == SessionCatalog && !SQLConf.get.caseSensitiveAnalysis
+    val Seq(name, namespace @ _*) = (table.name +: table.namespace.toSeq).map(part => if (folds) part.toLowerCase(Locale.ROOT) else part)
+    TableName(catalog, namespace, name).key
+  }
 
   def function(function: FunctionIdentifier): String = Function + spelled(function.database.toSeq :+ function.funcName)
 

@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.Access
 
-/** Files at a path, which no catalog knows. They are always there: nothing at a path is no files. */
+/** Files at a path, which no catalog knows. While nothing is at the path, it cannot be read. */
 private[spark] object Paths extends TableFormat {
   override val name = "path"
 
@@ -12,6 +12,7 @@ private[spark] object Paths extends TableFormat {
 
   override def look(session: SparkSession, known: Lookup, asked: Asked): Looked = {
     val place = path(Names.named(asked.table))
+    if (Sinks.files(session, place).isEmpty) Files.require(session, place)
     val state = Sinks.files(session, place).fold(Files.stateOf(session, place))(Files.described(Some(place), _))
     Fact(
       asked.table, kind = name, created = 0, schema = FileFormats.owned(session, place).getOrElse(""),

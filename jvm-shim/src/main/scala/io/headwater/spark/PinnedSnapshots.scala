@@ -1,5 +1,7 @@
 package io.headwater.spark
 
+import java.util.Locale
+
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -43,13 +45,19 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = Access.setting(session, Setting) match {
     case None => plan
     case Some(json) =>
-      val pins = Wire.decode[Map[String, Pin]](json).map { case (key, pin) => key.toLowerCase -> pin }
+      val pins = Wire.decode[Map[String, Pin]](json)
       plan.resolveOperatorsUp {
         case relation: UnresolvedRelation if !relation.isStreaming && relation.getTagValue(AsItIs).isEmpty =>
-          key(relation.multipartIdentifier).flatMap(name => pins.get(name.toLowerCase).map(name -> _)).fold[LogicalPlan](
+          key(relation.multipartIdentifier).flatMap(name => of(pins, name).map(name -> _)).fold[LogicalPlan](
             relation) { case (name, pin) => cut(relation, name, pin) }
       }
   }
+
+  /** The pin of a table. The session catalog keeps names in lower case; in others, `Tw` and `tw` may be two tables. */
+  private def of(pins: Map[String, Pin], key: String): Option[Pin] = pins.get(key).orElse(Names.named(key) match {
+    case table: TableName if table.catalog == Names.SessionCatalog => pins.get(key.toLowerCase(Locale.ROOT))
+    case _ => None
+  })
 
   /** The rows of a pinned table up to its condition. */
   private def cut(relation: UnresolvedRelation, name: String, pin: Pin): LogicalPlan =

@@ -7,7 +7,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchNamespaceException, NoSuchTableException}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, ExternalCatalog}
-import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.catalyst.util.{quoteIdentifier, CharVarcharUtils}
 import org.apache.spark.sql.headwater.Access
 
 /** Tables, paths and functions as the engine asks for them, whatever their format. */
@@ -101,6 +101,22 @@ object Tables {
     keys.foreach {
       case FunctionName(identifier) => Functions.renew(session, identifier)
       case name => TableFormats.of(known, name).renew(session, name)
+    }
+  }
+
+  /**
+   * Lets no session read what `CACHE TABLE`, or `cache`, held of a table before. What held the table itself holds its new rows
+   * then, if Spark knows the table again: one of files lies elsewhere, one of Iceberg has another snapshot. All else leaves.
+   */
+  def recache(session: SparkSession, key: String): Unit = {
+    val (classic, name) = (Access.classic(session), Names.table(key))
+    val held = classic.sharedState.cacheManager
+    if (!held.isEmpty) {
+      val parts = (name.catalog +: name.namespace) :+ name.name
+      val now = classic.table(parts.map(quoteIdentifier).mkString("."))
+      val kept = held.lookupCachedData(now).map(_.cachedRepresentation.cacheBuilder)
+      held.uncacheTableOrView(classic, parts, cascade = true)
+      kept.foreach(each => held.cacheQuery(now, each.tableName, each.storageLevel))
     }
   }
 

@@ -1,0 +1,135 @@
+"""What is on record of a table may be old: nobody followed it, a cache stands before it, or its directory is away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from support import assert_equals_query, database, drain
+from test_unreadable import states
+
+
+def made(spark: SparkSession, form: str) -> SparkSession:
+    """The session, in a database or namespace whose tables have a format."""
+    if form == "iceberg":
+        place = f"lake.{database(spark)}"
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {place}")
+        spark.sql(f"USE {place}")
+    return spark
+
+
+@pytest.fixture(params=["parquet", "delta", "iceberg"])
+def form(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_a_source_that_no_view_read_any_more(spark: SparkSession, form: str) -> None:
+    made(spark, form)
+    for table in ("t", "u"):
+        spark.sql(f"CREATE TABLE {table} (id INT) USING {form}")
+        spark.sql(f"INSERT INTO {table} VALUES (1)")
+    create = f"CREATE OR REPLACE MATERIALIZED VIEW v USING {form} AS SELECT sum(id) AS s FROM"
+
+    def total() -> int:
+        return spark.sql("SELECT s FROM v").first()[0]
+
+    spark.sql(f"{create} t").collect()
+    spark.sql("DROP MATERIALIZED VIEW v").collect()
+    spark.sql("INSERT INTO t VALUES (10)")
+    spark.sql(f"{create} t").collect()
+    assert total() == 11
+    spark.sql(f"{create} u").collect()
+    spark.sql("INSERT INTO t VALUES (100)")
+    spark.sql(f"{create} t").collect()
+    assert total() == 111
+    spark.sql("DROP MATERIALIZED VIEW v").collect()
+    spark.sql("DROP TABLE t")
+    spark.sql(f"CREATE TABLE t USING {form} AS SELECT 7 AS id")
+    spark.sql(f"{create} t").collect()
+    assert total() == 7
+    spark.sql("USE spark_catalog.default")
+
+
+def test_a_table_of_another_history_with_as_many_versions(spark: SparkSession) -> None:
+    """The catalog keeps the table that was dropped, and finds no newer version of it."""
+    made(spark, "iceberg")
+    create = "CREATE TABLE t USING iceberg AS SELECT"
+    spark.sql(f"{create} 1 AS id")
+    spark.sql("CREATE MATERIALIZED VIEW v USING iceberg AS SELECT max(id) AS m FROM t").collect()
+    other = spark.newSession()  # another cache than those that have the table
+    other.sql(f"USE lake.{spark.catalog.currentDatabase()}")
+    other.sql("DROP TABLE t")
+    other.sql(f"{create} 7 AS id")
+    drain(spark)
+    assert spark.sql("SELECT m FROM v").first()[0] == 7
+    other.sql("DROP TABLE t")
+    other.sql(f"{create} 'x' AS id")
+    spark.sql("REFRESH TABLE t")
+    drain(spark)
+    assert states(spark)["v"][0] == "fresh"
+    assert spark.sql("SELECT m FROM v").first()[0] == "x"
+    spark.sql("USE spark_catalog.default")
+
+
+def test_what_a_session_cached_of_a_view_is_renewed(spark: SparkSession, form: str) -> None:
+    made(spark, form)
+    spark.sql(f"CREATE TABLE t (id INT) USING {form}")
+    spark.sql("INSERT INTO t VALUES (1)")
+    spark.sql(f"CREATE MATERIALIZED VIEW v USING {form} AS SELECT id FROM t").collect()
+    other = spark.newSession()
+    place = f"{spark.catalog.currentCatalog()}.{spark.catalog.currentDatabase()}"
+    spark.sql("CACHE TABLE v")
+    for value in (2, 3):
+        spark.sql(f"INSERT INTO t VALUES ({value})")
+        drain(spark)
+        for each in (spark, other):
+            assert each.sql(f"SELECT count(*) FROM {place}.v").first()[0] == value
+    plan = spark.sql("SELECT * FROM v")._jdf.queryExecution().withCachedData().toString()
+    assert ("InMemoryRelation" in plan) == (form == "delta"), "Spark knows no other one again"
+    spark.sql("UNCACHE TABLE IF EXISTS v")
+    spark.sql("USE spark_catalog.default")
+
+
+@pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (p)"])
+def test_a_directory_of_files_that_is_away(spark: SparkSession, tmp_path: Path, partitioned: str) -> None:
+    place, away = tmp_path / "t", tmp_path / "away"
+    spark.sql(f"CREATE TABLE t (id INT, p INT) USING parquet {partitioned} LOCATION '{place}'")
+    spark.sql("INSERT INTO t VALUES (1, 1)")
+    spark.sql("CREATE MATERIALIZED VIEW v AS SELECT id FROM t").collect()
+    place.rename(away)
+    drain(spark)
+    assert states(spark)["v"][0] == "unreadable" and "is not there" in states(spark)["v"][1]
+    assert spark.sql("SELECT count(*) FROM v").first()[0] == 1
+    away.rename(place)
+    drain(spark)
+    assert states(spark)["v"][0] == "fresh"
+    assert_equals_query(spark, "v", "SELECT id FROM t")
+
+
+def test_files_at_a_path_that_is_away(spark: SparkSession, tmp_path: Path) -> None:
+    place, away = tmp_path / "t", tmp_path / "away"
+    spark.range(3).write.parquet(str(place))
+    spark.sql(f"CREATE MATERIALIZED VIEW v AS SELECT id FROM parquet.`{place}`").collect()
+    place.rename(away)
+    drain(spark)
+    assert states(spark)["v"][0] == "unreadable"
+    away.rename(place)
+    drain(spark)
+    assert states(spark)["v"][0] == "fresh" and spark.sql("SELECT count(*) FROM v").first()[0] == 3
+
+
+def test_names_that_differ_in_case_are_of_two_tables_where_the_catalog_says_so(spark: SparkSession) -> None:
+    made(spark, "iceberg")
+    for name, value in (("Tw", 1), ("tw", 10)):
+        spark.sql(f"CREATE TABLE {name} USING iceberg AS SELECT {value} AS id")
+    spark.sql("CREATE MATERIALIZED VIEW v USING iceberg AS SELECT a.id + b.id AS s FROM Tw a CROSS JOIN tw b").collect()
+    assert spark.sql("SELECT s FROM v").first()[0] == 11
+    spark.sql("INSERT OVERWRITE tw VALUES (20)")
+    spark.sql("INSERT OVERWRITE Tw VALUES (2)")
+    drain(spark)
+    assert spark.sql("SELECT s FROM v").first()[0] == 22
+    assert "nothing was done" in spark.sql("DROP MATERIALIZED VIEW IF EXISTS V").first()[0]
+    assert spark.sql("SELECT s FROM v").first()[0] == 22
+    spark.sql("DROP MATERIALIZED VIEW v").collect()
+    spark.sql("USE spark_catalog.default")
