@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from attrs import frozen
 
 from headwater.algebra.derive.image import VOLATILE
-from headwater.algebra.derive.plan import Call, Expr, Node, display
+from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, Node, display
 from headwater.algebra.derive.relation import short, source
 
 
@@ -120,10 +120,15 @@ def culprits(expression: Expr) -> Iterator[Call]:
     """The innermost calls whose value the row, or the group of rows, does not determine.
 
     What depends on the order of rows is accepted where that order is stated or removed:
-    ``sort_array(collect_list(x))``, ``first(x) OVER (… ORDER BY y)``, ``listagg(x) WITHIN GROUP (…)``.
+    ``sort_array(collect_list(x))``, ``array_sort(collect_list(x))``,
+    ``first(x) OVER (… ORDER BY y)``, ``listagg(x) WITHIN GROUP (…)``.
     """
     match expression:
         case Call(call="SortArray", args=(Call(call="CollectList" | "CollectSet") as ordered, *_)):
+            inner = ordered.args
+        case Call(call="ArraySort", args=(Call(call="CollectList" | "CollectSet") as ordered, Call() as by)) if (
+            _is_natural(by)
+        ):
             inner = ordered.args
         case Call(call="WindowExpression", args=(Call() as ordered, window)) if _sorted(window):
             inner = (*(ordered.args if ordered.call in _BY_ORDER else (ordered,)), window)
@@ -137,6 +142,32 @@ def culprits(expression: Expr) -> Iterator[Call]:
         yield from culprits(expression.filter)
     if _volatile(expression):
         yield expression
+
+
+def _is_natural(by: Call) -> bool:
+    """Whether a function compares two values as Spark does where none is stated. Another one may take two for equal."""
+    match by.args:
+        case (body, Attr() as left, Attr() as right):
+            return _shape(body) == _compared(left.id, right.id)
+    return False
+
+
+def _shape(expression: Expr) -> object:
+    match expression:
+        case Attr(id=number):
+            return number
+        case Lit(sql=text):
+            return text
+        case Call(call=call, args=args):
+            return (call, *map(_shape, args))
+    return None
+
+
+def _compared(left: int, right: int) -> object:
+    """What Spark's ``ArraySort.comparator`` makes of two values; NULL comes last."""
+    nulls, alone = ("And", ("IsNull", left), ("IsNull", right)), (("IsNull", left), ("IsNull", right))
+    by_value = ("If", ("LessThan", left, right), "-1", ("If", ("GreaterThan", left, right), "1", "0"))
+    return ("If", nulls, "0", ("If", alone[0], "1", ("If", alone[1], "-1", by_value)))
 
 
 _BY_ORDER = {"First", "Last", "AnyValue", "CollectList", "CollectSet", "ListAgg"}
