@@ -79,12 +79,6 @@ FOLLOWED = {
     ),
     "in an ordinary view": ("SELECT id, day FROM ordinary", "delta", "{db}.d", ["day"]),
     "Iceberg": ("SELECT id, day FROM lake.{db}.i", "iceberg", "lake.{db}.i", ["day", "at_day"]),
-    "Iceberg with options": (
-        "SELECT id, day FROM lake.{db}.i WITH ('split-size' = '9')",
-        "iceberg",
-        "lake.{db}.i",
-        ["day", "at_day"],
-    ),
 }
 
 
