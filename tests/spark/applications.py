@@ -13,6 +13,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -102,7 +103,7 @@ def malformed() -> None:
     connection.close()
 
 
-def partial() -> None:
+def without_changes() -> None:
     connection = sqlite3.connect(STORE)
     connection.execute("DELETE FROM journal WHERE kind = 'Changed'")
     connection.commit()
@@ -164,7 +165,7 @@ def main() -> None:
     spark = application()
     spark.sql("REFRESH MATERIALIZED VIEWS")
     step("after all that", total(spark))
-    for how in (garbage, truncated, malformed, partial):
+    for how in (garbage, truncated, malformed, without_changes):
         found = corrupt(spark, how)
         spark.sql("REFRESH MATERIALIZED VIEWS")
         step(how.__name__, [found, total(spark), said(lambda: spark.sql("SHOW MATERIALIZED VIEWS"))])
@@ -174,7 +175,8 @@ def main() -> None:
     spark = application("in-memory")
     step("in memory", said(lambda: spark.sql("SHOW MATERIALIZED VIEWS")))
     for name in ("a", "b"):
-        spark.sql(f"CREATE MATERIALIZED VIEW memory_{name} AS SELECT 1 AS one")
+        create = f"CREATE MATERIALIZED VIEW memory_{name} AS SELECT 1 AS one"
+        step(f"made in memory: {name}", said(partial(spark.sql, create)))
     step("stopped while a statement waits", abandoned(spark))
 
     elsewhere = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName=elsewhere;create=true"}

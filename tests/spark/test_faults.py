@@ -90,7 +90,7 @@ def test_a_damaged_store(seen, damage: str) -> None:
 
 def test_a_store_that_lost_entries(seen) -> None:
     """What is left of the journal makes sense, and the catalog and the tables tell the rest."""
-    _, total, views = seen["partial"]
+    _, total, views = seen["without_changes"]
     assert total == 700 + 5 * (len(DAMAGES) + 1)
     assert [(view[1], view[2]) for view in views] == [("everything", "fresh"), ("monthly", "fresh")]
 
@@ -98,6 +98,7 @@ def test_a_store_that_lost_entries(seen) -> None:
 def test_a_store_serves_one_catalog(run, seen) -> None:
     """In another catalog every view would seem to have been dropped, and its files would be removed."""
     assert seen["in memory"] == []
+    assert all("it ends with this application" in seen[f"made in memory: {each}"][0][0] for each in ("a", "b"))
     assert run.stderr.count("catalog is in memory, so its views end with it") == 1
     assert "holds the views of the catalog derby:" in seen["another catalog"]
     assert "set spark.headwater.store to another file" in seen["another catalog"]

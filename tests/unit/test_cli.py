@@ -331,3 +331,17 @@ def test_an_application_for_refreshes_says_whether_it_refreshes_and_beside_whom(
     assert doing("app-1", ["host:1:app-1", "other:2:app-2"]) == "keeping views fresh, together with other:2:app-2"
     assert doing("app-1", ["other:2:app-2"]).endswith("(spark.headwater.role); other:2:app-2 does")
     assert doing("app-1", []).endswith("no other does")
+
+
+def test_verify_of_no_view_does_not_wait_for_spark(here: Here, monkeypatch) -> None:
+    """The store knows the views. It knows no name with quotes, and there may be none: then Spark says it."""
+
+    def session(_settings):
+        raise AssertionError("Spark starts")
+
+    monkeypatch.setattr("headwater.cli.serve._session", session)
+    found = CliRunner().invoke(main, ["verify", "nope"])
+    assert found.exit_code != 0 and "there is no materialized view nope; there are default.monthly" in found.output
+    for command in (["monthly"], ["`nope`"], ["nope", "--conf", "spark.headwater.store=elsewhere.db"]):
+        with pytest.raises(AssertionError, match="Spark starts"):
+            CliRunner().invoke(main, ["verify", *command], catch_exceptions=False)

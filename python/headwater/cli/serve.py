@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from headwater.cli.journal import state_of
 from headwater.cli.progress import shown
+from headwater.cli.shared import known_view, open_store
 from headwater.demo.formats import FORMATS
 from headwater.model.error import HeadwaterError
 from headwater.spark.jar import EXTENSION, build_jar
+from headwater.store.dialect import Where, is_url
+from headwater.store.place import default_store
 from headwater.store.sql import SqlStore
 
 LOOK = 10.0  # s between two looks whether the engine runs
@@ -99,6 +104,7 @@ def run(once: bool, settings: dict[str, str], as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(view: str, repair: bool, settings: dict[str, str], as_json: bool) -> None:
     """Compares a view with its query, and exits with 1 if they differ."""
+    require_known(view, settings)
     session = _session(settings)
     try:
         [row] = _ask(session, f"VERIFY MATERIALIZED VIEW {view}{' REPAIR' if repair else ''}")
@@ -114,6 +120,28 @@ def verify(view: str, repair: bool, settings: dict[str, str], as_json: bool) -> 
         if not repair:
             click.echo(f"recompute it: headwater verify {view} --repair")
     sys.exit(1 if row["result"] == "differs" else 0)
+
+
+PLAIN = re.compile(r"\w+(\.\w+)?")
+"""A name that Spark resolves as the store spells it."""
+
+
+def require_known(view: str, settings: Mapping[str, str]) -> None:
+    """Refuses the name of no view before Spark starts, if there is a store that can say so.
+
+    Raises:
+        StatementError: the store has no view of this name.
+    """
+    named = settings.get("spark.headwater.store")
+    warehouse = settings.get("spark.sql.warehouse.dir", "spark-warehouse").removeprefix("file:")
+    place: Where = default_store(Path(warehouse)) if named is None else named if is_url(named) else Path(named)
+    if PLAIN.fullmatch(view) is None or (isinstance(place, Path) and not place.exists()):
+        return
+    store = open_store(place)
+    try:
+        known_view(state_of(store)[0], view)
+    finally:
+        store.close()
 
 
 def _serve(session) -> None:

@@ -17,7 +17,7 @@ from headwater.engine.runs import unfilled
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.estimate import Estimate
 from headwater.model.event import Declared
-from headwater.model.name import split
+from headwater.model.name import SESSION_CATALOG, TableName, named, split
 from headwater.model.partition import WHOLE
 from headwater.model.policy import Fill
 from headwater.model.state import State, ViewState
@@ -28,6 +28,7 @@ from headwater.spark import catalog, syntax, zones
 from headwater.spark.define import Analyst, view_name
 from headwater.spark.facts import Asked
 from headwater.spark.observer import Observer, Target
+from headwater.spark.place import in_memory
 from headwater.spark.sessions import Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.wire import Create, Row
@@ -176,7 +177,7 @@ class Declarations:
         event = self.recorder.change(view, [WHOLE], declared)
         self.observer.catch_up(definition)
         if later or definition.policy.fill is Fill.LATER:
-            return [[f"{view} is declared; it is filled in the background"]]
+            return [[f"{view} is declared; it is filled in the background{self._lasts(view)}"]]
         self.waiting.hurry(lambda _: (view,), event.version)
         ran = self.waiting.until_view_fresh(view, event.version, since=since, token=message.id)
         made = [each for each in ran if each.status is Outcome.PUBLISHED]
@@ -187,8 +188,20 @@ class Declarations:
             held = not ran and view in state.views and report.behind(state, view)
             because = report.waits(state, view, self._now()) if held else ""
         if held:
-            return [[f"{view} {done}, but not filled yet: {because}"]]
-        return [[f"{view} {done}: {len(made)} partition{'s' if len(made) != 1 else ''}, {total} rows"]]
+            return [[f"{view} {done}, but not filled yet: {because}{self._lasts(view)}"]]
+        return [
+            [f"{view} {done}: {len(made)} partition{'s' if len(made) != 1 else ''}, {total} rows{self._lasts(view)}"]
+        ]
+
+    def _lasts(self, view: str) -> str:
+        """Words for a view that ends with its application. A client of a server sees no log that says so."""
+        match named(view):
+            case TableName(catalog=name) if name == SESSION_CATALOG and in_memory(self.sessions.of_table()):
+                return (
+                    "; it ends with this application, whose catalog is in memory: "
+                    "set spark.sql.catalogImplementation = hive at the start to keep it"
+                )
+        return ""
 
     def _known(self, view: str) -> ViewState | None:
         """The view of this name, if its table is still there."""
