@@ -7,23 +7,47 @@ import org.apache.spark.sql.headwater.Access
 
 /** The parts of a user's session that give a statement its meaning: catalogs, database, settings. */
 object Captured {
-  private val meaning = Seq(
+  def of(session: SparkSession): SessionFacts = {
+    val classic = Access.classic(session)
+    val settings = kept(classic.conf.getAll)
+    val zone = "spark.sql.session.timeZone" -> classic.sessionState.conf.sessionLocalTimeZone
+    val manager = classic.sessionState.catalogManager
+    SessionFacts(
+      manager.currentCatalog.name, Names.spelled(manager.currentNamespace.toSeq), SortedMap.from(settings + zone),
+      Catalogs.names(session))
+  }
+
+  /** Those of some settings that can change the result of a query. A test lists all of Spark's that are not among them. */
+  def kept(settings: Map[String, String]): Map[String, String] = {
+    val ordinary = Access.keptByOrdinaryView(settings)
+    settings.filter { case (key, _) => Meaning.exists(key.startsWith) ||
+      key.startsWith("spark.sql.") && ordinary(key) && !Running.exists(key.startsWith)
+    }
+  }
+
+  def keeps(key: String): Boolean = kept(Map(key -> "")).nonEmpty
+
+  /** What a view keeps also where Spark's rule may leave it out. */
+  private val Meaning = Seq(
     "spark.sql.ansi.", "spark.sql.session.timeZone", "spark.sql.caseSensitive", "spark.sql.legacy.",
     "spark.sql.storeAssignmentPolicy", "spark.sql.mapKeyDedupPolicy", "spark.sql.decimalOperations.",
     "spark.sql.groupByOrdinal", "spark.sql.groupByAliases", "spark.sql.orderByOrdinal",
     "spark.sql.timestampType", "spark.sql.crossJoin.", "spark.sql.parser.", "spark.sql.charAsVarchar",
     "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding", "spark.sql.jsonGenerator.",
-    "spark.sql.function.", "spark.headwater.")
+    "spark.sql.function.", "spark.sql.sources.validatePartitionColumns", "spark.headwater.")
 
-  def of(session: SparkSession): SessionFacts = {
-    val classic = Access.classic(session)
-    val settings = classic.conf.getAll.toSeq.collect {
-      case setting @ (key, _) if meaning.exists(key.startsWith) => setting
-    }
-    val zone = "spark.sql.session.timeZone" -> classic.sessionState.conf.sessionLocalTimeZone
-    val manager = classic.sessionState.catalogManager
-    SessionFacts(
-      manager.currentCatalog.name, Names.spelled(manager.currentNamespace.toSeq), SortedMap.from(settings.toMap + zone),
-      Catalogs.names(session))
-  }
+  /** What an ordinary view keeps although it changes how Spark runs and writes. The application has the say in that. */
+  private val Running = Seq(
+    "adaptive.", "artifact.", "autoBroadcastJoinThreshold", "avro.compression.", "avro.deflate.", "avro.xz.", "avro.zstandard.",
+    "avro.datetimeRebaseModeInWrite", "cartesianProductExec.", "classic.", "columnVector.", "error.", "expressionTreeChangeLog.",
+    "maxBroadcastTableSize", "maxConcurrentOutputFileWriters", "parquet.variant.annotate", "planChange",
+    "sessionWindow.buffer.", "shuffleDependency.", "variant.inferShredding", "variant.forceShredding", "variant.shredding.", "variant.writeShredding.",
+    "broadcast", "bucketing.", "cache.", "catalog.", "cbo.", "codegen.", "connect.", "debug", "defaultCatalog",
+    "execution.", "exchange.", "files.maxPartition", "files.maxRecords", "files.minPartition", "files.openCost",
+    "hive.", "inMemoryColumnarStorage.", "join.", "maven.", "metadataCacheTTLSeconds", "objectHashAggregate.",
+    "optimizer.", "orc.compression.", "parquet.compression.", "parquet.outputTimestampType",
+    "parquet.datetimeRebaseModeInWrite", "parquet.int96RebaseModeInWrite", "parquet.writeLegacyFormat",
+    "parquet.fieldId.write.", "parquet.output.", "pipelines.", "pyspark.", "redaction.", "repl.", "scripting.", "shuffle.",
+    "sources.", "sort", "statistics.", "streaming.", "thriftServer.", "thriftserver.", "ui.", "variable.substitute", "warehouse.",
+    "window").map("spark.sql." + _)
 }

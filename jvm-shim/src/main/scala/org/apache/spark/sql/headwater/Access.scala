@@ -12,8 +12,10 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier, LookupCatalog, Table, V1Table}
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.execution.command.ViewHelper
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.sql.internal.SQLConf
 
 /** An error of a Headwater statement: a message that names the object and the remedy, no stack. */
 class HeadwaterException(val text: String)
@@ -64,6 +66,12 @@ object Access {
    */
   def setting(session: org.apache.spark.sql.SparkSession, key: String): Option[String] =
     Option(classic(session).sessionState.conf.getConfString(key, null))
+
+  /** Those of some settings that an ordinary view would keep. */
+  def keptByOrdinaryView(made: Map[String, String]): Set[String] = {
+    val conf = new SQLConf { override def getAllConfs: Map[String, String] = made }
+    ViewHelper.sqlConfigsToProps(conf, "").keySet
+  }
 
   /** The catalog and the table that a name means in a session; none if there is no such catalog. */
   def meant(session: org.apache.spark.sql.SparkSession, name: Seq[String]): Option[(CatalogPlugin, Identifier)] =
