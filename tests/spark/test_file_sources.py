@@ -182,3 +182,35 @@ def test_each_version_is_its_query_over_the_files_on_its_record(spark: SparkSess
     assert counts == sorted(counts) and counts[-1] > 5
     assert Mode.CHANGES in {each.mode for each in started.values()}
     assert not any(isinstance(each, Failed) for each in events)
+
+
+@pytest.mark.parametrize("place", ["", "PARTITIONED BY (p)"])
+def test_files_that_are_read_in_another_way_are_read_again(spark: SparkSession, place: str) -> None:
+    """The files stay, and their rows change. The next one is not added to rows that were read in the old way."""
+    query = "SELECT id, name FROM t"
+    spark.sql(f"CREATE TABLE t (id INT, name STRING, p INT) USING csv OPTIONS (sep = ',') {place}")
+    spark.sql("INSERT INTO t VALUES (1, 'a;b', 1), (2, 'c', 2)")
+    spark.sql(f"CREATE MATERIALIZED VIEW v {ASKED} AS {query}").collect()
+    spark.sql("ALTER TABLE t SET SERDEPROPERTIES ('sep' = ';')")
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+    spark.sql("INSERT INTO t VALUES (3, 'd', 1)")
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+    assert spark.sql("SELECT count(*) FROM v WHERE name = 'd'").first()[0] == 1
+
+
+def test_a_header_that_hive_skips_from_now_on(spark: SparkSession) -> None:
+    """Hive keeps it beside the notes of the catalog, which are no change."""
+    query = "SELECT id FROM h"
+    spark.sql("CREATE TABLE h (id STRING) STORED AS TEXTFILE")
+    spark.sql("INSERT INTO h VALUES ('x')")
+    spark.sql(f"CREATE MATERIALIZED VIEW v AS {query}").collect()
+    [before] = Shim(spark).observe([Asked(f"{database(spark)}.h", whole=True)])
+    spark.sql("ANALYZE TABLE h COMPUTE STATISTICS")
+    [same] = Shim(spark).observe([Asked(f"{database(spark)}.h", whole=True)])
+    assert same.partitions == before.partitions
+    spark.sql("ALTER TABLE h SET SERDEPROPERTIES ('field.delim' = 'x')")
+    drain(spark)
+    assert_equals_query(spark, "v", query)
+    assert spark.sql("SELECT id FROM v").first()[0] == ""

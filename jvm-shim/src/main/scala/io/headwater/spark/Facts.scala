@@ -52,7 +52,11 @@ final case class FoundPartition(
     fingerprint: String,
     location: Option[String],
     files: Long,
-    bytes: Long)
+    bytes: Long) {
+
+  /** The same with what says how its files are read. */
+  def read(how: String): FoundPartition = if (how.isEmpty) this else copy(fingerprint = s"$fingerprint $how")
+}
 
 object FoundPartition {
   /** The only partition of what has no partition columns. */

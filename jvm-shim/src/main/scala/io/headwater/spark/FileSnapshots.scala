@@ -43,13 +43,13 @@ private[spark] object FileSnapshots {
         found.sortBy { case (name, file) => (file.getModificationTime, name) })
     }
 
-  /** The snapshot of a table with these files. */
-  def of(files: Seq[Named]): String = said(files.size, digest(files))
+  /** The snapshot of a table with these files, and what says [[Reading how]] they are read. */
+  def of(files: Seq[Named], how: String): String = said(files.size, digest(files, how))
 
-  /** Those of a table's files that it had at a snapshot; none if it does not have all of them any more. */
-  def at(files: Seq[Named], snapshot: String): Option[Seq[Named]] =
+  /** Those of a table's files that it had at a snapshot; none if it lacks some of them now, or reads them in another way. */
+  def at(files: Seq[Named], how: String, snapshot: String): Option[Seq[Named]] =
     snapshot.split(" ") match {
-      case Array(count, _) => count.toIntOption.map(files.take).filter(of(_) == snapshot)
+      case Array(count, _) => count.toIntOption.map(files.take).filter(of(_, how) == snapshot)
       case _ => None
     }
 
@@ -58,8 +58,9 @@ private[spark] object FileSnapshots {
     val found = for {
       known <- entry(session, table)
       all <- files(session, known)
-      before <- at(all, since)
-      after <- at(all, until)
+      how = Reading.of(known)
+      before <- at(all, how, since)
+      after <- at(all, how, until)
       if after.size >= before.size
     } yield Access.frame(session)(relation(session, known, after.drop(before.size), Map.empty))
     found.orNull
@@ -73,7 +74,7 @@ private[spark] object FileSnapshots {
     val found = for {
       known <- entry(session, table)
       all <- files(session, known)
-      old <- at(all, snapshot)
+      old <- at(all, Reading.of(known), snapshot)
     } yield relation(session, known, old, options)
     found.getOrElse(throw new FilesGone(s"$table does not have all files any more that a refresh was to read"))
   }
@@ -107,8 +108,9 @@ private[spark] object FileSnapshots {
 
   private def said(count: Int, digest: String): String = s"$count $digest"
 
-  private def digest(files: Seq[Named]): String = {
+  private def digest(files: Seq[Named], how: String): String = {
     val digest = MessageDigest.getInstance(Digest)
+    digest.update(how.getBytes(UTF_8))
     files.foreach { case (name, file) => digest.update(s"$name ${file.getLen} ${file.getModificationTime}\n".getBytes(UTF_8)) }
     digest.digest().take(16).map(byte => f"$byte%02x").mkString
   }

@@ -54,20 +54,22 @@ private[spark] object FileTables extends ViewFormat {
     val streamed = if (isHive(meta)) None else root.flatMap(Sinks.files(session, _, Some(meta.schema)))
     val partitions = new Partitions(session, meta)
     lazy val files = streamed.orElse(root.map(Files.of(session, _))).getOrElse(Nil)
-    val listed = streamed match {
+    val how = Reading.of(meta)
+    val there = streamed match {
       case Some(logged) => partitions.streamed(root.get, logged, asked)
       case None if meta.partitionColumnNames.nonEmpty && inCatalog(meta) => partitions.state(asked)
       case None if isHive(meta) => Listed.whole(root.fold(Files.state(session, None))(Sinks.stateOfHive(session, _)))
       case None => Listed.whole(Files.described(root, files))
     }
+    val listed = there.copy(partitions = there.partitions.map(_.read(how)))
     // A view's own files are Headwater's to write again.
     if (!Views.are(meta.properties) && listed.partitions.forall(_.files == 0)) root.foreach(Files.require(session, _))
     val seen = found.copy(
       partition_columns = columns, asked = listed.asked, whole = listed.whole, partitions = listed.partitions)
     FileSnapshots.ordered(meta, files) match {
       case Some(all) => seen.copy(
-          snapshot = FileSnapshots.of(all), readable = true,
-          added = FileSnapshots.at(all, asked.since).map(before => all.drop(before.size).map(_._2.getLen).sum))
+          snapshot = FileSnapshots.of(all, how), readable = true,
+          added = FileSnapshots.at(all, how, asked.since).map(before => all.drop(before.size).map(_._2.getLen).sum))
       case None => seen.copy(snapshot = if (listed.whole) Files.snapshot(listed.partitions) else "")
     }
   }

@@ -26,7 +26,8 @@ private[spark] final class Partitions(session: SparkSession, table: CatalogTable
     val listed = if (all) inCatalog(None) else those(specs)
     val states = Files.states(session, listed.map(_.storage.locationUri.map(new Path(_))))
     Listed(specs.map(canonical), all, listed.zip(states).map { case (partition, state) =>
-      described(partition.spec, partition.parameters.get("headwater.version").map(_.toLong), state)
+      val version = partition.parameters.get("headwater.version").map(_.toLong)
+      described(partition.spec, version, state).read(Reading.of(table, partition.storage))
     })
   }
 

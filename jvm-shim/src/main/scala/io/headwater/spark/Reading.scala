@@ -1,0 +1,43 @@
+package io.headwater.spark
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+
+import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable}
+
+/**
+ * How the files of a table are read, beside its columns and its format. Example: after `ALTER TABLE t SET SERDEPROPERTIES
+ * ('sep' = ';')`, the same files have other rows. So this is a part of the state of each partition.
+ */
+private[spark] object Reading {
+  /** What a catalog notes that no reader asks for. Another property may be one of a reader's. */
+  private val Notes = Set(
+    "transient_lastddltime", "last_modified_by", "last_modified_time", "numfiles", "numrows", "rawdatasize", "totalsize",
+    "numpartitions", "numfileserasurecoded", "column_stats_accurate", "stats_generated_via_stats_task", "external", "comment",
+    "external.table.purge", "bucketing_version", "path")
+  private val Prefixes = Seq("spark.sql.", "headwater.")
+
+  /** A digest for a table; empty if nothing is stated. Headwater states nothing for its own views. */
+  def of(table: CatalogTable): String =
+    if (Views.are(table.properties)) ""
+    else digest(stated(table.storage, isHive(table)) ++ (if (isHive(table)) counted("table", table.properties) else Nil))
+
+  /** The same for a partition, beside what holds for its table. Only Hive's readers look at it. */
+  def of(table: CatalogTable, partition: CatalogStorageFormat): String =
+    if (!isHive(table) || Views.are(table.properties)) "" else digest(stated(partition, withClasses = true))
+
+  private def isHive(table: CatalogTable): Boolean = table.provider.contains("hive")
+
+  private def stated(storage: CatalogStorageFormat, withClasses: Boolean): Seq[String] = {
+    val classes = if (withClasses) storage.serde.toSeq ++ storage.inputFormat else Nil
+    classes ++ counted("storage", storage.properties.filterNot(_ == ("serialization.format" -> "1")))
+  }
+
+  private def counted(of: String, properties: Map[String, String]): Seq[String] =
+    properties.toSeq.filterNot { case (key, _) => Notes(key.toLowerCase) || Prefixes.exists(key.startsWith) }.sorted
+      .map { case (key, value) => s"$of $key=$value" }
+
+  private def digest(facts: Seq[String]): String =
+    if (facts.isEmpty) ""
+    else MessageDigest.getInstance("SHA-256").digest(facts.mkString("\n").getBytes(UTF_8)).take(8).map(byte => f"$byte%02x").mkString
+}
