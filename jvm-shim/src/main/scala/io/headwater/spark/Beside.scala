@@ -2,7 +2,7 @@ package io.headwater.spark
 
 import scala.collection.immutable.SortedMap
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.{CommonExpressionId, Expression, ExprId, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.unsafe.types.UTF8String
@@ -19,6 +19,7 @@ private[spark] object Beside {
       case child: Expression if children.exists(_ eq child) => JObject("child" -> JInt(children.indexWhere(_ eq child)))
       case column: NamedExpression if column.resolved => JObject("attr" -> JInt(numbering.of(column)))
       case other: Expression => JObject("of" -> JString(other.getClass.getName), "parts" -> JArray(other.productIterator.map(of).toList))
+      case id: CommonExpressionId => JInt(numbering.ofCommon(id))
       case _: LogicalPlan | _: ExprId => JNull // a subquery's plan is described; numbers of Spark change
       case kind: DataType => JString(kind.json)
       case text: String => JString(numbering.stable(text))

@@ -95,6 +95,7 @@ private[spark] final class PlanExpressions(
 
   private def isChild(e: Expression, part: Any): Boolean = part match {
     case each: Expression => e.children.exists(_ eq each)
+    case several: Seq[_] => several.nonEmpty && several.forall(isChild(e, _)) // `coalesce` has all its children in one part
     case _ => false
   }
 
