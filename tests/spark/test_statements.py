@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from processes import until
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
@@ -554,8 +555,10 @@ def test_drop_table_ends_the_run_of_a_view_for_good(sales: SparkSession, journal
         view = f"lake.{view}"
         sales.sql(f"CREATE NAMESPACE lake.{database(sales)}")
     sales.sql(f"CREATE MATERIALIZED VIEW {view} USING {using} TBLPROPERTIES ('headwater.fill' = 'later') AS {query}")
-    while not any(isinstance(each, Started) and each.view == view for each in journal.events()):
-        time.sleep(0.05)
+    until(
+        lambda: any(isinstance(each, Started) and each.view == view for each in journal.events()),
+        "start of its refresh",
+    )
     sales.sql(f"DROP TABLE {view}")
     drain(sales)
     assert sales.sql(f"SHOW MATERIALIZED VIEWS IN {view.removesuffix('.v')}").collect() == []

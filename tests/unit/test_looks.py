@@ -28,7 +28,7 @@ def test_a_look_that_takes_long_is_not_waited_for_and_said():
     going, clock = threading.Event(), Clock()
     looks = Looks(lambda: going.wait(PATIENCE), clock)
     said = looks.first(0)
-    assert said == "the look at the sources is not over; nobody has looked at them since this application began"
+    assert said == "the look at the sources is not over; they were not looked at since this application began"
     going.set()
     assert looks.first(PATIENCE) == ""
     going.clear()
@@ -45,7 +45,7 @@ def test_a_store_that_does_not_answer_is_named():
             raise away[0]
 
     looks = Looks(look, clock)
-    assert looks.first(PATIENCE).startswith("the store s.db does not answer; nobody has looked")
+    assert looks.first(PATIENCE).startswith("the store s.db does not answer; they were not looked")
     error = away.pop()
     assert looks.first(PATIENCE) == ""
     clock.at += 5_000

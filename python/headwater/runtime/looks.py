@@ -52,5 +52,5 @@ class Looks:
 
     def _since(self) -> str:
         if self._looked_at is None:
-            return "nobody has looked at them since this application began"
+            return "they were not looked at since this application began"
         return f"the last look at them was {max(0, self._clock.now() - self._looked_at) / 1000:.0f} s ago"

@@ -42,7 +42,7 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
     val read = try Bridge.ask(session, DroppingQuestion(table))
     catch {
       case failed: HeadwaterException =>
-        log.warn(s"$table is dropped, and nobody could say whether other views read it: ${failed.text}")
+        log.warn(s"$table is dropped without a look at the views that read it: ${failed.text}")
         Nil
     }
     read.flatten.collectFirst { case JString(why) => why }.foreach(why => throw new HeadwaterException(why))
