@@ -3,59 +3,93 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import headwater.spark
+import pytest
+from text_flow import Package
 
-PYTHON = Path(headwater.spark.__file__).parent
+import headwater
+
+PYTHON = Path(headwater.__file__).parent
 SCALA = Path(__file__).parents[2] / "jvm-shim/src/main/scala"
 
-SINKS = {"sql", "where", "filter", "expr", "selectExpr", "parseExpression", "run_quietly"}
-"""Methods that have Spark parse a text."""
-
-QUOTED = re.compile(r"'$")
-
-
-def interpolated(tree: ast.AST) -> Iterator[tuple[ast.JoinedStr, str, ast.expr]]:
-    """The values in f-strings, each with the text before it."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            for before, value in zip([ast.Constant(""), *node.values], node.values, strict=False):
-                if isinstance(value, ast.FormattedValue):
-                    yield node, str(before.value) if isinstance(before, ast.Constant) else "", value.value
-
-
-def parsed(tree: ast.AST) -> Iterator[ast.JoinedStr]:
-    """The f-strings that are, or are in, an argument of a sink, or that a variable passes to one."""
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        names = set[str]()
-        for node in ast.walk(function):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SINKS:
-                for argument in node.args:
-                    yield from (each for each in ast.walk(argument) if isinstance(each, ast.JoinedStr))
-                    names |= {each.id for each in ast.walk(argument) if isinstance(each, ast.Name)}
-        for node in ast.walk(function):
-            if isinstance(node, ast.Assign) and names & {
-                each.id for each in node.targets if isinstance(each, ast.Name)
-            }:
-                yield from (each for each in ast.walk(node.value) if isinstance(each, ast.JoinedStr))
+KNOWN = {
+    "headwater.cli.serve: view": "a name as its user writes it in SQL",
+    "headwater.runtime.evaluate: expression.sql": "Spark's spelling of an expression of the query",
+    "headwater.spark.catalog: column.type": "Spark's spelling of a type",
+    "headwater.spark.catalog: definition.format": "one of the names of formats",
+    "headwater.spark.delta.looks: kind": "the name of a type of Delta's",
+    "headwater.spark.delta.retention: definition.policy.retain": "a number",
+    "headwater.spark.edges: edge.at": "a number",
+    "headwater.spark.iceberg.loaded: json.loads(self._java('iceberg.SchemaParser.toJson', schema))": "types",
+    "headwater.spark.iceberg.tables: loaded.layout.schema": "types",
+    "headwater.spark.keyed: each.name": "a key of the types of columns",
+    "headwater.spark.keyed: each.type": "Spark's spelling of a type",
+    "headwater.spark.keyed: keys.columns": "a key of the expressions of a place",
+    "headwater.spark.keyed: keys.places": "Spark's spelling of expressions of the query",
+    "headwater.spark.making: definition.made_by": "the query itself",
+    "headwater.spark.memory.scanner: extract.condition": "Spark's spelling of conditions of the query",
+    "headwater.spark.recomputing: column.name": "a key of the types of columns",
+    "headwater.spark.recomputing: column.type": "Spark's spelling of a type",
+    "headwater.spark.verify: definition.made_by.text": "the query itself",
+}
+"""What is no value of data, and why. All that is spelled from data must come from ``sql.string`` or its like."""
 
 
-def test_no_value_stands_in_quotes_of_sql() -> None:
-    """A value between quotes is one that nobody escaped. Constants of the module may stand there."""
-    found = []
-    for path in sorted(PYTHON.rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        sql = set(map(id, parsed(tree)))
-        for node, before, value in interpolated(tree):
-            if id(node) in sql and QUOTED.search(before) and not _is_constant(value):
-                found.append(f"{path.name}:{node.lineno}: {ast.unparse(value)}")
-    known = {"sql.py", "retention.py"}  # the one function; milliseconds of a property
-    assert [each for each in found if each.partition(":")[0] not in known] == [], "use sql.string or sql.literal"
+def test_values_reach_a_parser_as_they_are_spelled() -> None:
+    package = Package.of(PYTHON, "headwater")
+    found = {leaf: at for part in ("spark", "cli", "demo") for leaf, at in package.leaves(f"headwater.{part}").items()}
+    new = {leaf: at for leaf, at in found.items() if leaf not in KNOWN}
+    assert not new, "spell it by sql.string, sql.literal or sql.identifier"
+    assert set(KNOWN) == set(found), "these do not reach a parser any more"
+
+
+SPELLING = "def string(value):\n    return f\"X'{value}'\""
+LEAKS = {
+    "at once": "def run(session, row):\n    session.sql(f\"SELECT '{row.key}'\")",
+    "without quotes": "def run(session, row):\n    session.sql('SELECT ' + row.key)",
+    "a variable": "def run(session, row):\n    text = row.key\n    if text: text = text.upper()\n    session.sql(text)",
+    "a helper": "def listed(row):\n    return f'({row.key})'\ndef run(frame, row):\n    frame.where(listed(row))",
+    "a helper that passes": "def told(t):\n    return t\ndef run(frame, row):\n    frame.where(told(told(row.key)))",
+    "a parameter": "def ask(session, text):\n    session.sql(text)\ndef run(session, row):\n    ask(session, row.key)",
+    "a list": "def run(frame, row):\n    terms = []\n    terms.append(row.key)\n    frame.where(' OR '.join(terms))",
+    "a method": (
+        "class Asker:\n    def of(self, row):\n        return [row.key]\n"
+        "    def run(self, session, row):\n        session.sql(', '.join(map(str, self.of(row))))"
+    ),
+    "a field": (
+        "class Reach:\n    bounds: str\n    def near(self, frame):\n        return frame.where(self.bounds)\n"
+        "def reached(row):\n    return Reach(row.key)"
+    ),
+    "one of two results": (
+        "def both(row):\n    return row.key, 1\n"
+        "def run(frame, row):\n    text, count = both(row)\n    frame.where(text)"
+    ),
+    "a message to the shim": "def pin(row):\n    return Pin('', until=f'{row.key} < 3')",
+}
+
+
+@pytest.mark.parametrize("how", LEAKS)
+def test_a_leak_is_found(how: str) -> None:
+    assert _leaves(LEAKS[how]) != []
+
+
+SAFE = {
+    "at once": "def run(session, row):\n    session.sql(f'SELECT {sql.string(row.key)}')",
+    "mapped": "def run(session, row):\n    session.sql(', '.join(map(sql.string, row)))",
+    "a helper": "def told(row):\n    return f'({sql.string(row.key)})'\ndef run(frame, row):\n    frame.where(told(row))",
+    "a number": "def run(frame, rows):\n    frame.where(f'x < {len(rows)}')",
+    "a column": "def run(frame, row):\n    frame.where(F.col('x').isin(*row.keys))",
+    "another of two results": (
+        "def both(row):\n    return row.key, 'x'\n"
+        "def run(frame, row):\n    key, text = both(row)\n    frame.where(text)"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", SAFE)
+def test_what_is_spelled_is_no_leak(how: str) -> None:
+    assert _leaves(SAFE[how]) == []
 
 
 def test_each_plan_of_the_shim_is_built_in_its_session() -> None:
@@ -64,5 +98,6 @@ def test_each_plan_of_the_shim_is_built_in_its_session() -> None:
     assert built == ["Access.scala"], "build the plan in the block of Access.frame"
 
 
-def _is_constant(value: ast.expr) -> bool:
-    return isinstance(value, ast.Name) and value.id.isupper()
+def _leaves(module: str) -> list[str]:
+    own = ast.parse(f"from p import sql\n{module}")
+    return [*Package({"p.own": own, "p.sql": ast.parse(SPELLING)}).leaves("p.own")]
