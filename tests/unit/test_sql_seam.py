@@ -77,7 +77,7 @@ def test_a_leak_is_found(how: str) -> None:
 SAFE = {
     "at once": "def run(session, row):\n    session.sql(f'SELECT {sql.string(row.key)}')",
     "mapped": "def run(session, row):\n    session.sql(', '.join(map(sql.string, row)))",
-    "a helper": "def told(row):\n    return f'({sql.string(row.key)})'\ndef run(frame, row):\n    frame.where(told(row))",
+    "a helper": "def told(row):\n    return sql.string(row.key)\ndef run(frame, row):\n    frame.where(told(row))",
     "a number": "def run(frame, rows):\n    frame.where(f'x < {len(rows)}')",
     "a column": "def run(frame, row):\n    frame.where(F.col('x').isin(*row.keys))",
     "another of two results": (
