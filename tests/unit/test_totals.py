@@ -75,6 +75,20 @@ def test_rows_that_somebody_asked_for_make_the_totals_anew():
     assert why(made) == "is out: somebody asked for all rows" and leaves_totals(made.state, "v")
 
 
+def test_rows_that_somebody_asked_for_leave_no_older_totals():
+    """Who asks for all rows doubts those that there are, and the totals with them. A later run must not go on from
+    totals that the repair did not make."""
+    made = totalled()
+    known = made.state.views["v"]
+    known.definition = evolve(known.definition, properties=(("headwater.method", "auto"),))
+    assert known.totals is not None and not leaves_totals(made.state, "v")
+    later(made, A1).drain()
+    assert known.totals is not None, "nobody doubts them"
+    made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
+    made.drain()
+    assert not started(made).totals and made.state.views["v"].totals is None
+
+
 def test_a_table_that_cannot_be_compared_is_read_as_a_whole():
     made = totalled()
     later(made, A1)

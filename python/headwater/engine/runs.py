@@ -148,6 +148,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.edge = event.edge
     if event.totals:
         view.totals = Totals(event.version, run.inputs, event.totals)
+    elif marked:
+        view.totals = None  # who asks for all rows doubts those that there are, and the totals with them
     follows_changes = run.mode in (Mode.KEYS, Mode.CHANGES)
     if run.mode is Mode.KEYS:
         view.keyed = narrow.learned(state, view, run, event)
