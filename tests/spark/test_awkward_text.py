@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,42 @@ def test_no_row_is_lost(spark: SparkSession, places: dict[str, str], journal: Jo
         more = there.sql(f"SELECT * FROM ((SELECT * FROM {view}) EXCEPT ALL ({query}))").collect()
         assert not left and not more, (view, left, more)
         assert spark.sql(f"VERIFY MATERIALIZED VIEW {view}").first().result == "equal", view
+
+
+def test_no_text_of_a_row_is_evaluated_where_it_is_shown(spark: SparkSession, journal: Journal) -> None:
+    """In ``EXPLAIN REFRESH``, in the results and the history of refreshes, in ``VERIFY`` and in errors."""
+    spark.sql("SET name = secret")
+    texts = ["${env:HOME}", "${system:user.dir}", "${spark:spark.app.name}", "${name}"]
+    values = ", ".join(f"(1, CAST(X'{each.encode().hex()}' AS STRING))" for each in texts)
+    spark.sql("CREATE TABLE rows (x INT, k STRING) USING parquet PARTITIONED BY (k)")
+    spark.sql("CREATE MATERIALIZED VIEW same PARTITIONED BY (k) AS SELECT x, k FROM rows")
+    spark.sql("CREATE MATERIALIZED VIEW made PARTITIONED BY (c) AS SELECT x, concat(k, '!') AS c FROM rows")
+    spark.sql("CREATE MATERIALIZED VIEW numbers PARTITIONED BY (k) AS SELECT x, CAST(k AS INT) AS n, k FROM rows")
+    spark.sql(f"INSERT INTO rows SELECT * FROM VALUES {values} AS v(x, k)")
+
+    def said(*statements: str) -> str:
+        return "\n".join(str(row) for each in statements for row in spark.sql(each).collect())
+
+    told = [said("EXPLAIN REFRESH same")]
+    told += [said("REFRESH MATERIALIZED VIEW same"), said("REFRESH MATERIALIZED VIEW made")]
+    told += [said("SHOW REFRESHES FOR same"), said("SHOW REFRESHES FOR made")]
+    for text in told:
+        assert all(each in text for each in texts), text
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT") as raised:
+        spark.sql("REFRESH MATERIALIZED VIEW numbers").collect()
+    failed = [
+        str(raised.value),
+        said("EXPLAIN REFRESH numbers"),
+        said("SHOW REFRESHES FOR numbers"),
+        said("SHOW MATERIALIZED VIEWS LIKE 'numbers'"),
+    ]
+    for text in failed:
+        assert "'${" in text, text
+    spark.sql("DROP MATERIALIZED VIEW numbers")
+    secrets = [os.environ["HOME"], os.getcwd(), "headwater tests", "secret"]
+    assert not [
+        (each, text) for each in secrets for text in (*told, *failed) if f"'{each}" in text or f"={each}" in text
+    ]
 
 
 def test_variables_have_the_values_of_the_declaration(spark: SparkSession) -> None:

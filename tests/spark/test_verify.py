@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from support import assert_equals_query, database
+from support import Journal, assert_equals_query, database
 
+from headwater.model.event import Mode, Started
 from headwater.model.view import Column, Definition, Query
 from headwater.spark.keyed import sampled
 
@@ -51,6 +52,47 @@ def test_forged_rows_are_found_and_repaired(warehouse: Path, numbers: SparkSessi
     assert tuple(row)[1:4] == ("repaired", 1, 1)
     assert spark.sql("VERIFY MATERIALIZED VIEW v").first().result == "equal"
     assert_equals_query(spark, "v", QUERY)
+
+
+def forge_totals(view: Path, spark: SparkSession) -> None:
+    """Lets the newest totals of a view have other sums, in files of the same names."""
+    newest = max((view / ".totals").iterdir(), key=lambda each: int(each.name[1:]))
+    for n, file in enumerate(sorted(newest.glob("part-*.parquet"))):
+        rows = spark.read.parquet(str(file))
+        forged = rows.withColumn("sum0", rows["sum0"] + 100)
+        place = view.with_name(f"forged_{newest.name}_{n}")
+        forged.coalesce(1).write.parquet(str(place))
+        [own] = place.glob("part-*.parquet")
+        shutil.copyfile(own, file)
+        file.with_name(f".{file.name}.crc").unlink()
+
+
+@pytest.mark.long
+def test_totals_are_right_after_a_repair(warehouse: Path, spark: SparkSession, journal: Journal) -> None:
+    """The totals were written wrong once, and the view from them: both are repaired, of a partition and as a whole."""
+    spark.sql("CREATE TABLE sales USING delta AS SELECT * FROM VALUES (1, 'a', 1), (2, 'b', 2) AS v(k, day, x)")
+    query = "SELECT k, sum(x) AS s, day FROM sales GROUP BY k, day"
+    asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
+    spark.sql(f"CREATE MATERIALIZED VIEW v USING delta PARTITIONED BY (day) {asked} AS {query}")
+    place = warehouse / f"{database(spark)}.db" / "v"
+
+    def followed() -> None:
+        journal.mark()
+        spark.sql("INSERT INTO sales VALUES (1, 'a', 4), (3, 'b', 8)")
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        assert [each.mode for each in journal.events() if isinstance(each, Started)] == [Mode.CHANGES]
+
+    for part, wrong in ((" PARTITION (day = 'a')", {"a"}), ("", {"a", "b"})):
+        followed()
+        forge_totals(place, spark)
+        followed()
+        rows = spark.sql(f"SELECT day FROM ((TABLE v) EXCEPT ({query}))").collect()
+        assert {row.day for row in rows} == {"a", "b"}, "the totals are wrong, and so is the view"
+        assert spark.sql(f"VERIFY MATERIALIZED VIEW v{part} REPAIR").first().result == "repaired"
+        rows = spark.sql(f"SELECT day FROM ((TABLE v) EXCEPT ({query}))").collect()
+        assert {row.day for row in rows} == {"a", "b"} - wrong
+        followed()
+        assert_equals_query(spark, "v", query)
 
 
 def test_a_view_that_is_behind_is_refreshed_first(numbers: SparkSession) -> None:
