@@ -97,6 +97,13 @@ def test_a_column_that_came_with_a_value_has_it():
     assert found["n"] == "CAST(5 AS INT)" and found["s"].startswith("CAST(CAST(X'") and found["x"] == "`x`"
 
 
+@pytest.mark.parametrize("type", ["binary", "fixed[3]"])
+def test_bytes_that_a_column_came_with_are_those_bytes(type: str):
+    """Iceberg's JSON has hexadecimal digits for them."""
+    found = adapted(schema(X), schema(X, column(3, "b", type, **{"initial-default": "00FF27"})))
+    assert found["b"] == "CAST(CAST(X'00FF27' AS STRING) AS BINARY)"
+
+
 def test_structures_are_put_together_from_their_fields():
     then = schema(column(1, "s", struct(column(2, "a"), column(3, "b"))))
     now = schema(column(1, "s", struct(column(3, "c", "long"), column(4, "d", "string"))))

@@ -116,7 +116,7 @@ def _field(then: Mapping[str, Any] | None, now: Mapping[str, Any], within: str) 
     """A column of now, made of the same one then, which lies in the structure ``within``."""
     if then is None:
         default = now.get("initial-default")
-        literal = "NULL" if default is None else _literal(default)
+        literal = "NULL" if default is None else _literal(default, now["type"])
         return f"CAST({literal} AS {sql_type(now['type'])})"
     return _adapted(f"{within}{sql.identifier(then['name'])}", then["type"], now["type"], 0)
 
@@ -141,10 +141,13 @@ def _adapted(value: str, then: Any, now: Any, depth: int) -> str:
     return f"CAST({value} AS {sql_type(now)})"
 
 
-def _literal(value: Any) -> str:
+def _literal(value: Any, type: str) -> str:
+    """A value in Iceberg's JSON form, which has hexadecimal digits for bytes. The cast to the type makes it whole."""
     match value:
         case bool():
             return "TRUE" if value else "FALSE"
+        case str() if type == "binary" or type.startswith("fixed"):
+            return sql.string(bytes.fromhex(value))
         case str():
             return sql.string(value)
     return str(value)
