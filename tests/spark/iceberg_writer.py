@@ -47,8 +47,8 @@ class Writer:
         delta.commit()
 
     def add_columns(self, columns: Mapping[str, tuple[str, str]]) -> None:
-        """Adds columns in which rows of before have a value, too: each with its type as Iceberg spells it, and the value
-        in Iceberg's JSON form."""
+        """Adds columns in which rows of before have a value, too: each with its type as Iceberg spells it, and the
+        value in Iceberg's JSON form."""
         update = self.table().updateSchema()
         for name, (type, default) in columns.items():
             of = self._java("iceberg.types.Types.fromPrimitiveString", type)

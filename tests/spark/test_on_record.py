@@ -72,6 +72,24 @@ def test_a_table_of_another_history_with_as_many_versions(spark: SparkSession) -
     spark.sql("USE spark_catalog.default")
 
 
+@pytest.mark.parametrize("drop", ["DROP MATERIALIZED VIEW", "DROP TABLE"])
+def test_sessions_make_a_view_of_other_types_anew(spark: SparkSession, drop: str) -> None:
+    """The catalog of each session keeps the table that another session dropped for half a minute."""
+    made(spark, "iceberg")
+    place = f"lake.{spark.catalog.currentDatabase()}"
+    sessions = [spark, spark.newSession(), spark.newSession()]
+    for n, value in enumerate(("1", "'x'", "DATE'2024-01-01'", "array(2)", "1")):
+        maker, dropper = sessions[n % 3], sessions[(n + 1) % 3]
+        maker.sql(f"CREATE TABLE {place}.t USING iceberg AS SELECT {value} AS id, {n} AS n")
+        query = f"SELECT id, max(n) AS n FROM {place}.t GROUP BY id"
+        maker.sql(f"CREATE MATERIALIZED VIEW {place}.v USING iceberg AS {query}").collect()
+        for each in sessions:
+            assert each.sql(f"SELECT * FROM {place}.v").collect() == each.sql(f"SELECT {value}, {n}").collect()
+        dropper.sql(f"{drop} {place}.v").collect()
+        maker.sql(f"DROP TABLE {place}.t")
+    spark.sql("USE spark_catalog.default")
+
+
 def test_what_a_session_cached_of_a_view_is_renewed(spark: SparkSession, form: str) -> None:
     made(spark, form)
     spark.sql(f"CREATE TABLE t (id INT) USING {form}")
