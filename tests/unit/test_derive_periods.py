@@ -194,6 +194,21 @@ def test_a_timestamp_is_known_from_its_text_in_utc_or_in_the_same_zone():
     assert mapped(TS, kind="file", **by) == Same("ts"), "the name of a directory is the same in each zone"
 
 
+def test_a_text_of_two_moments_tells_what_the_clock_shows_and_no_more():
+    """At the end of summer time Berlin's clock shows two hours alike. An hour later it shows 2:30 or 3:30."""
+    by = {"partition_columns": ["ts"], "transforms": [], "zone": BERLIN, "spelled": BERLIN}
+    assert mapped(TS, **by) == Same("ts")
+    assert mapped(cast(TS, "DATE"), **by) is not None and mapped(year(cast(TS, "DATE")), **by) is not None
+    assert mapped(TS, declared="DATE", **by) is not None
+    assert mapped(TS, declared="BIGINT", **by) is None
+    assert mapped(cast(TS, "BIGINT"), **by) is None
+    assert mapped(date_trunc("HOUR", TS), **by) is not None
+    assert mapped(cast(date_trunc("HOUR", TS), "BIGINT"), **by) is None
+    assert mapped(cast(TS, "BIGINT"), **{**by, "spelled": "UTC"}) is not None
+    assert mapped(cast(TS, "BIGINT"), **{**by, "zone": "UTC", "spelled": "UTC"}) is not None
+    assert mapped(cast(TS, "BIGINT"), **{**by, "kind": "file"}) is not None, "a directory is read as one moment"
+
+
 def test_a_null_partition_reaches_the_null_partition():
     dependency = Dependency("t", (occurrence(date_trunc("MONTH", TS)),))
     assert forward(dependency, Slice.of(ts_day=None), {}) == (Slice.of(c=None),)

@@ -7,10 +7,11 @@ expression of the query has an image, it takes that one value on every row a cha
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from attrs import frozen
 
-from headwater.algebra.derive.plan import Attr, Call, Expr, Lit
+from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, fill
 from headwater.model.dependency import Computed, Expression, Same
 
 COMPARABLE = re.compile(
@@ -21,18 +22,26 @@ COMPARABLE = re.compile(
 
 @frozen
 class Image:
-    """``sql`` over the source's partition columns ``inputs``; ``column`` when it is one of them."""
+    """A value.
+
+    Attributes:
+        sql: an expression over the source's partition columns ``inputs``.
+        column: when it is one of them.
+        twice: whether it is a moment whose text may mean another one, too, on a clock that is set back. The text of
+            the partition is known then, and of the functions of the moment those of what the clock shows.
+    """
 
     sql: str
     inputs: tuple[str, ...]
     type: str
     column: str | None = None
+    twice: bool = False
 
     @classmethod
     def of_column(cls, name: str, type: str) -> Image:
         return cls(f"CAST({quoted(name)} AS {plain(type)})", (name,), plain(type), name)
 
-    def to(self, queried: str, declared: str) -> Expression:
+    def to(self, queried: str, declared: str) -> Expression | None:
         """The map into a view's partition column, which the query computes as ``queried`` and a publication casts
         to ``declared``.
 
@@ -43,15 +52,30 @@ class Image:
         alike = queried.casefold() == declared.casefold()
         if self.column is not None and self.type == plain(queried) and alike:
             return Same(self.column)
+        if self.twice and not alike and plain(declared).upper() not in SHOWN:
+            return None
         sql = f"CAST({self.sql} AS {plain(queried)})"
         return Computed(f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)", self.inputs)
 
+
+SHOWN = ("DATE", "TIMESTAMP_NTZ", "STRING")
+"""Types to which a moment is cast by what the clock shows."""
 
 VOLATILE = {
     *("CurrentDate", "CurrentTimestamp", "Now", "LocalTimestamp", "CurrentTime", "CurrentBatchTimestamp"),
     *("CurrentUser", "VariableReference", "InputFileName", "InputFileBlockStart", "InputFileBlockLength"),
 }
 """Calls that Spark counts as deterministic, within one statement, or that depend on the session."""
+
+
+def filled(call: Call, arguments: Sequence[Image]) -> Image | None:
+    """The value of a call of values; ``None``: one of these may be two moments, and the call may tell them apart."""
+    twice = any(each.twice for each in arguments)
+    truncates, shows = call.call == "TruncTimestamp", call.call == "Cast" and plain(call.type).upper() in SHOWN
+    if twice and not truncates and not shows:
+        return None
+    inputs = tuple(sorted({name for each in arguments for name in each.inputs}))
+    return Image(fill(call.sql, [each.sql for each in arguments]), inputs, call.type, twice=twice and truncates)
 
 
 def pure(expression: Expr) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from attrs import evolve
+
 from headwater.algebra.derive.delta import Delta, Lost
 from headwater.algebra.derive.image import Image, exact, quoted
 from headwater.algebra.derive.plan import Expr, Node
@@ -81,8 +83,10 @@ def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | str:
 
 def _moment(name: str, zone: str, spelled: str) -> Known | str:
     """A moment that is spelled in one zone, in another. On a clock that is set back, one text means two moments."""
-    if zone == spelled or {zone, spelled} <= set(UTC):
+    if {zone, spelled} <= set(UTC):
         return Image.of_column(name, "TIMESTAMP")
+    if zone == spelled:
+        return evolve(Image.of_column(name, "TIMESTAMP"), twice=True)
     if spelled in UTC:
         return Image(f"CAST(concat({quoted(name)}, 'Z') AS TIMESTAMP)", (name,), "TIMESTAMP")
     return f"a TIMESTAMP of {{source}}, which was declared in the time zone {spelled}, and this view in {zone}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headwater.algebra.derive.image import VOLATILE, Image
-from headwater.algebra.derive.plan import Call, Expr, Lit, fill
+from headwater.algebra.derive.image import VOLATILE, Image, filled
+from headwater.algebra.derive.plan import Call, Expr, Lit
 from headwater.algebra.derive.span import Span, applied
 
 Known = Image | Span
@@ -26,6 +26,5 @@ def resolve(expression: Expr, facts: Facts) -> Known | None:
             images = [each for each in known if isinstance(each, Image)]
             if len(images) < len(known):
                 return applied(expression, known)
-            inputs = tuple(sorted({name for each in images for name in each.inputs}))
-            return Image(fill(expression.sql, [each.sql for each in images]), inputs, expression.type)
+            return filled(expression, images)
     return None

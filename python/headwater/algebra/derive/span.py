@@ -15,8 +15,8 @@ from enum import Enum
 from attrs import evolve, frozen
 
 from headwater.algebra import clocks
-from headwater.algebra.derive.image import Image, plain, quoted
-from headwater.algebra.derive.plan import Call, Lit, fill
+from headwater.algebra.derive.image import Image, filled, plain, quoted
+from headwater.algebra.derive.plan import Call, Lit
 from headwater.model.calendar import Into, Shift, Step, Unit, Window
 from headwater.model.dependency import Expression, Same, Windowed
 
@@ -119,7 +119,7 @@ def of_periods(partition: str, unit: Unit, type: str, zone: str) -> Image | Span
 def applied(call: Call, arguments: Sequence[Image | Span]) -> Image | Span | None:
     """What is known of a function's value, if one of its arguments is a span."""
     images = [each if isinstance(each, Image) else each.image for each in arguments]
-    image = _filled(call, [each for each in images if each is not None]) if None not in images else None
+    image = filled(call, [each for each in images if each is not None]) if None not in images else None
     spans = [each for each in arguments if isinstance(each, Span)]
     if len(spans) != 1:
         return image
@@ -132,11 +132,6 @@ def applied(call: Call, arguments: Sequence[Image | Span]) -> Image | Span | Non
     return evolve(moved, image=image)
 
 
-def _filled(call: Call, arguments: Sequence[Image]) -> Image:
-    inputs = tuple(sorted({name for each in arguments for name in each.inputs}))
-    return Image(fill(call.sql, [each.sql for each in arguments]), inputs, call.type)
-
-
 def _alike(call: Call, arguments: Sequence[Image | Span], span: Span) -> Image | None:
     """The function's value for a whole period: that of the period's start."""
     unit = _constant(call)
@@ -145,7 +140,7 @@ def _alike(call: Call, arguments: Sequence[Image | Span], span: Span) -> Image |
     if span.grain is not None and span.unit not in COARSER[span.grain]:
         return None  # the start of a week may lie in the month before
     start = Image(_start(span), (span.column,), span.type)
-    return _filled(call, [each if isinstance(each, Image) else start for each in arguments])
+    return filled(call, [each if isinstance(each, Image) else start for each in arguments])
 
 
 def _start(span: Span) -> str:
