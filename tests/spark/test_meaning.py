@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,44 @@ def test_calls_that_differ_beside_their_arguments(plain_spark: SparkSession, nam
     one, other = PAIRS[name]
     assert digest(one) != digest(other)
     assert digest(one) == digest(one)
+
+
+TWICE = "TIMESTAMP '2024-11-03 01:30:00 -04:00'", "TIMESTAMP '2024-11-03 01:30:00 -05:00'"
+"""Two moments that a clock in New York shows alike."""
+
+QUERIES = (
+    "SELECT {} AS t",
+    "SELECT * FROM VALUES ({}) AS v(t)",
+    "SELECT id FROM range(9) WHERE timestamp_seconds(id) > {}",
+    "SELECT array({}) AS t",
+    "SELECT CASE WHEN timestamp_seconds(id) > {} THEN 'x' ELSE 'y' END AS t FROM range(9)",
+    "SELECT struct(s.*) FROM (SELECT * FROM range(9) WHERE timestamp_seconds(id) IN (SELECT {})) AS s",
+)
+
+
+def test_moments_that_a_clock_shows_alike(plain_spark: SparkSession) -> None:
+    """They are two literals, and each is read back as it was."""
+    session = plain_spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    shim = Shim(session)
+    for query in QUERIES:
+        one, other = (shim.describe(session, query.format(each)).plan for each in TWICE)
+        assert fingerprint(one) != fingerprint(other), query
+        texts = [[*literals(each["plan"])] for each in (one, other)]
+        read = [[session.sql(f"SELECT unix_seconds({text})").first()[0] for text in each] for each in texts]
+        assert read in ([[1730611800], [1730615400]], [[], []]), (query, texts)
+
+
+def literals(part: object) -> Iterator[str]:
+    """The literals in a plan that are moments."""
+    match part:
+        case {"lit": str() as text, "type": "TIMESTAMP"}:
+            yield text
+        case {"value": str() as text, "type": "TIMESTAMP"}:
+            yield text
+        case dict() | list():
+            for each in part.values() if isinstance(part, dict) else part:
+                yield from literals(each)
 
 
 @pytest.mark.parametrize("key", ["spark.sql.jsonGenerator.ignoreNullFields", "spark.sql.function.concatBinaryAsString"])

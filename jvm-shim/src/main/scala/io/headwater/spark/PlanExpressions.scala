@@ -1,5 +1,7 @@
 package io.headwater.spark
 
+import java.time.LocalDateTime
+
 import scala.collection.mutable
 import scala.util.Try
 import scala.util.control.NonFatal
@@ -9,7 +11,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, Project}
-import org.apache.spark.sql.types.{BinaryType, DataType, StringType}
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.{BinaryType, DataType, StringType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 import org.json4s.JsonAST._
 
@@ -139,15 +143,26 @@ private[spark] object Spelling {
 
   def sql(literal: Literal): String = fixed(literal).sql
 
-  /** A string with a backslash, a quote or a dollar as a cast of its bytes: what these mean in a text is a setting. */
+  /**
+   * A string with a backslash, a quote or a dollar as a cast of its bytes: what these mean in a text is a setting. A moment
+   * that the clock of the session shows as it shows another one, by its number.
+   */
   def fixed(literal: Literal): Expression = literal match {
+    case Literal(micros: Long, TimestampType) if isShownTwice(micros) => MicrosToTimestamp(Literal(micros))
     case Literal(text: UTF8String, StringType) if !text.isValid || text.toString.exists(Awkward) =>
       Cast(Literal(text.getBytes, BinaryType), StringType)
     case other => other
   }
 
-  /** Whether the text of a literal of this type is one that no setting changes. */
-  def isFixed(kind: DataType, text: String): Boolean = kind == StringType || !text.exists(Unfixed)
+  /** Whether the text of a literal of this type is one that no setting changes, and that no other literal has. */
+  def isFixed(kind: DataType, text: String): Boolean =
+    kind == StringType || !text.exists(Unfixed) && (kind == TimestampType || !text.contains("TIMESTAMP '"))
+
+  /** At the end of summer time a clock shows an hour twice. */
+  private def isShownTwice(micros: Long): Boolean = {
+    val zone = DateTimeUtils.getZoneId(SQLConf.get.sessionLocalTimeZone)
+    zone.getRules.getValidOffsets(LocalDateTime.ofInstant(DateTimeUtils.microsToInstant(micros), zone)).size > 1
+  }
 
   private val Awkward = Set('\\', '\'', '$')
   private val Unfixed = Set('\\', '$', '\uFFFD')

@@ -65,7 +65,7 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
       val rows = local.data.map { row =>
         val cells = local.output.zipWithIndex.map { case (column, i) =>
           val value = row.get(i, column.dataType)
-          JString(Try(Literal.create(value, column.dataType).sql).getOrElse(String.valueOf(value)))
+          JString(Try(Spelling.sql(Literal.create(value, column.dataType))).getOrElse(String.valueOf(value)))
         }
         JArray(cells.toList)
       }
