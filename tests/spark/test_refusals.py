@@ -75,6 +75,56 @@ QUERIES = {
         "SELECT id, CAST(array('T12:30') AS ARRAY<TIMESTAMP>) AS t FROM sales",
         ["T12:30", "when and where"],
     ),
+    "time of today, by a union": (
+        "SELECT id, CAST(NULL AS TIMESTAMP) AS t FROM sales UNION ALL SELECT 1, '12:30:00'",
+        ["CAST('12:30:00'", "when and where"],
+    ),
+    "time of today, named before": (
+        "WITH c AS (SELECT '12:30:00' AS x, id FROM sales) SELECT id, to_timestamp(x) AS t FROM c",
+        ["CAST('12:30:00'", "when and where"],
+    ),
+    "time of today, in a subquery": (
+        "SELECT id FROM sales WHERE TIMESTAMP '2024-01-01' < (SELECT coalesce(try_to_timestamp(x)) "
+        "FROM (SELECT '12:30' AS x))",
+        ["CAST('12:30'", "when and where"],
+    ),
+    "time of today, in a table of the query": (
+        "SELECT id, CAST(x AS TIMESTAMP) AS t FROM sales, VALUES ('2024-01-01 12:30:00'), ('T12:30') AS v(x)",
+        ["CAST('T12:30'", "when and where"],
+    ),
+    "time of today, by comparison": (
+        "SELECT id FROM sales WHERE timestamp_seconds(id) > '12:30:00'",
+        ["CAST('12:30:00'", "when and where"],
+    ),
+    "time of today in JSON": (
+        """SELECT id, from_json('{"t": "12:30:00"}', 'n INT, t TIMESTAMP') AS t FROM sales""",
+        ["from_json('12:30:00')", "when and where"],
+    ),
+    "time of today in CSV": (
+        "SELECT id, from_csv('1, 12:30', 'n INT, t TIMESTAMP') AS t FROM sales",
+        ["from_csv('12:30')", "when and where"],
+    ),
+    "time of today in XML": (
+        "SELECT id, from_xml('<r><t>T12:30</t></r>', 't TIMESTAMP') AS t FROM sales",
+        ["from_xml('T12:30')", "when and where"],
+    ),
+    "time of today in a variant": (
+        """SELECT id, variant_get(parse_json('{"t": "12:30:00"}'), '$.t', 'timestamp') AS t FROM sales""",
+        ["variant_get('12:30:00')", "when and where"],
+    ),
+    "time of today in a variant that is cast": (
+        """SELECT id, CAST(parse_json('"12:30:00"') AS TIMESTAMP) AS t FROM sales""",
+        ["cast('12:30:00')", "when and where"],
+    ),
+    "times with a day": (
+        """SELECT id, from_json('{"t": "2024-01-01 12:30:00"}', 't TIMESTAMP') AS a, """
+        """from_json('{"t": "12:30"}', 't TIMESTAMP', map('timestampFormat', 'HH:mm')) AS b, """
+        """from_json('{"t": "12:30"}', 't STRING') AS c, to_timestamp('12:30', 'HH:mm') AS d, """
+        """unix_timestamp('12:30', 'HH:mm') AS e, TIME '12:30:00' > TIME '12:29:00' AS f, """
+        """CAST(concat('2024-01-0', id, ' 12:30:00') AS TIMESTAMP) AS g, """
+        """try_to_timestamp(if(id > 0, '2024-01-01', NULL)) AS h FROM sales""",
+        None,
+    ),
     "options": ("SELECT id FROM sales WITH ('pathGlobFilter' = '*x*')", ["sales", "WITH options", "make a table"]),
     "options in a subquery": (
         "SELECT id FROM sales WHERE id IN (SELECT id FROM sales WITH ('a' = 'b'))",

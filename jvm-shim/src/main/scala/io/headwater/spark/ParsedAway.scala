@@ -8,11 +8,14 @@ import scala.util.Try
 
 import org.antlr.v4.runtime.Token
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, Literal, RuntimeReplaceable}
+import org.apache.spark.sql.catalyst.analysis.{EliminateSubqueryAliases, EliminateView, ResolvedInlineTable}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
+import org.apache.spark.sql.catalyst.optimizer.{FoldablePropagation, InlineCTE}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.parser.ParserUtils
 import org.apache.spark.sql.catalyst.parser.SqlBaseParser.{MultipartIdentifierContext, TableNameContext, TypeConstructorContext}
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils._
 import org.apache.spark.sql.execution.{SparkSqlAstBuilder, SparkSqlParser}
@@ -51,16 +54,40 @@ private[spark] object ParsedAway {
   def note(parse: ParserInterface => Any): Unit =
     if (words.get != null) Try(parse(new Noting)) // Spark says itself that it cannot parse a text.
 
-  /** Casts that Spark's optimizer folds. */
-  private def casts(analysed: LogicalPlan): Seq[String] =
-    analysed.collectWithSubqueries { case node => node.expressions.flatMap(parts).collect { case Folded(text) => text } }
-      .flatten
+  /** Casts and calls that Spark's optimizer folds. */
+  private def casts(analysed: LogicalPlan): Seq[String] = {
+    val plan = propagated(analysed)
+    def all(of: LogicalPlan): Seq[Expression] = of.collectWithSubqueries { case node => node.expressions.flatMap(parts) }.flatten
+    val folded = (all(analysed) ++ all(plan)).collect { case Folded(text) => text; case Read(text) => text }
+    if (all(plan).exists(isCastOfColumn)) folded ++ stated(plan) else folded
+  }
+
+  /** The plan with constants in the place of the columns that have them. */
+  private def propagated(plan: LogicalPlan): LogicalPlan = {
+    val below = EliminateSubqueryAliases(EliminateView(InlineCTE(alwaysInline = true)(plan)))
+    FoldablePropagation(below).transformAllExpressions {
+      case subquery: SubqueryExpression => subquery.withNewPlan(propagated(subquery.plan))
+    }
+  }
+
+  private def isCastOfColumn(expression: Expression): Boolean = expression match {
+    case cast @ Cast(child, _, _, _) => hasMoments(cast.dataType) && hasText(child.dataType) && !child.foldable
+    case _ => false
+  }
+
+  /** Texts in the tables that a query states itself. No rule tells which of them come to a cast. */
+  private def stated(plan: LogicalPlan): Seq[String] = plan.collectWithSubqueries {
+    case local: LocalRelation => texts(local.data, ArrayType(local.schema))
+    case inline: ResolvedInlineTable =>
+      inline.rows.flatten.flatMap(each => texts(Try(replaced(each).eval()).getOrElse(null), each.dataType))
+  }.flatten.filter(is).map(word => s"CAST('$word' AS ${TimestampType.sql})")
 
   private class Noting extends SparkSqlParser {
     override val astBuilder: SparkSqlAstBuilder = new SparkSqlAstBuilder {
       override def visitTypeConstructor(literal: TypeConstructorContext): Literal = {
         val value = ParserUtils.string(visit(literal.singleStringLitWithoutMarker).asInstanceOf[Token])
-        if (is(value)) words.get += s"${literal.literalType.getText.toUpperCase(Locale.ROOT)} '$value'"
+        val kind = literal.literalType.getText.toUpperCase(Locale.ROOT)
+        if ((kind.startsWith("DATE") || kind.startsWith("TIMESTAMP")) && is(value)) words.get += s"$kind '$value'"
         super.visitTypeConstructor(literal)
       }
 
@@ -89,6 +116,28 @@ private[spark] object ParsedAway {
     }
   }
 
+  /** What a call reads from a constant in another notation. */
+  private object Read {
+    def unapply(expression: Expression): Option[String] = {
+      val options = expression match {
+        case json: JsonToStructs => Some(json.options)
+        case csv: CsvToStructs => Some(csv.options)
+        case xml: XmlToStructs => Some(xml.options)
+        case _: VariantGet => Some(Map.empty[String, String])
+        case Cast(child, _, _, _) if child.dataType == VariantType => Some(Map.empty[String, String])
+        case _ => None
+      }
+      val asked = options.exists(each => !each.keys.exists(_.equalsIgnoreCase("timestampFormat")))
+      if (!asked || !within(expression.dataType).contains(TimestampType) || !expression.children.head.foldable) None
+      else Option(Try(replaced(expression.children.head).eval()).getOrElse(null)).toSeq
+        .flatMap(text => Token.findAllIn(text.toString)).map(_.trim).find(isTime)
+        .map(word => s"${expression.prettyName}('$word')")
+    }
+  }
+
+  /** Characters of which the text of a moment consists. */
+  private val Token = """[\w:.+/ -]+""".r
+
   /** The expression and everything in it, with what stands for calls that Spark replaces. */
   private def parts(expression: Expression): Seq[Expression] = expression match {
     case call: RuntimeReplaceable => parts(call.replacement)
@@ -114,6 +163,7 @@ private[spark] object ParsedAway {
   private def texts(value: Any, kind: DataType): Seq[String] = (value, kind) match {
     case (null, _) => Nil
     case (text, _: StringType) => Seq(text.toString)
+    case (rows: Seq[_], ArrayType(of, _)) => rows.flatMap(texts(_, of))
     case (several: ArrayData, ArrayType(of, _)) => several.toSeq[Any](of).flatMap(texts(_, of))
     case (pairs: MapData, MapType(key, of, _)) => texts(pairs.keyArray, ArrayType(key)) ++ texts(pairs.valueArray, ArrayType(of))
     case (row: InternalRow, of: StructType) => row.toSeq(of).zip(of).flatMap { case (each, field) => texts(each, field.dataType) }
