@@ -136,6 +136,42 @@ def test_views_are_dropped_made_anew_and_renamed(home: Home, session: Session) -
     assert_fresh(session)
 
 
+@pytest.mark.parametrize("sensitive", ["false", "true"])
+@pytest.mark.parametrize("format", ["iceberg", "parquet"])
+def test_names_in_another_case_are_of_the_same_tables(session: Session, format: str, sensitive: str) -> None:
+    """Hive's metastore tells no cases apart, whatever the session does."""
+    database = f"{format}_{sensitive}"
+    for statement in (
+        f"SET spark.sql.caseSensitive = {sensitive}",
+        f"CREATE DATABASE {database}",
+        f"USE {database}",
+        f"CREATE TABLE tw USING {format} AS SELECT 1 AS x",
+        f"CREATE MATERIALIZED VIEW a1 USING {format} AS SELECT sum(x) AS s FROM Tw",
+        f"CREATE MATERIALIZED VIEW Reader USING {format} AS SELECT s + 1 AS s FROM A1",
+        f"CREATE MATERIALIZED VIEW both USING {format} AS "
+        f"SELECT a.x + b.x AS s FROM Tw a CROSS JOIN {database.upper()}.tw b",
+        "INSERT INTO TW VALUES (10)",
+        "REFRESH MATERIALIZED VIEWS",
+    ):
+        session.run(statement)
+    assert session.run("SELECT s FROM READER") == [["12"]]
+    assert sorted(session.run("SELECT s FROM both")) == [["11"], ["11"], ["2"], ["20"]]
+    assert sorted(row[1] for row in session.run(f"SHOW MATERIALIZED VIEWS IN {database}")) == ["a1", "both", "reader"]
+    for drop in ("DROP MATERIALIZED VIEW a1", "DROP MATERIALIZED VIEW A1", "DROP TABLE A1"):
+        with pytest.raises(SparkSqlError, match=rf"{database}\.reader"):
+            session.run(drop)
+    with pytest.raises(SparkSqlError, match="cycle|itself"):
+        session.run(f"CREATE OR REPLACE MATERIALIZED VIEW a1 USING {format} AS SELECT sum(s) AS s FROM A1")
+    with pytest.raises(SparkSqlError, match="cycle|itself"):
+        session.run(f"CREATE OR REPLACE MATERIALIZED VIEW A1 USING {format} AS SELECT sum(s) AS s FROM READER")
+    for statement in ("INSERT INTO A1 VALUES (1)", "TRUNCATE TABLE READER"):
+        with pytest.raises(SparkSqlError, match="is a materialized view, which only Headwater writes"):
+            session.run(statement)
+    for view in ("BOTH", "READER", "A1"):
+        session.run(f"DROP MATERIALIZED VIEW {view}")
+    session.run(f"DROP DATABASE {database} CASCADE")
+
+
 def test_another_store_adopts_the_views(home: Home) -> None:
     before = {view: state.highest for view, state in home.state().tables.items() if view in home.state().views}
     for each in home.store_path.parent.glob("store.db*"):

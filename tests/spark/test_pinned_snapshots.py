@@ -20,6 +20,7 @@ QUERIES = {
     "of another catalog": "SELECT i.id FROM lake.{database}.i",
     "by its whole name": "SELECT lake.{database}.i.id FROM lake.{database}.i",
     "with columns that it got later": "SELECT id FROM lake.{database}.i WHERE later IS NULL",
+    "in another case": "SELECT D.id FROM D",
     "of both": "SELECT id FROM d JOIN lake.{database}.i USING (id)",
 }
 
@@ -81,6 +82,19 @@ def test_the_current_catalog_and_namespace_count(tables: Tables) -> None:
     tables.session.conf.set(PINS, encode(tables.pins))
     tables.session.sql(f"USE lake.{tables.names['database']}")
     assert ids(tables.session, "SELECT id FROM i") == [0, 1]
+
+
+def test_a_table_in_no_namespace_is_read_at_its_snapshot(spark: SparkSession) -> None:
+    name = f"lonely_{database(spark)}"
+    spark.sql(f"CREATE TABLE lake.{name} USING iceberg AS SELECT 1 AS id")
+    try:
+        [row] = spark.sql(f"SELECT snapshot_id FROM lake.{name}.snapshots").collect()
+        spark.sql(f"INSERT INTO lake.{name} VALUES (2)")
+        spark.conf.set(PINS, encode({f"lake.``.{name}": Pin(str(row[0]))}))
+        assert ids(spark, f"SELECT id FROM lake.{name}") == [1]
+    finally:
+        spark.conf.unset(PINS)
+        spark.sql(f"DROP TABLE lake.{name}")
 
 
 def test_a_query_that_names_a_version_itself_reads_that(tables: Tables) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from headwater.model.name import FunctionName, PathName, TableName, named, spelled, split
+from headwater.model.name import FunctionName, PathName, TableName, named, short, spelled, split
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden/names.json").read_text())
 parts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -43,6 +43,14 @@ def test_a_key_belongs_to_one_name(one, other):
 @given(st.lists(parts, min_size=1, max_size=4).map(tuple))
 def test_spelled_parts_are_read_back(given):
     assert split(spelled(given)) == given
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [("shop.sales", "sales"), ("lake.shop.`sales.2023`", "`sales.2023`"), ("path:file:/a.b", "path:file:/a.b")],
+)
+def test_a_table_has_a_name_without_its_database(key, name):
+    assert short(key) == name
 
 
 def test_what_spark_quotes_is_read():

@@ -11,6 +11,7 @@ from headwater.spark.names import Names, resolved
 from headwater.spark.wire import Session
 
 CATALOGS = ("lake", "spark_catalog")
+APART = Session("spark_catalog", "Shop", {}, CATALOGS, folds=False)
 SHOP = Session("spark_catalog", "shop", {}, CATALOGS)
 LAKE = Session("lake", "eu.`my shop`", {}, CATALOGS)
 BARE = Session("lake", "", {}, CATALOGS)
@@ -21,6 +22,8 @@ BARE = Session("lake", "", {}, CATALOGS)
     [
         (SHOP, ("V",), "shop.v"),
         (SHOP, ("other", "v"), "other.v"),
+        (APART, ("V",), "Shop.V"),
+        (APART, ("lake", "db", "V"), "lake.db.V"),
         (SHOP, ("Spark_Catalog", "other", "v"), "other.v"),
         (SHOP, ("lake", "db", "V"), "lake.db.V"),
         (SHOP, ("lake", "eu", "db", "v"), "lake.eu.db.v"),

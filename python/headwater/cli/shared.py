@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from headwater.model.error import StatementError, StoreError
+from headwater.model.name import loosely
 from headwater.model.state import State
 from headwater.store.dialect import Where, is_url
 from headwater.store.place import default_store
@@ -68,9 +69,9 @@ def open_store(path: Where | None) -> SqlStore:
 
 
 def known_view(state: State, view: str) -> str:
-    wanted = view.lower()
+    wanted = loosely(view)
     for name in state.views:
-        if name.lower() in (wanted, f"default.{wanted}"):
+        if loosely(name) in (wanted, f"default.{wanted}"):
             return name
     raise StatementError(f"there is no materialized view {view}; there are {', '.join(sorted(state.views)) or 'none'}")
 
@@ -81,9 +82,9 @@ def known_table(state: State, name: str) -> str:
     Raises:
         StatementError: it is unknown to this store.
     """
-    wanted = name.lower()
+    wanted = loosely(name)
     for table in (*state.views, *state.tables):
-        if table.lower() in (wanted, f"default.{wanted}"):
+        if loosely(table) in (wanted, f"default.{wanted}"):
             return table
     known = ", ".join(sorted(state.tables)) or "no tables yet"
     raise StatementError(f"there is no view {name}, and no view reads a table of this name; there are {known}")

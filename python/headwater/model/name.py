@@ -73,6 +73,17 @@ class FunctionName:
         return f"function:{spelled((self.database, self.name))}"
 
 
+def kept(name: TableName, folds: bool) -> str:
+    """The key of a table as its catalog keeps it: in lower case if it is the session catalog's and that ``folds`` it.
+    Others keep the name as it is written."""
+    return name.key.lower() if folds and name.catalog == SESSION_CATALOG else name.key
+
+
+def loosely(key: str) -> str:
+    """What the keys share that differ in case at most. They may be of one table or of several."""
+    return key.lower()
+
+
 Name = TableName | PathName | FunctionName
 
 
@@ -88,6 +99,12 @@ def named(key: str) -> Name:
     if colon and kind == "function":
         return FunctionName(*split(rest))
     return TableName.of(split(key))
+
+
+def short(key: str) -> str:
+    """A table without its database, as a property may name it; another key as it is."""
+    name = named(key)
+    return spelled((name.name,)) if isinstance(name, TableName) else key
 
 
 def spelled(parts: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ from headwater.engine.runs import unfilled
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.estimate import Estimate
 from headwater.model.event import Declared
-from headwater.model.name import SESSION_CATALOG, TableName, named, split
+from headwater.model.name import SESSION_CATALOG, TableName, loosely, named, split
 from headwater.model.partition import WHOLE
 from headwater.model.policy import Fill
 from headwater.model.state import State, ViewState
@@ -144,7 +144,7 @@ class Declarations:
         with self.recorder.lock:
             owners = {name: each.definition.owner for name, each in self.recorder.state.views.items()}
         for source in definition.sources:
-            alike = [each for each in owners if each != source and each.lower() == source.lower()]
+            alike = [each for each in owners if each != source and loosely(each) == loosely(source)]
             owner = self.shim.owner(source) if alike and source not in owners else None
             for view in alike:
                 if owner == owners[view]:

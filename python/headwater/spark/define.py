@@ -18,7 +18,7 @@ from headwater.engine.totals import unfollowed
 from headwater.model.dependency import Adding, Computed, Dependency, Keys, Occurrence
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
-from headwater.model.name import SESSION_CATALOG, TableName
+from headwater.model.name import TableName, kept
 from headwater.model.policy import Following
 from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
 from headwater.spark import jobs, zones
@@ -321,10 +321,8 @@ def first_line(error: Exception) -> str:
 
 
 def canonical(name: TableName, session: Session) -> str:
-    """The key of a name as its catalog keeps it. The session catalog keeps lower case, unless the session tells cases
-    apart; others keep the name as it is written."""
-    sensitive = session.settings.get("spark.sql.caseSensitive", "false").lower() == "true"
-    return name.key if sensitive or name.catalog != SESSION_CATALOG else name.key.lower()
+    """The key of a name as its catalog keeps it."""
+    return kept(name, session.folds)
 
 
 def view_name(message: Create) -> str:

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from headwater.model.command import Launch
 from headwater.model.edge import Edge
 from headwater.model.error import DefinitionError
-from headwater.model.name import PathName, named
+from headwater.model.name import PathName, loosely, named, short
 from headwater.model.view import Definition, Job, Pairs
 from headwater.spark import sql, wire
 from headwater.spark.facts import Pin
@@ -104,7 +104,7 @@ def up_to(session: SparkSession, pins: Mapping[str, Pin], definition: Definition
 def _meant(view: str, table: str, column: str, sources: Columns) -> list[str]:
     """The sources of which a property names a column: the one of that name, or all that have the column."""
     if table:
-        found = [each for each in sources if table.lower() in (each.lower(), each.rpartition(".")[2].lower())]
+        found = [each for each in sources if loosely(table) in (loosely(each), loosely(short(each)))]
         problem = f"it does not read {table}; it reads {', '.join(sources)}"
     else:
         found = [each for each, columns in sources.items() if column.lower() in map(str.lower, columns)]

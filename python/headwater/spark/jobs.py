@@ -19,7 +19,7 @@ from headwater.jobs import JobFunction, module_of
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
-from headwater.model.name import SESSION_CATALOG, TableName, split
+from headwater.model.name import SESSION_CATALOG, TableName, kept, split
 from headwater.model.partition import Slice
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition, Job
@@ -214,7 +214,7 @@ def _columns(view: str, job: JobFunction) -> tuple[Column, ...]:
 def _full_name(definition: Definition, source: str) -> str:
     parts = split(source)
     name = TableName.of((definition.database, *parts) if len(parts) == 1 else parts)
-    return name.key.lower() if name.catalog == SESSION_CATALOG else name.key
+    return kept(name, folds=True)
 
 
 def _dependency(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headwater.model.error import StatementError
-from headwater.model.name import SESSION_CATALOG, TableName, spelled, split
+from headwater.model.name import SESSION_CATALOG, TableName, loosely, spelled, split
 from headwater.runtime.record import Recorder
 from headwater.spark import syntax
 from headwater.spark.define import canonical
@@ -41,7 +41,7 @@ class Names:
             views = self._recorder.state.views
             if qualified in views:
                 return qualified
-            alike = {each: view.definition.owner for each, view in views.items() if each.lower() == qualified.lower()}
+            alike = {each: view.definition.owner for each, view in views.items() if loosely(each) == loosely(qualified)}
         if not alike:
             return None
         owner = self._owner(qualified)

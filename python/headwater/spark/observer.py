@@ -21,7 +21,7 @@ from headwater.engine.coverage import upstream
 from headwater.engine.noticed import Standing
 from headwater.model.error import DefinitionError, RefreshFailed, StoreError
 from headwater.model.event import Dropped, Renamed
-from headwater.model.name import FunctionName, PathName, TableName, named, spelled
+from headwater.model.name import FunctionName, PathName, TableName, loosely, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.seen import Command, Look, Seen
 from headwater.model.state import Run, State
@@ -215,14 +215,14 @@ class Observer:
         watched = self.watched()
         by_name: dict[str, list[str]] = {}
         for table in watched:  # a catalog that tells cases apart may have several
-            by_name.setdefault(table.lower(), []).append(table)
+            by_name.setdefault(loosely(table), []).append(table)
         some = tuple(map(Slice.of, hint.partitions)) or None
-        names = [name.lower() for name in (hint.table, hint.renamed) if name]
+        names = [loosely(name) for name in (hint.table, hint.renamed) if name]
         targets: list[tuple[str, Sequence[Slice] | None]] = [
             (table, some) for each in names for table in by_name.get(each, ())
         ]
         if hint.database:
-            targets += [(table, None) for table in watched if _database(table) == hint.database.lower()]
+            targets += [(table, None) for table in watched if _database(table) == loosely(hint.database)]
         if hint.path:
             targets += [(table, None) for table in watched if self._formats.touches(table, hint.path)]
         return targets
@@ -393,8 +393,8 @@ def _database(table: str) -> str | None:
     """The database of a table or function, in lower case."""
     match named(table):
         case TableName(namespace=namespace):
-            return spelled(namespace).lower()
+            return loosely(spelled(namespace))
         case FunctionName(database=database):
-            return database.lower()
+            return loosely(database)
         case PathName():
             return None

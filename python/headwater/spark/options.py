@@ -13,7 +13,7 @@ from headwater.algebra.derive import Derivation
 from headwater.algebra.notation import is_window, parse_window
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
-from headwater.model.name import TableName, named, spelled
+from headwater.model.name import loosely, short
 from headwater.model.policy import DEPENDENCY, PREFIX, PROPERTIES
 from headwater.model.view import Column, Definition
 
@@ -94,21 +94,12 @@ def stated(definition: Definition, columns: Sequence[Column], derivation: Deriva
 
 def _source(definition: Definition, table: str, derivation: Derivation) -> str:
     for source in (each.source for each in derivation.dependencies):
-        if table.lower() in (source.lower(), _short(source)):
+        if loosely(table) in (loosely(source), loosely(short(source))):
             return source
     known = ", ".join(each.source for each in derivation.dependencies)
     raise DefinitionError(
         "PROPERTY", f"{definition.view} states a dependency on {table}, but does not read it; it reads {known}"
     )
-
-
-def _short(source: str) -> str:
-    """A table without its database, as a property may name it."""
-    match named(source):
-        case TableName(name=name):
-            return spelled((name,)).lower()
-        case _:
-            return source
 
 
 def _assignments(

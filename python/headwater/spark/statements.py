@@ -19,7 +19,7 @@ from headwater.engine.settled import failing
 from headwater.model.duration import duration
 from headwater.model.error import StatementError, StoreError
 from headwater.model.event import Altered, Declared, Dropped, Renamed, Resumed, Suspended
-from headwater.model.name import spelled, split
+from headwater.model.name import loosely, spelled, split
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
 from headwater.model.view import Definition, pairs
@@ -159,15 +159,15 @@ class Statements:
 
     def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Answer:
         missed = self.looks.first(LOOK)
-        now, within = self._now(), spelled(self._names.namespace(database, session)).lower() if database else None
+        now, within = self._now(), loosely(spelled(self._names.namespace(database, session))) if database else None
         with self._recorder.lock:
             known = report.statuses(self._recorder.state, now, self._loop.capacity.tracks)
-        wanted = re.compile("|".join(fnmatch.translate(each.strip().lower()) for each in (pattern or "*").split("|")))
+        wanted = re.compile("|".join(fnmatch.translate(loosely(each.strip())) for each in (pattern or "*").split("|")))
         alive = self._alive()
         rows = [
             each.row(now, alive)
             for each in known
-            if (within is None or each.database.lower() == within) and wanted.fullmatch(each.short.lower())
+            if (within is None or loosely(each.database) == within) and wanted.fullmatch(loosely(each.short))
         ]
         return [[*row, "; ".join(filter(None, (missed, reason)))] for *row, reason in rows]
 

@@ -49,12 +49,14 @@ class StatementKind(Enum):
 
 @frozen
 class Session:
-    """Of a user's session, all that gives a statement its meaning; ``catalogs`` are all that it knows."""
+    """Of a user's session, all that gives a statement its meaning; ``catalogs`` are all that it knows, and ``folds``
+    says whether the session catalog keeps names in lower case."""
 
     catalog: str
     database: str
     settings: Mapping[str, str]
     catalogs: tuple[str, ...] = ()
+    folds: bool = True
 
 
 @frozen

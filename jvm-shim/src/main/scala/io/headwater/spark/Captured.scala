@@ -14,7 +14,7 @@ object Captured {
     val manager = classic.sessionState.catalogManager
     SessionFacts(
       manager.currentCatalog.name, Names.spelled(manager.currentNamespace.toSeq), SortedMap.from(settings + zone),
-      Catalogs.names(session))
+      Catalogs.names(session), classic.withActive(Names.folds))
   }
 
   /** Those of some settings that can change the result of a query. A test lists all of Spark's that are not among them. */

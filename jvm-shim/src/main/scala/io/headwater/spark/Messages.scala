@@ -58,7 +58,8 @@ final case class Hint(
 
 /** Of a user's session, all that gives a statement its meaning. */
 final case class SessionFacts(
-    catalog: String, database: String, settings: Map[String, String], catalogs: Seq[String] = Seq(Names.SessionCatalog))
+    catalog: String, database: String, settings: Map[String, String], catalogs: Seq[String] = Seq(Names.SessionCatalog),
+    folds: Boolean = true)
 
 /** The number of a question, by which it is answered, and its session. */
 final case class Asking(id: Long, session: SessionFacts)

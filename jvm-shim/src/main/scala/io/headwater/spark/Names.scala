@@ -4,7 +4,7 @@ import java.util.Locale
 
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.connector.catalog.Identifier
-import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 
 /** The engine knows these by a key: a table of a catalog, files at a path, and a function. */
 sealed trait Name
@@ -45,14 +45,30 @@ object Names {
   def key(table: TableIdentifier): String = key(table.nameParts)
 
   /** The key of a table. Two parts are a database of the session catalog and a name. */
-  def key(parts: Seq[String]): String = if (parts.size < 3) spelled(parts) else of(parts).key
-
-  /** The key of a table that a catalog has. The session catalog keeps lower case, unless the session tells cases apart. */
-  def key(catalog: String, table: Identifier): String = {
-    val folds = catalog == SessionCatalog && !SQLConf.get.caseSensitiveAnalysis
-    val Seq(name, namespace @ _*) = (table.name +: table.namespace.toSeq).map(part => if (folds) part.toLowerCase(Locale.ROOT) else part)
-    TableName(catalog, namespace, name).key
+  def key(parts: Seq[String]): String = parts match {
+    case Seq(_) => spelled(parts)
+    case Seq(database, name) => kept(TableName(SessionCatalog, Seq(database), name)).key
+    case _ => kept(of(parts)).key
   }
+
+  /** The key of a table that a catalog has. */
+  def key(catalog: String, table: Identifier): String = kept(TableName(catalog, table.namespace.toSeq, table.name)).key
+
+  /**
+   * Whether the session catalog keeps names in lower case. That of Hive always does, and Spark's own does unless the session
+   * tells cases apart. No table says so: what Hive loads has the name that it was asked for.
+   */
+  def folds: Boolean = {
+    val conf = SQLConf.get
+    !conf.caseSensitiveAnalysis || conf.getConf(StaticSQLConf.CATALOG_IMPLEMENTATION) == "hive"
+  }
+
+  /** A table under the name that its catalog keeps. */
+  private def kept(table: TableName): TableName =
+    if (table.catalog != SessionCatalog || !folds) table
+    else table.copy(namespace = table.namespace.map(lower), name = lower(table.name))
+
+  private def lower(part: String): String = part.toLowerCase(Locale.ROOT)
 
   def function(function: FunctionIdentifier): String = Function + spelled(function.database.toSeq :+ function.funcName)
 

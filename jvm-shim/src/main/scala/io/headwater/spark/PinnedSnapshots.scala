@@ -1,7 +1,5 @@
 package io.headwater.spark
 
-import java.util.Locale
-
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -12,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project, SubqueryAlias}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.connector.catalog.Identifier
 import org.apache.spark.sql.headwater.Access
 
 /**
@@ -48,16 +47,10 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
       val pins = Wire.decode[Map[String, Pin]](json)
       plan.resolveOperatorsUp {
         case relation: UnresolvedRelation if !relation.isStreaming && relation.getTagValue(AsItIs).isEmpty =>
-          key(relation.multipartIdentifier).flatMap(name => of(pins, name).map(name -> _)).fold[LogicalPlan](
+          key(relation.multipartIdentifier).flatMap(name => pins.get(name).map(name -> _)).fold[LogicalPlan](
             relation) { case (name, pin) => cut(relation, name, pin) }
       }
   }
-
-  /** The pin of a table. The session catalog keeps names in lower case; in others, `Tw` and `tw` may be two tables. */
-  private def of(pins: Map[String, Pin], key: String): Option[Pin] = pins.get(key).orElse(Names.named(key) match {
-    case table: TableName if table.catalog == Names.SessionCatalog => pins.get(key.toLowerCase(Locale.ROOT))
-    case _ => None
-  })
 
   /** The rows of a pinned table up to its condition. */
   private def cut(relation: UnresolvedRelation, name: String, pin: Pin): LogicalPlan =
@@ -106,9 +99,9 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
       }
       parts match {
         case Seq(format, path) if Lakes(format.toLowerCase) && path.contains("/") => Some(s"path:${qualified(path)}")
-        case Seq(name) => Some(Names.key(catalog +: namespace :+ name))
-        case head +: _ if manager.isCatalogRegistered(head) => Some(Names.key(parts))
-        case _ => Some(Names.key(catalog +: parts))
+        case Seq(name) => Some(Names.key(catalog, Identifier.of(namespace.toArray, name)))
+        case head +: inner if manager.isCatalogRegistered(head) => Some(Names.key(head, Identifier.of(inner.init.toArray, inner.last)))
+        case _ => Some(Names.key(catalog, Identifier.of(parts.init.toArray, parts.last)))
       }
     }
   }

@@ -20,9 +20,8 @@ import org.apache.spark.sql.headwater.Access
 case class PublishedSnapshot(session: SparkSession) extends Rule[LogicalPlan] {
   import PublishedSnapshot._
 
-  /** A refresh renews its sources itself. */
   override def apply(plan: LogicalPlan): LogicalPlan = {
-    if (!Internal.is(session)) plan.foreach {
+    plan.foreach {
       case relation: UnresolvedRelation if relation.getTagValue(Fresh).isEmpty =>
         relation.setTagValue(Fresh, ())
         renew(relation.multipartIdentifier)
@@ -33,9 +32,17 @@ case class PublishedSnapshot(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def renew(name: Seq[String]): Unit =
     if (!Access.classic(session).sessionState.catalog.isTempView(name)) Access.meant(session, name).foreach {
-      case (tables: TableCatalog, identifier) if isIcebergs(tables) && isView(tables, identifier) => tables.invalidateTable(identifier)
+      case (tables: TableCatalog, identifier) if isIcebergs(tables) && isOld(tables, identifier) => tables.invalidateTable(identifier)
       case _ =>
     }
+
+  /**
+   * Whether the catalog may keep an old table. A refresh renews its sources itself, but by the names of their keys: the
+   * catalog keeps a table apart under each spelling of its name.
+   */
+  private def isOld(tables: TableCatalog, identifier: Identifier): Boolean =
+    if (Internal.is(session)) Names.key(tables.name, identifier) != TableName(tables.name, identifier.namespace.toSeq, identifier.name).key
+    else isView(tables, identifier)
 
   private def isIcebergs(catalog: CatalogPlugin): Boolean = catalog.getClass.getName.startsWith("org.apache.iceberg.spark.")
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.{ResolvedProcedure, UnresolvedProcedure}
 import org.apache.spark.sql.catalyst.plans.logical.{Call, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.connector.catalog.{CatalogManager, LookupCatalog, ProcedureCatalog}
+import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, LookupCatalog, ProcedureCatalog}
 import org.apache.spark.sql.connector.catalog.procedures.{BoundProcedure, ProcedureParameter, UnboundProcedure}
 import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.types.{StringType, StructType}
@@ -50,10 +50,13 @@ case class WatchedProcedures(session: SparkSession) extends Rule[LogicalPlan] wi
   /** The table that a procedure of a catalog means by a name. */
   private def key(catalog: String, table: String): Option[String] =
     Try(Access.classic(session).sessionState.sqlParser.parseMultipartIdentifier(table)).toOption.map {
-      case parts if parts.size > 1 && Catalogs.names(session).contains(parts.head) => Names.key(parts)
-      case Seq(one) if catalogManager.currentCatalog.name == catalog => Names.key((catalog +: catalogManager.currentNamespace.toSeq) :+ one)
-      case parts => Names.key(catalog +: parts)
+      case head +: inner if inner.nonEmpty && Catalogs.names(session).contains(head) => key(head, inner.init, inner.last)
+      case Seq(one) if catalogManager.currentCatalog.name == catalog => key(catalog, catalogManager.currentNamespace.toSeq, one)
+      case parts => key(catalog, parts.init, parts.last)
     }
+
+  private def key(catalog: String, namespace: Seq[String], name: String): String =
+    Names.key(catalog, Identifier.of(namespace.toArray, name))
 }
 
 /** What is done about each table that a procedure is called for. */

@@ -1,0 +1,178 @@
+"""One module of each language spells, folds and compares the names of tables: ``model/name.py`` and ``Names.scala``.
+
+These tests look at each place that folds cases, or puts a text together or takes it apart at dots. Such a place is on a
+list here, with what it is about. A new one is a key of its own, unless it is about something else.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYTHON, SCALA = ROOT / "python/headwater", ROOT / "jvm-shim/src/main/scala"
+
+KNOWN_PYTHON = {
+    "the keys themselves": {
+        "model.name": ["'.'.join", "key.lower", "name.key.lower"],
+        "spark.sql": ["'.'.join"],  # SQL of a key
+        "spark.syntax": ["'.'.join"],  # what a message says
+    },
+    "the name of a catalog": {"spark.names": ["first.lower"]},
+    "columns": {
+        "algebra.derive.__init__": ["name.casefold"],
+        "algebra.derive.image": ["declared.casefold", "queried.casefold"],
+        "algebra.derive.keys": ["each.casefold", "name.casefold"],
+        "algebra.derive.relation": ["column.casefold", "each['name'].casefold", "name.casefold", "str.casefold"],
+        "engine.backfill": ["column.lower", "name.lower"],
+        "model.partition": ["each.casefold", "name.casefold"],
+        "model.policy": ["each.strip().rpartition('.')"],
+        "spark.catalog": ["column.name.lower", "name.lower"],
+        "spark.define": ["column.name.lower", "name.lower"],
+        "spark.delta.layout": ["each['name'].casefold"],
+        "spark.edges": ["column.lower", "each.lower", "str.lower"],
+        "spark.jobs": [
+            "column.lower", "column.name.lower", "each.lower", "each.name.lower", "name.lower", "read.lower",
+        ],
+        "spark.options": [
+            "available[alone].lower", "column.name.lower", "match[2].lower", "name.lower", "name.strip().lower",
+            "token.text.lower",
+        ],
+        "spark.recomputing": ["name.lower"],
+    },
+    "types": {
+        "algebra.derive.keys": ["plain(declared).casefold", "plain(queried).casefold"],
+        "algebra.derive.span": ["queried.lower"],
+        "algebra.notation": ["column_type.lower"],
+        "spark.options": ["column.type.lower"],
+        "spark.rows": ["column.type.lower", "field.dataType.simpleString().lower"],
+    },
+    "words of settings, properties, formats and messages": {
+        "algebra.notation": ["unit.value.lower"],
+        "jobs": ["partition.of.value.lower"],
+        "model.duration": ["text.lower"],
+        "model.partition": ["unit.value.lower"],
+        "model.policy": ["text.lower", "text.strip().lower"],
+        "spark.following": ["(session.conf.get(name) or '').lower"],
+        "spark.memory.opening": ["(settings.memory_path or '').lower"],
+        "spark.options": ["value.strip().lower"],
+        "spark.settings": ["given.get('role', 'auto').lower", "given.get('wait', 'false').lower", "text.lower"],
+        "spark.storage": ["wanted.lower"],
+        "spark.wire": ["kind.__name__.lower"],
+    },
+    "names of Python and of Java, and files": {
+        "editions": [
+            "'.'.join", "module.partition('.')", "name.partition('.')", "name.rpartition('.')", "name.split('.')",
+            "package.split('.')",
+        ],
+        "spark.iceberg.java": ["_full(name).split('.')"],
+        "spark.iceberg.publishing": ["before.rpartition('/v')[2].partition('.')"],
+        "spark.jobs": ["function.split('.')"],
+        "spark.shim": ["name.split('.')"],
+    },
+}  # fmt: skip
+
+KNOWN_SCALA = {
+    "the keys themselves": {"Names": ["mkString", "nameParts", "part.toLowerCase"]},
+    "what a message or a statement of Spark says": {
+        "DirectWriteGuard": ["identifier.unquotedString"],
+        "FileTables": ["table.quotedString"],
+        "Functions": ["identifier.unquotedString"],
+        "Tables": ["mkString"],
+    },
+    "columns": {
+        "Overlay": ["_.toLowerCase", "name.equalsIgnoreCase", "name.toLowerCase"],
+        "Partitions": ["_.equalsIgnoreCase", "_1.equalsIgnoreCase"],
+        "PlanSource": ["mkString"],
+        "Publication": ["_.toLowerCase", "catalogString.toLowerCase", "name.toLowerCase"],
+        "TakeOverCreate": ["mkString"],
+    },
+    "words of settings, properties, options and formats": {
+        "Catalogs": ["_.equalsIgnoreCase"],
+        "FileFormats": ["_.equalsIgnoreCase"],
+        "FileSnapshots": ["key.toLowerCase", "provider.toLowerCase"],
+        "LakeRelations": ["_.toLowerCase"],
+        "LakeTables": ["text.toLowerCase"],
+        "Metastore": ["_1.equalsIgnoreCase"],
+        "ParsedAway": ["trim.toLowerCase"],
+        "PinnedSnapshots": ["format.toLowerCase"],
+        "PlanSource": ["format.toLowerCase"],
+        "Publication": ["_.equalsIgnoreCase"],
+        "Reading": ["key.toLowerCase"],
+        "WaitForViews": ["trim.toLowerCase"],
+    },
+}
+
+
+def test_python_makes_and_compares_keys_in_one_module() -> None:
+    found = {
+        (".".join(path.relative_to(PYTHON).with_suffix("").parts), each)
+        for path in PYTHON.rglob("*.py")
+        for each in of_python(ast.parse(path.read_text()))
+    }
+    _agree(found, KNOWN_PYTHON, "make a key by model.name.kept, compare keys by loosely, and take them apart by named")
+
+
+def test_scala_makes_and_compares_keys_in_one_file() -> None:
+    found = {(path.stem, each) for path in SCALA.rglob("*.scala") for each in of_scala(path.read_text())}
+    _agree(found, KNOWN_SCALA, "make a key by Names.key, and read one by Names.named")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key = table.lower()",
+        "same = a.casefold() == b",
+        "map(str.lower, keys)",
+        "key = '.'.join(parts)",
+        "k.split('.')",
+    ],
+)
+def test_a_key_of_its_own_is_found_in_python(text: str) -> None:
+    assert list(of_python(ast.parse(text)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "val key = table.name.toLowerCase(Locale.ROOT)", "a.equalsIgnoreCase(b)", 'parts.mkString(".")',
+        "identifier.unquotedString", "table.identifier.nameParts",
+    ],
+)  # fmt: skip
+def test_a_key_of_its_own_is_found_in_scala(text: str) -> None:
+    assert of_scala(text)
+
+
+def of_python(tree: ast.AST) -> Iterator[str]:
+    """The places of a module that fold cases, or join or split at dots."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=value, attr="lower" | "casefold" as how):
+                text = ast.unparse(value)
+                yield f"({text}).{how}" if isinstance(value, ast.BoolOp) else f"{text}.{how}"
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value="."), attr="join")):
+                yield "'.'.join"
+            case ast.Call(
+                func=ast.Attribute(value=value, attr="split" | "partition" | "rpartition" as how),
+                args=[ast.Constant(value=".")],
+            ):
+                yield f"{ast.unparse(value)}.{how}('.')"
+
+
+_FOLDING = re.compile(r"\w+\.(?:toLowerCase|equalsIgnoreCase|unquotedString|quotedString|nameParts)\b")
+
+
+def of_scala(text: str) -> list[str]:
+    """The places of a file that fold cases, or make one text of the parts of a name."""
+    plain = ["nameParts" if each.endswith(".nameParts") else each for each in _FOLDING.findall(text)]
+    return plain + ["mkString"] * ('mkString(".")' in text)
+
+
+def _agree(found: set[tuple[str, str]], known: Mapping[str, Mapping[str, list[str]]], remedy: str) -> None:
+    listed = {(at, each) for about in known.values() for at, places in about.items() for each in places}
+    assert not found - listed, remedy
+    assert not listed - found, "these places are gone; take them off the list"
