@@ -98,7 +98,7 @@ KNOWN_SCALA = {
         "LakeRelations": ["_.toLowerCase"],
         "LakeTables": ["text.toLowerCase"],
         "Metastore": ["_1.equalsIgnoreCase"],
-        "ParsedAway": ["trim.toLowerCase"],
+        "ParsedAway": ["_.equalsIgnoreCase", "trim.toLowerCase"],
         "PinnedSnapshots": ["format.toLowerCase"],
         "PlanSource": ["format.toLowerCase"],
         "Publication": ["_.equalsIgnoreCase"],
@@ -174,5 +174,5 @@ def of_scala(text: str) -> list[str]:
 
 def _agree(found: set[tuple[str, str]], known: Mapping[str, Mapping[str, list[str]]], remedy: str) -> None:
     listed = {(at, each) for about in known.values() for at, places in about.items() for each in places}
-    assert not found - listed, remedy
-    assert not listed - found, "these places are gone; take them off the list"
+    assert not (new := sorted(found - listed)), f"{remedy}; or list what they are about: {new}"
+    assert not (gone := sorted(listed - found)), f"these places are gone; take them off the list: {gone}"
