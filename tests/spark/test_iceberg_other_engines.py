@@ -3,7 +3,9 @@ value for rows of before. All methods are right, or say why they compute whole p
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from iceberg_table import Table, call
@@ -13,6 +15,7 @@ from support import Journal, assert_equals_query, drain
 from test_by_keys import runs
 
 from headwater.model.event import Event, Mode
+from headwater.spark.iceberg.at import MAPPING
 
 pytestmark = pytest.mark.long
 
@@ -153,3 +156,27 @@ def test_new_columns_with_a_value_are_followed(iceberg: Table, journal: Journal)
         assert_equals_query(spark, f"{iceberg.key[:-2]}.by_bytes", by_bytes)
     Writer(spark, iceberg.key).add_columns({"z": ("int", "8")})
     assert views.follow() == {}, "no view reads the column"
+
+
+def test_columns_of_imported_files_have_other_names(iceberg: Table, journal: Journal, tmp_path: Path) -> None:
+    """A property of the table says by which names columns are found in files that do not number them. No snapshot comes
+    with another one, and all rows of these files are others."""
+    spark = iceberg.spark
+    spark.sql("SELECT id, id AS n, -id AS m, 'a' AS p FROM VALUES (1), (2) AS v(id)").write.parquet(f"{tmp_path}/files")
+    spark.sql("CREATE TABLE t (id INT, n INT, p STRING) USING iceberg")
+    spark.sql(f"CALL lake.system.add_files('{iceberg.key[5:]}', '`parquet`.`{tmp_path}/files`')")
+    views = Views(spark, journal, iceberg.key)
+
+    def named(n: str) -> None:
+        fields = ({"field-id": at + 1, "names": [name]} for at, name in enumerate(("id", n, "p")))
+        spark.sql(f"ALTER TABLE t SET TBLPROPERTIES ('{MAPPING}' = '{json.dumps([*fields])}')")
+
+    named("m")
+    assert {mode for mode, _ in views.follow().values()} <= {Mode.FULL, Mode.PARTITION}
+    assert {row.n for row in spark.sql("SELECT n FROM added").collect()} == set(), "no value is above 0 any more"
+    named("n")
+    spark.sql("INSERT INTO t VALUES (1, 4, 'b')")
+    views.follow()
+    assert spark.sql("SELECT n FROM added").count() == 3
+    spark.sql("INSERT INTO t VALUES (1, 5, 'b')")
+    assert {mode for mode, _ in views.follow().values()} >= {Mode.KEYS, Mode.CHANGES}

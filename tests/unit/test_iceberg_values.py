@@ -17,7 +17,10 @@ from headwater.spark.iceberg.regions import region
 
 
 def test_a_state_is_spelled_and_read():
-    for at in (At(8271638263827000000, 3, 1), At(8271638263827000000, 3, 1, 7)):
+    for at in (
+        *(At(8271638263827000000, 3, 1), At(8271638263827000000, 3, 1, 7)),
+        *(At(5, 3, 1, names="0a1b2c"), At(5, 3, 1, 4, "0a1b2c")),
+    ):
         assert At.of(str(at)) == at
     assert At.of("5@a242a32e:90802055") is None and At.of("") is None, "of another format"
 

@@ -90,8 +90,7 @@ class Catalogs:
         table = self.table(key)
         if table is None:
             return None
-        schema, snapshot, own = table.schema(), table.currentSnapshot(), str(table.uuid())
-        at = At(0 if snapshot is None else snapshot.snapshotId(), schema.schemaId(), table.spec().specId())
+        own, at = str(table.uuid()), At.now(table)
         incarnation = int(hashlib.sha256(own.encode()).hexdigest()[:12], 16)
         known = own, at.schema, at.spec, table.specs().size()
         if known not in self._layouts:

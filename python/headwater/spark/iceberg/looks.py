@@ -78,6 +78,8 @@ class Looks:
             return None, "it had another format"
         if was.spec != now.spec:
             return None, "its partitioning changed"
+        if was.names != now.names:
+            return None, "it finds columns of imported files by other names"
         if was.schema != now.schema and (why := self._replaced(loaded, was)):
             return None, why
         if was.known == was.snapshot == now.snapshot:

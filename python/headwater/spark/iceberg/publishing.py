@@ -125,7 +125,7 @@ class Publishing:
             if published > launch.run.version:
                 raise TakenOver(f"version {published} of {launch.run.view} is already published")
             if published == launch.run.version:
-                return Committed(number, _at(base), again=True)
+                return Committed(number, At.now(base), again=True)
             self._replace(table, transaction, launch, staged, zone)
             try:
                 transaction.underlyingOps().commit(base, transaction.currentMetadata())
@@ -135,7 +135,7 @@ class Publishing:
                 time.sleep(0.02 * 2**attempt)
                 continue
             self._require_there(transaction, base, launch.run.view)
-            return Committed(number, _at(transaction.currentMetadata()))
+            return Committed(number, At.now(transaction.currentMetadata()))
         raise RefreshFailed(f"other programs commit to {launch.run.view} all the time; the refresh is tried again")
 
     # --- inside
@@ -246,9 +246,3 @@ def version(table: JavaObject) -> int:
 def _each(iterator: JavaObject) -> Iterator[JavaObject]:
     while iterator.hasNext():
         yield iterator.next()
-
-
-def _at(metadata: JavaObject) -> At:
-    snapshot = metadata.currentSnapshot()
-    number = 0 if snapshot is None else snapshot.snapshotId()
-    return At(number, metadata.schema().schemaId(), metadata.spec().specId())

@@ -38,6 +38,8 @@ class Rows:
             raise Untold(f"{table} is another table now")
         if not before.schema == after.schema == loaded.at.schema:
             raise Untold(f"the columns of {table} changed")
+        if not before.names == after.names == loaded.at.names:
+            raise Untold(f"{table} finds columns of imported files by other names")
         if before.snapshot == after.snapshot:
             return Changed(None, None)
         if before.snapshot == 0:
