@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
+from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.record import Recorder
@@ -38,7 +39,7 @@ def adopt(recorder: Recorder, shim: Shim, formats: Formats, analyst: Analyst, ob
         progress = [view for view, definition in found.items() if not set(definition.sources) & (set(found) - {view})]
         for view in progress or list(found):
             try:
-                _adopt(recorder, analyst, observer, found.pop(view))
+                _adopt(recorder, shim, analyst, observer, found.pop(view))
             except NotNow as error:
                 complete = False
                 log.warning("%s was found in the catalog; it is looked at again at the next check: %s", view, error)
@@ -85,7 +86,7 @@ def _unknown(recorder: Recorder, shim: Shim) -> Iterator[tuple[str, Definition]]
             yield view, definition
 
 
-def _adopt(recorder: Recorder, analyst: Analyst, observer: Observer, stored: Definition) -> None:
+def _adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer, stored: Definition) -> None:
     reason = ""
     try:
         definition = analyst.analysed(stored)
@@ -94,11 +95,22 @@ def _adopt(recorder: Recorder, analyst: Analyst, observer: Observer, stored: Def
         raise
     except HeadwaterError as error:
         definition, reason = stored, str(error)
-    recorder.change(
-        stored.view,
-        [WHOLE],
-        lambda _, version: Declared(recorder.clock.now(), version, definition, "was found in the catalog"),
-    )
+    if shim.owner(stored.view) != stored.owner:
+        return  # it was dropped meanwhile, or is another one
+
+    def found(state: State, version: Version) -> Declared | None:
+        if _is_on_record(state, stored):
+            return None  # whoever made it has just recorded it
+        return Declared(recorder.clock.now(), version, definition, "was found in the catalog")
+
+    if recorder.change(stored.view, [WHOLE], found) is None:
+        return
     if reason:
         recorder.record(lambda _s, _v: Broken(recorder.clock.now(), stored.view, reason))
     log.warning("%s was found in the catalog and is kept fresh from now on", stored.view)
+
+
+def _is_on_record(state: State, stored: Definition) -> bool:
+    """Whether the record knows a view as the catalog has it."""
+    known = state.views.get(stored.view)
+    return known is not None and known.definition.statement == stored.statement

@@ -1,0 +1,74 @@
+"""A view that the catalog holds and the store does not know is adopted; one that another driver is making is not."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+from attrs import evolve
+from cases import machine, view
+from test_reanalysis import Record
+
+from headwater.model.event import Declared
+from headwater.model.view import Query
+from headwater.spark import adopt as adoption
+from headwater.spark.adopt import adopt
+
+V = evolve(view("v", "a", "t"), made_by=Query("SELECT 1"), fingerprint="f", owner="somebody")
+
+
+class Catalog:
+    """A catalog that holds ``v``; ``meanwhile`` happens while the view is analysed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.record, self.held, self.meanwhile = Record(), "somebody", lambda: None
+        self.record.state = machine({"t": "a"}).state
+        self.record.store = SimpleNamespace(raise_version=lambda version: None)
+        monkeypatch.setattr(adoption.catalog, "read", lambda name, properties: V)
+        monkeypatch.setattr(adoption.catalog, "replaced", lambda name: "")
+
+    def views(self):
+        return [SimpleNamespace(table="v", properties={})]
+
+    def owner(self, name: str) -> str | None:
+        return self.held
+
+    def analysed(self, definition):
+        self.meanwhile()
+        return definition
+
+    def adopt(self) -> list[str]:
+        """Adopts what it holds; what was recorded of it."""
+        looks = SimpleNamespace(first_look=lambda definition: None)
+        assert adopt(self.record, self, SimpleNamespace(highest=lambda definition: 0), self, looks)
+        return [event.why for event in self.record.events if isinstance(event, Declared)]
+
+
+@pytest.fixture
+def catalog(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Catalog:
+    caplog.set_level(logging.WARNING)
+    return Catalog(monkeypatch)
+
+
+def test_a_view_that_only_the_catalog_holds_is_adopted(catalog: Catalog, caplog: pytest.LogCaptureFixture):
+    assert catalog.adopt() == ["was found in the catalog"]
+    assert "v was found in the catalog" in caplog.text
+
+
+def test_a_view_whose_maker_records_it_meanwhile_is_left_to_it(catalog: Catalog, caplog: pytest.LogCaptureFixture):
+    def declared() -> None:
+        catalog.record.state = machine({"t": "a"}, V).state
+
+    catalog.meanwhile = declared
+    assert catalog.adopt() == []
+    assert not caplog.text
+
+
+def test_a_view_that_is_dropped_meanwhile_does_not_come_back(catalog: Catalog, caplog: pytest.LogCaptureFixture):
+    def dropped() -> None:
+        catalog.held = None
+
+    catalog.meanwhile = dropped
+    assert catalog.adopt() == []
+    assert not caplog.text
