@@ -8,6 +8,8 @@ import uuid
 from collections import Counter
 from pathlib import Path
 
+import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.demo.session import SETTINGS
@@ -94,6 +96,13 @@ def database(session: SparkSession) -> str:
 def drain(session: SparkSession) -> list:
     """Refreshes everything and returns the refreshed partitions."""
     return session.sql("REFRESH MATERIALIZED VIEWS").collect()
+
+
+def drain_in_vain(session: SparkSession) -> str:
+    """Refreshes everything that can be refreshed; the error, which names the views that cannot."""
+    with pytest.raises(PySparkException) as raised:
+        drain(session)
+    return str(raised.value)
 
 
 def bag(session: SparkSession, query: str, columns: list[str]) -> Counter:

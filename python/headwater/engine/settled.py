@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headwater.engine.policy import HALTED, awaits
-from headwater.model.state import State
+from headwater.model.state import State, Status, ViewState
 from headwater.model.version import Version
 
 
@@ -23,9 +23,30 @@ def settled(state: State, name: str, version: Version) -> bool:
 
 
 def failing(state: State, names: Iterable[str], version: Version) -> dict[str, str]:
-    """The views whose newest run failed that began after ``version``, each with the reason."""
+    """What somebody who waits since ``version`` hears of each view that is given up: its newest run failed and began
+    after that, or it cannot run. A view that its owner suspended is none of them."""
     known = {name: state.views[name] for name in sorted(names) if name in state.views}
-    return {name: view.reason for name, view in known.items() if view.failures and view.failed > version}
+    said = {name: _given_up(name, view, version) for name, view in known.items()}
+    return {name: words for name, words in said.items() if words}
+
+
+def _given_up(name: str, view: ViewState, version: Version) -> str:
+    match view.status:
+        case Status.BROKEN:
+            other = f"CREATE OR REPLACE MATERIALIZED VIEW {name} gives it another query"
+            return f"{name} is broken: {_clause(name, view)}; {other}"
+        case Status.UNREADABLE:
+            return f"{name} cannot be refreshed now: {_clause(name, view)}"
+        case Status.SUSPENDED:
+            return ""
+        case _:
+            failed = view.failures and view.failed > version
+            return f"{name} could not be refreshed: {_clause(name, view)}" if failed else ""
+
+
+def _clause(name: str, view: ViewState) -> str:
+    """The reason, behind a name that many reasons begin with."""
+    return view.reason.strip().removeprefix(f"{name}: ").removesuffix(".")
 
 
 def _stuck(state: State, name: str, version: Version) -> bool:

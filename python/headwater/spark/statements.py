@@ -154,8 +154,10 @@ class Statements:
             found = failing(self._recorder.state, views(self._recorder.state), version)
         if not found:
             return ""
-        said = "; ".join(f"{view} could not be refreshed: {why}" for view, why in found.items())
-        return f"{said}. All others are refreshed. Headwater tries again; SHOW REFRESHES shows each attempt"
+        return (
+            f"{'; '.join(found.values())}. Every other view that can run is refreshed. Headwater tries again. "
+            "SHOW REFRESHES shows each attempt; ALTER MATERIALIZED VIEW … SUSPEND leaves a view out"
+        )
 
     def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Answer:
         missed = self.looks.first(LOOK)
