@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,58 @@ def test_a_directory_of_files_that_is_away(spark: SparkSession, tmp_path: Path, 
     drain(spark)
     assert states(spark)["v"][0] == "fresh"
     assert_equals_query(spark, "v", "SELECT id FROM t")
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_the_directory_of_a_partition_that_is_away(spark: SparkSession, tmp_path: Path, elsewhere: bool) -> None:
+    """The others are there. A partition may have a place of its own."""
+    spark.sql(f"CREATE TABLE t (id INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/t'")
+    own = f"LOCATION '{tmp_path}/own'" if elsewhere else ""
+    spark.sql(f"ALTER TABLE t ADD PARTITION (p = 1) {own}")
+    spark.sql("INSERT INTO t PARTITION (p = 1) VALUES (1)")
+    spark.sql("INSERT INTO t PARTITION (p = 2) VALUES (2)")
+    query = "SELECT p, sum(id) AS s FROM t GROUP BY p"
+    spark.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (p) AS {query}").collect()
+    place, away = tmp_path / ("own" if elsewhere else "t/p=1"), tmp_path / "away"
+    place.rename(away)
+    spark.sql("INSERT INTO t PARTITION (p = 2) VALUES (20)")
+    drain(spark)
+    state, reason = states(spark)["v"]
+    assert state == "unreadable" and f"{place} is not there" in reason and "drop the partition p=1" in reason
+    assert spark.sql("SELECT s FROM v WHERE p = 1").first()[0] == 1
+    away.rename(place)
+    drain(spark)
+    assert states(spark)["v"][0] == "fresh"
+    assert_equals_query(spark, "v", query)
+    place.rename(away)
+    spark.sql("ALTER TABLE t DROP PARTITION (p = 1)")
+    drain(spark)
+    assert states(spark)["v"][0] == "fresh"
+    assert [row.p for row in spark.sql("SELECT p FROM v").collect()] == [2]
+
+
+@pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (p)"])
+def test_a_table_that_has_no_directory_yet_is_empty(spark: SparkSession, tmp_path: Path, partitioned: str) -> None:
+    """Somebody makes a table first, and writes later. Not each catalog makes a directory for it."""
+    place, query = tmp_path / "t", "SELECT sum(id) AS s FROM t"
+    spark.sql(f"CREATE TABLE t (id INT, p INT) USING parquet {partitioned} LOCATION '{place}'")
+    if partitioned:
+        spark.sql("ALTER TABLE t ADD PARTITION (p = 1)")
+        (place / "p=1").rmdir()
+    shutil.rmtree(place, ignore_errors=True)
+    [[said]] = spark.sql(f"CREATE MATERIALIZED VIEW v AS {query}").collect()
+    assert f"counts as empty at file:{place}{'/p=1' if partitioned else ''}, where no directory is yet" in said
+    drain(spark)
+    assert states(spark)["v"][0] == "fresh" and spark.sql("SELECT s FROM v").first()[0] is None
+    spark.sql("INSERT INTO t VALUES (1, 1)")
+    drain(spark)
+    assert states(spark)["v"][0] == "fresh" and spark.sql("SELECT s FROM v").first()[0] == 1
+    shutil.rmtree(place)
+    drain(spark)
+    assert states(spark)["v"][0] == "unreadable" and spark.sql("SELECT s FROM v").first()[0] == 1
+    spark.sql("INSERT INTO t VALUES (2, 1)")
+    drain(spark)
+    assert states(spark)["v"][0] == "fresh" and spark.sql("SELECT s FROM v").first()[0] == 2
 
 
 def test_files_at_a_path_that_is_away(spark: SparkSession, tmp_path: Path) -> None:

@@ -217,3 +217,21 @@ def test_a_lost_table_means_that_the_view_was_dropped_or_renamed(made: Machine):
     assert renamed == Renamed(NOW, "v", "w", evolve(was.definition, view="w"))
     assert noticed.lost(made.state, "v", was, "v", NOW) is None, "a view on record has that name"
     assert noticed.lost(made.state, "v", evolve(was, highest=0), None, NOW) is None, "it moved on"
+
+
+@pytest.mark.parametrize(
+    ("seen", "lost"),
+    [
+        (Seen("u", incarnation=1, partitions={A1: "none"}, away={A1: "/u/a=1"}), True),
+        (Seen("u", incarnation=1, partitions={A1: "x"}, away={A1: "/u/a=1"}), False),
+        (Seen("u", incarnation=1, partitions={A1: "x", A2: "none"}, away={A2: "/u/a=2"}), False),
+        (Seen("u", incarnation=1, partitions={A2: "none"}), False),
+        (Seen("u", incarnation=2, partitions={A1: "none"}, away={A1: "/u/a=1"}), False),
+        (Seen("w", incarnation=1, partitions={A1: "none"}, away={A1: "/w/a=1"}), False),
+    ],
+    ids=["had files", "was empty", "is new", "was dropped", "of another table", "of a table that nobody saw"],
+)
+def test_a_directory_that_is_away_is_lost_if_it_had_files(made: Machine, seen: Seen, lost: bool):
+    looked_at(made)
+    found = noticed.without_lost(made.state, seen)
+    assert found == seen if not lost else "/u/a=1 is not there" in found.unreadable

@@ -40,6 +40,20 @@ def readability(state: State, seen: Seen, at: int) -> Unreadable | None:
     return None if known == seen.unreadable else Unreadable(at, seen.table, seen.unreadable)
 
 
+def without_lost(state: State, seen: Seen) -> Seen:
+    """What a look found; it is unreadable if a directory is away whose files are on record. One that never had files is
+    empty, as it is for Spark: a table may be declared before its first write, and a partition too."""
+    record = state.tables.get(seen.table)
+    if record is None or record.created != seen.incarnation or seen.table in state.views:
+        return seen
+    for each, location in seen.away.items():
+        known = record.partitions.get(each)
+        if known is not None and known.fingerprint not in (None, seen.partitions[each]):
+            drop = f", or drop the partition {each}" if each.bound else ""
+            return Seen(seen.table, unreadable=f"{location} is not there; put it back, write to it{drop}")
+    return seen
+
+
 def is_another(state: State, seen: Seen) -> bool:
     """Whether a table has other columns than on record, is another one, or came or went: its readers may mean something
     else then."""

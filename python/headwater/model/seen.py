@@ -57,6 +57,7 @@ class Seen:
         asked: the partitions that were asked for, in the source's spelling; none: no one in particular.
         looked: the slices that were looked at; ``None``: the whole table.
         empty: partitions without a row, of those found.
+        away: the location of each partition that was found and has no directory.
         columns: the partition columns.
         location: where its files lie; empty if nobody knows.
         owner: of a view, the owner that its table names.
@@ -78,6 +79,7 @@ class Seen:
     asked: tuple[Slice, ...] = ()
     looked: tuple[Slice, ...] | None = None
     empty: frozenset[Slice] = frozenset()
+    away: Mapping[Slice, str] = Factory(dict)
     columns: frozenset[str] = frozenset()
     location: str = ""
     owner: str = ""

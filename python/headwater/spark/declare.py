@@ -176,8 +176,9 @@ class Declarations:
 
         event = self.recorder.change(view, [WHOLE], declared)
         self.observer.catch_up(definition)
+        notes = f"{self._empty(definition)}{self._lasts(view)}"
         if later or definition.policy.fill is Fill.LATER:
-            return [[f"{view} is declared; it is filled in the background{self._lasts(view)}"]]
+            return [[f"{view} is declared; it is filled in the background{notes}"]]
         self.waiting.hurry(lambda _: (view,), event.version)
         ran = self.waiting.until_view_fresh(view, event.version, since=since, token=message.id)
         made = [each for each in ran if each.status is Outcome.PUBLISHED]
@@ -188,10 +189,17 @@ class Declarations:
             held = not ran and view in state.views and report.behind(state, view)
             because = report.waits(state, view, self._now()) if held else ""
         if held:
-            return [[f"{view} {done}, but not filled yet: {because}{self._lasts(view)}"]]
-        return [
-            [f"{view} {done}: {len(made)} partition{'s' if len(made) != 1 else ''}, {total} rows{self._lasts(view)}"]
-        ]
+            return [[f"{view} {done}, but not filled yet: {because}{notes}"]]
+        return [[f"{view} {done}: {len(made)} partition{'s' if len(made) != 1 else ''}, {total} rows{notes}"]]
+
+    def _empty(self, definition: Definition) -> str:
+        """Words for sources that have no directory: they count as empty until somebody writes."""
+        return "".join(
+            f"; {source} counts as empty at {places[0]}"
+            + (f" and {len(places) - 1} more places" if len(places) > 1 else "")
+            + ", where no directory is yet"
+            for source, places in self.observer.away(definition).items()
+        )
 
     def _lasts(self, view: str) -> str:
         """Words for a view that ends with its application. A client of a server sees no log that says so."""

@@ -27,7 +27,7 @@ class NamedType:
 
 @frozen
 class FoundPartition:
-    """A partition that a look found."""
+    """A partition that a look found; ``away``: nothing is at its location."""
 
     values: Values
     fingerprint: str
@@ -36,6 +36,7 @@ class FoundPartition:
     location: str | None = None
     files: int = 0
     bytes: int = 0
+    away: bool = False
 
 
 @frozen

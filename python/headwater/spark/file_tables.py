@@ -229,6 +229,7 @@ class FileTables:
             asked=asked,
             looked=None if fact.whole else asked,
             empty=frozenset(each for each, several in partitions.items() if not any(one.files for one in several)),
+            away={each: one.location or "" for each, several in partitions.items() for one in several if one.away},
             columns=frozenset(each.name for each in fact.partition_columns),
             location=fact.location or "",
             owner=fact.properties.get(catalog.OWNER, ""),

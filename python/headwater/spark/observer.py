@@ -70,6 +70,7 @@ class Observer:
         self._looking = threading.RLock()
         self._hints: queue.SimpleQueue[Hint] = queue.SimpleQueue()
         self._unrecorded: list[Target] = []
+        self._away: dict[str, Sequence[str]] = {}
         self.noticed = threading.Event()
 
     def notice(self, hint: Hint) -> None:
@@ -144,6 +145,10 @@ class Observer:
             raise DefinitionError(
                 "UNREADABLE", f"{definition.view} reads {table}, which cannot be read: {why}. Create it when it can be"
             )
+
+    def away(self, definition: Definition) -> dict[str, Sequence[str]]:
+        """The places without a directory that count as empty, by the sources of a definition that was looked at."""
+        return {each: places for each in definition.sources if (places := self._away.get(each))}
 
     def catch_up(self, definition: Definition) -> None:
         """Looks again at all tables that a view reads, once it is on record: a hint of what was written since the
@@ -241,7 +246,7 @@ class Observer:
         changes: list[Change] = []
         again = evolve(target, tables={})
         for found in seen:
-            each = evolve(found, watermark=target.watermarks.get(found.table))
+            each = self._readable(evolve(found, watermark=target.watermarks.get(found.table)))
             lost = each.table in standings and not each.exists
             if lost:  # first of all, else a refresh that waits for the table to be readable would make it anew
                 self._record_view(each, standings[each.table], target.command)
@@ -262,6 +267,14 @@ class Observer:
             self._reanalysis.of_readers(table)
         if again.tables:
             self.look(again)
+
+    def _readable(self, seen: Seen) -> Seen:
+        """What a look found, unless files on record are away with their directory."""
+        with self._recorder.lock:
+            found = noticed.without_lost(self._recorder.state, seen)
+        if found.looked is None:
+            self._away[found.table] = tuple(found.away.values())
+        return found
 
     def _is_outdated(self, seen: Seen) -> bool:
         """Whether another engine recorded more of a table since the look began."""

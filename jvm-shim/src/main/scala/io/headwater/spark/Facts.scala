@@ -1,5 +1,8 @@
 package io.headwater.spark
 
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
+
 /**
  * A table to look at: all of it if `whole` or without `partitions`, else those, or those that agree with a partial one.
  *
@@ -44,7 +47,10 @@ final case class Fact(
 
 final case class NamedType(name: String, `type`: String)
 
-/** @param values in the spelling in which Spark would write them; `spec` has them as the catalog does */
+/**
+ * @param values in the spelling in which Spark would write them; `spec` has them as the catalog does
+ * @param away whether nothing is at its location
+ */
 final case class FoundPartition(
     values: Map[String, Option[String]],
     spec: Map[String, String],
@@ -52,7 +58,12 @@ final case class FoundPartition(
     fingerprint: String,
     location: Option[String],
     files: Long,
-    bytes: Long) {
+    bytes: Long,
+    away: Boolean = false) {
+
+  /** The same, with whether it is there. */
+  def placed(session: SparkSession): FoundPartition =
+    if (files > 0) this else copy(away = location.exists(each => !Files.exists(session, new Path(each))))
 
   /** The same with what says how its files are read. */
   def read(how: String): FoundPartition = if (how.isEmpty) this else copy(fingerprint = s"$fingerprint $how")

@@ -61,9 +61,7 @@ private[spark] object FileTables extends ViewFormat {
       case None if isHive(meta) => Listed.whole(root.fold(Files.state(session, None))(Sinks.stateOfHive(session, _)))
       case None => Listed.whole(Files.described(root, files))
     }
-    val listed = there.copy(partitions = there.partitions.map(_.read(how)))
-    // A view's own files are Headwater's to write again.
-    if (!Views.are(meta.properties) && listed.partitions.forall(_.files == 0)) root.foreach(Files.require(session, _))
+    val listed = there.copy(partitions = there.partitions.map(_.read(how).placed(session)))
     val seen = found.copy(
       partition_columns = columns, asked = listed.asked, whole = listed.whole, partitions = listed.partitions)
     FileSnapshots.ordered(meta, files) match {

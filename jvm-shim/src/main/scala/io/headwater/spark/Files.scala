@@ -9,7 +9,6 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
-import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathName
 import org.apache.spark.sql.headwater.Access
@@ -25,14 +24,10 @@ object Files {
   /** The state of what Spark reads by a path itself: a directory, a file, or a glob that stands for several. */
   def stateOf(session: SparkSession, path: Path): FileState = described(Some(path), of(session, path))
 
-  /**
-   * A directory without files is empty; one that is not there is away, and nobody knows what is in it.
-   *
-   * @throws org.apache.spark.SparkException when a path stands for nothing
-   */
-  private[spark] def require(session: SparkSession, path: Path): Unit = {
-    val found = path.getFileSystem(Access.classic(session).sessionState.newHadoopConf()).globStatus(path)
-    if (found == null || found.isEmpty) throw new SparkException(s"$path is not there; put it back, or write to it")
+  /** Whether a path, which may be a glob, stands for anything. A directory without files is empty; one that is not there is away. */
+  private[spark] def exists(session: SparkSession, path: Path): Boolean = {
+    val files = path.getFileSystem(Access.classic(session).sessionState.newHadoopConf())
+    files.exists(path) || Option(files.globStatus(path)).exists(_.nonEmpty)
   }
 
   /** The files of the same, under names that tell one from another. */

@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.Access
 
-/** Files at a path, which no catalog knows. While nothing is at the path, it cannot be read. */
+/** Files at a path, which no catalog knows. */
 private[spark] object Paths extends TableFormat {
   override val name = "path"
 
@@ -12,11 +12,10 @@ private[spark] object Paths extends TableFormat {
 
   override def look(session: SparkSession, known: Lookup, asked: Asked): Looked = {
     val place = path(Names.named(asked.table))
-    if (Sinks.files(session, place).isEmpty) Files.require(session, place)
     val state = Sinks.files(session, place).fold(Files.stateOf(session, place))(Files.described(Some(place), _))
     Fact(
       asked.table, kind = name, created = 0, schema = FileFormats.owned(session, place).getOrElse(""),
-      snapshot = state.fingerprint, partitions = Seq(FoundPartition.whole(state)))
+      snapshot = state.fingerprint, partitions = Seq(FoundPartition.whole(state).placed(session)))
   }
 
   override def renew(session: SparkSession, name: Name): Unit =

@@ -29,7 +29,8 @@ private[spark] object Wire {
         "fingerprint" -> JString(each.fingerprint),
         "location" -> text(each.location),
         "files" -> JInt(each.files),
-        "bytes" -> JInt(each.bytes))
+        "bytes" -> JInt(each.bytes),
+        "away" -> JBool(each.away))
     }
 
     private def text(value: Option[String]): JValue = value.fold[JValue](JNull)(JString(_))
