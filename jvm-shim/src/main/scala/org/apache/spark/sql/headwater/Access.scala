@@ -17,11 +17,15 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.internal.SQLConf
 
-/** An error of a Headwater statement: a message that names the object and the remedy, no stack. */
+/**
+ * An error of a Headwater statement: a message that names the object and the remedy. It has no stack, which Spark Connect would
+ * show to clients.
+ */
 class HeadwaterException(val text: String)
     extends AnalysisException(
       message = text, errorClass = Some(HeadwaterException.Condition), messageParameters = Map("errorMessage" -> text)) {
   override def getMessage: String = text
+  override def fillInStackTrace(): Throwable = this
 }
 
 object HeadwaterException {
