@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from processes import SALES, SLOW, SPIN, Home, engine_of, is_alive, until
@@ -194,6 +198,99 @@ def test_a_write_waits_for_what_depends_on_it_only(home: Home) -> None:
         assert session.one("SELECT n FROM counted") == "1"
         session.run(fast(104, 104))
         assert session.one("SELECT newest FROM slow") == "104"
+
+
+@pytest.mark.long
+def test_show_looks_first_after_a_driver_was_killed_that_wrote(home: Home) -> None:
+    """Also where it cannot: then it says since when nobody has looked."""
+    before = total(home)
+    write_unseen(home, add(110, SPIN))
+    with home.session() as session:
+        shown = {row[1]: row for row in session.run("SHOW MATERIALIZED VIEWS")}
+        assert shown["slow"][2] in ("behind", "running"), shown
+        if "fresh" in (shown["monthly"][2], shown["everything"][2]):
+            assert session.one("SELECT sum(total) FROM monthly") == str(before + 110), shown
+        assert not [row for row in shown.values() if "look" in row[-1]], shown
+        session.run(fast(110, before + 110))
+        session.run("REFRESH MATERIALIZED VIEWS")
+        with held(home.store_path):
+            session.run(add(111))
+            for row in session.run("SHOW MATERIALIZED VIEWS"):
+                assert "the last look at them was" in row[-1] and "ago" in row[-1], row
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one("SELECT total FROM everything") == str(before + 221)
+        assert {row[2] for row in session.run("SHOW MATERIALIZED VIEWS")} == {"fresh"}
+
+
+@pytest.mark.long
+def test_an_engine_that_ends_in_a_refresh_leaves_none_that_runs(home: Home) -> None:
+    """``status`` and ``history`` need no engine to say so, whether it was told to end or was killed."""
+    store = ("--store", str(home.store_path))
+    settings = ("--conf", f"spark.sql.warehouse.dir={home.warehouse}", "--conf", "spark.ui.enabled=false")
+
+    def said() -> tuple[str, str, str]:
+        """The state of ``slow`` and why, and how its newest refresh ended."""
+        status = json.loads(home.headwater("status", "--json", *store))
+        [row] = [row for row in status["views"] if row["view"] == "slow"]
+        newest = json.loads(home.headwater("history", "slow", "--json", *store))[0]
+        return row["state"], row["reason"], newest["status"]
+
+    write_unseen(home, add(120, 3 * SPIN))
+    for ends in (lambda pid: os.kill(pid, signal.SIGTERM), lambda pid: os.killpg(pid, signal.SIGTERM)):
+        runner = home.start_runner(*settings)
+        until(lambda: is_running(home, "default.slow"), "refresh of slow", 90)
+        assert said()[0] == said()[2] == "running"
+        ends(runner.pid)
+        _, errors = runner.communicate(timeout=60)
+        assert "Traceback" not in errors and runner.returncode == 0, errors
+        state, reason, newest = said()
+        assert (state, newest) == ("behind", "cancelled"), (state, reason, newest)
+        assert not is_running(home, "default.slow")
+    runner = home.start_runner(*settings)
+    until(lambda: is_running(home, "default.slow"), "refresh of slow", 90)
+    os.killpg(runner.pid, signal.SIGKILL)
+    runner.communicate(timeout=60)
+    assert is_running(home, "default.slow"), "nobody records its end before the next engine"
+    until(lambda: said()[0] != "running", "end of its time", 40)
+    state, reason, newest = said()
+    assert (state, newest) == ("behind", "cancelled") and "work of an engine that has gone" in reason
+    with home.session() as session:
+        session.run(fast(120, 120))
+        session.run("REFRESH MATERIALIZED VIEWS")
+        assert session.one("SELECT newest FROM slow") == "120"
+
+
+def total(home: Home) -> int:
+    """What ``everything`` must hold: the sum of all amounts, as the record says that the views are fresh."""
+    with home.session() as session:
+        session.run("REFRESH MATERIALIZED VIEWS")
+        return int(session.one("SELECT sum(amount) FROM sales"))
+
+
+def write_unseen(home: Home, statement: str) -> None:
+    """Writes in a driver that is killed before its engine could see that."""
+    session = home.session().__enter__()
+    session.run("REFRESH MATERIALIZED VIEWS")
+    engine = session.await_engine()
+    os.kill(engine, signal.SIGSTOP)
+    session.run(statement)
+    session.kill_driver()
+    os.kill(engine, signal.SIGCONT)
+    until(lambda: not is_alive(engine), "end of the engine", 30)
+    session.close = lambda: None
+    assert not any(view.pending for view in home.state().views.values()), "the write was seen"
+
+
+@contextmanager
+def held(store: Path) -> Iterator[None]:
+    """Another program writes a store, and does not come to an end."""
+    connection = sqlite3.connect(store, timeout=60, isolation_level=None)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("ROLLBACK")
+    finally:
+        connection.close()
 
 
 def fast(newest: int, amount: int) -> str:

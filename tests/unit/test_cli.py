@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sqlite3
 import stat
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from attrs import evolve
 from click.testing import CliRunner, Result
+from py4j.protocol import Py4JNetworkError
 
 from headwater.cli.main import main
-from headwater.cli.serve import doing, report
+from headwater.cli.serve import EngineError, doing, end, report, serve
 from headwater.engine.status import Condition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import (
@@ -355,3 +358,37 @@ def test_a_drain_says_which_views_it_left_out(suspended: list[str], capsys: pyte
     assert first == "default.v (): published, 2 rows in 1.5 s, because default.t changed"
     words = ", but suspended: default.old, default.older" if suspended else ""
     assert last == f"everything is fresh{words}"
+
+
+class Driver:
+    """A session of a driver that ends at the first statement, when ``told`` to a process that ends too or by itself."""
+
+    def __init__(self, told: bool) -> None:
+        self._told = told
+
+    def sql(self, statement: str) -> None:
+        if self._told:
+            signal.raise_signal(signal.SIGTERM)
+        raise Py4JNetworkError("Answer from Java side is empty")
+
+    def stop(self) -> None:
+        raise ConnectionRefusedError
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+def test_a_runner_whose_driver_is_told_to_end_with_it_ends_quietly(handlers: None) -> None:
+    driver = Driver(told=True)
+    serve(driver)
+    end(driver)
+
+
+def test_a_runner_whose_driver_dies_says_so_and_ends(handlers: None) -> None:
+    with pytest.raises(EngineError, match="the Spark driver of this application has ended; start `headwater run`"):
+        serve(Driver(told=False))

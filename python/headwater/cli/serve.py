@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +95,9 @@ def run(once: bool, settings: dict[str, str], as_json: bool) -> None:
                 views = _ask(session, "SHOW MATERIALIZED VIEWS")
             report(rows, [f"{row['database']}.{row['view']}" for row in views if row["state"] == "suspended"], as_json)
             return
-        _serve(session)
+        serve(session)
     finally:
-        session.stop()
+        end(session)
 
 
 @click.command()
@@ -146,11 +147,37 @@ def require_known(view: str, settings: Mapping[str, str]) -> None:
         store.close()
 
 
-def _serve(session) -> None:
-    """Keeps the engine running until this process is told to end."""
+def serve(session) -> None:
+    """Keeps the engine running until this process is told to end. A service manager tells its driver and its engine at
+    the same time, so they may be gone before this process is.
+
+    Raises:
+        EngineError: the driver ended, and nobody wanted that.
+    """
+    from py4j.protocol import Py4JError
+
     stopped = threading.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: stopped.set())
+    try:
+        _keep(session, stopped)
+    except HeadwaterError:
+        if not stopped.is_set():
+            raise
+    except (Py4JError, OSError) as error:
+        if not stopped.is_set():
+            raise EngineError("the Spark driver of this application has ended; start `headwater run` again") from error
+
+
+def end(session) -> None:
+    """Ends the application, if there still is one."""
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, OSError):
+        session.stop()
+
+
+def _keep(session, stopped: threading.Event) -> None:
     _ask(session, "SHOW MATERIALIZED VIEWS")
     click.echo(f"headwater: {_doing(session)}; Ctrl-C ends it")
     with _progress(session):
@@ -159,7 +186,8 @@ def _serve(session) -> None:
                 # Nobody writes in this application, so nothing else would start the engine again.
                 _ask(session, "SHOW REFRESHES LIMIT 1")
             except EngineError as error:
-                click.echo(f"headwater: {error}", err=True)
+                if not stopped.is_set():
+                    click.echo(f"headwater: {error}", err=True)
 
 
 def _doing(session) -> str:

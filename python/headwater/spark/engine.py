@@ -302,16 +302,19 @@ class Engine:
         return adopt(self.recorder, self.shim, self.formats, self.analyst, self.observer)
 
     def _guarded(self, work: Callable[[], Result]) -> Result | None:
-        """Background work must go on after a failure; what failed is found again by the next check."""
+        """Background work must go on after a failure; what failed is found again by the next check. While the engine
+        ends, its work fails and nobody needs to know."""
         try:
             return work()
         except HeadwaterError as error:
             self._away = self._away or isinstance(error, StoreError)
-            log.warning("%s", str(error).strip().splitlines()[0])
+            if not _ending.locked():
+                log.warning("%s", str(error).strip().splitlines()[0])
         except Exception as error:
             if self.shim.is_gone(error):
                 _end(self)
-            log.exception("background work failed; it is tried again")
+            if not _ending.locked():
+                log.exception("background work failed; it is tried again")
         return None
 
 
