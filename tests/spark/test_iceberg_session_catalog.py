@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import fetched
 import pytest
-from processes import Home, Session
+from processes import Home, Session, until
 from support import EXTENSIONS
 
 from headwater.demo.session import SparkSqlError
@@ -134,6 +134,18 @@ def test_views_are_dropped_made_anew_and_renamed(home: Home, session: Session) -
     session.run("CREATE TABLE files USING iceberg PARTITIONED BY (day) AS SELECT 4 AS x, DATE'2024-01-04' AS day")
     session.run("REFRESH MATERIALIZED VIEWS")
     assert_fresh(session)
+
+
+def test_the_totals_of_a_dropped_view_go_with_it(home: Home, session: Session) -> None:
+    """Hive's catalog of Iceberg leaves the directory of a table that it drops."""
+    asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
+    totals = home.warehouse / "shop.db/counted/.totals"
+    for _ in range(2):
+        session.run(f"CREATE MATERIALIZED VIEW counted USING iceberg {asked} AS {query('sales')}")
+        assert list(totals.rglob("*.parquet"))
+        session.run("DROP TABLE counted")
+        session.run("REFRESH MATERIALIZED VIEWS")
+        until(lambda: not totals.exists(), "removal of the totals")
 
 
 @pytest.mark.parametrize("sensitive", ["false", "true"])

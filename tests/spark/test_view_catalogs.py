@@ -76,6 +76,23 @@ def test_an_iceberg_catalog_has_iceberg_views_under_names_of_any_depth(shop: Spa
     assert not other.newSession().catalog.tableExists(view)
 
 
+def test_a_view_takes_no_other_table_with_it(shop: SparkSession) -> None:
+    """A catalog of directories puts the tables of a namespace into the directory of a table of that name."""
+    place = f"lake.{database(shop)}.eu"
+    shop.sql(f"CREATE MATERIALIZED VIEW {place}.v AS SELECT count(*) AS n FROM sales").collect()
+    for inner in ("t", "deep.t", "data"):
+        shop.sql(f"CREATE TABLE {place}.v.{inner} USING iceberg AS SELECT 1 AS x")
+        for drop in (f"DROP MATERIALIZED VIEW {place}.v", f"DROP TABLE {place}.v"):
+            with pytest.raises(PySparkException, match=rf"deletes {place}\.v\.{inner} with {place}\.v; drop it first"):
+                shop.sql(drop).collect()
+        assert shop.table(f"{place}.v.{inner}").count() == 1
+        shop.sql(f"DROP TABLE {place}.v.{inner}")
+    assert shop.table(f"{place}.v").count() == 1
+    with pytest.raises(PySparkException, match=rf"its catalog would delete {place}\.v with it; choose another name"):
+        shop.sql(f"CREATE MATERIALIZED VIEW {place} AS SELECT count(*) AS n FROM sales")
+    shop.sql(f"DROP MATERIALIZED VIEW {place}.v")
+
+
 STATEMENTS = {
     "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT 1 AS one": "CreateMaterializedViewAsSelect",
     "CREATE MATERIALIZED VIEW lake.a.b.v PARTITIONED BY (p) AS SELECT 1 AS n, 2 AS p": "CreateMaterializedViewAsSelect",

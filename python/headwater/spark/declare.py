@@ -75,6 +75,12 @@ class Declarations:
             raise DefinitionError(
                 "EXISTS", f"{view} exists and is not a materialized view; choose another name or drop it first"
             )
+        if known is None and (inner := self.shim.within(view)):
+            raise DefinitionError(
+                "EXISTS",
+                f"{view} would lie in the directory of the namespace {view}, and its catalog would delete "
+                f"{view}.{inner[0]} with it; choose another name",
+            )
         if known is not None:
             self._refuse_format(known.definition, definition)
             definition = evolve(definition, root=known.definition.root, owner=known.definition.owner)

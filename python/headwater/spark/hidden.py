@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 
+from headwater.model.version import Version
 from headwater.spark.shim import Shim
 
 HIDDEN = ".totals"
@@ -23,6 +24,12 @@ def found(shim: Shim, location: str) -> list[str]:
     """The totals in a table's directory."""
     place = posixpath.join(location, HIDDEN)
     return [posixpath.join(place, name) for name in shim.names(place) if OWN.fullmatch(name)]
+
+
+def remove_old(shim: Shim, location: str, until: Version) -> None:
+    """Deletes the totals of runs up to a version from the directory of a table that was dropped. Another view may have
+    its place by now, whose runs have higher versions."""
+    remove(shim, location, [each for each in found(shim, location) if int(posixpath.basename(each)[1:]) <= until])
 
 
 def remove(shim: Shim, location: str, totals: list[str]) -> None:

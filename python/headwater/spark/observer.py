@@ -29,7 +29,7 @@ from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
 from headwater.runtime.record import Change, Recorder
-from headwater.spark import catalog
+from headwater.spark import catalog, hidden
 from headwater.spark.define import Analyst
 from headwater.spark.formats import Formats
 from headwater.spark.reanalysis import Reanalysis
@@ -71,6 +71,7 @@ class Observer:
         self._hints: queue.SimpleQueue[Hint] = queue.SimpleQueue()
         self._unrecorded: list[Target] = []
         self._away: dict[str, Sequence[str]] = {}
+        self._places: dict[str, str] = {}  # of views in lakes, whose catalogs know nothing of them after a drop
         self.noticed = threading.Event()
 
     def notice(self, hint: Hint) -> None:
@@ -145,6 +146,13 @@ class Observer:
             raise DefinitionError(
                 "UNREADABLE", f"{definition.view} reads {table}, which cannot be read: {why}. Create it when it can be"
             )
+
+    def note_place(self, view: str) -> None:
+        """Notes where the table of a view lies that somebody is about to drop."""
+        with self._recorder.lock:
+            known = self._recorder.state.views.get(view)
+        if known is not None and known.definition.is_lake:
+            self._places[view] = self._formats.of_view(known.definition).location(known.definition)
 
     def away(self, definition: Definition) -> dict[str, Sequence[str]]:
         """The places without a directory that count as empty, by the sources of a definition that was looked at."""
@@ -250,6 +258,8 @@ class Observer:
             lost = each.table in standings and not each.exists
             if lost:  # first of all, else a refresh that waits for the table to be readable would make it anew
                 self._record_view(each, standings[each.table], target.command)
+            elif each.table in standings and each.location:
+                self._places[each.table] = each.location
             self._record_readability(each)
             if lost or each.unreadable:
                 continue
@@ -350,10 +360,12 @@ class Observer:
         while was is not None and self._is_lost(view, was):
             to, before = self._table_of(was.definition.owner), was
             with recorder.lock:
-                readers = tuple(recorder.state.index.readers.get(view, ()))
+                readers, highest = tuple(recorder.state.index.readers.get(view, ())), recorder.state.highest
             event = recorder.record(partial(self._lost, view, was, to))
             if isinstance(event, Dropped | Renamed):
                 self._follow_lost(event, was.definition, command, readers)
+                if isinstance(event, Dropped) and was.definition.is_lake and (place := self._places.pop(view, "")):
+                    guarded(partial(hidden.remove_old, self._shim, place, highest), f"the totals of {view} stay")
                 return
             with recorder.lock:
                 was = noticed.standing(recorder.state, view, running=True)

@@ -235,6 +235,10 @@ class Shim:
         """Takes a directory that does not exist or is empty, for an owner; whether it could be taken."""
         return self._call("Roots.claim", self._session._jsparkSession, root, owner)
 
+    def within(self, table: str) -> list[str]:
+        """The tables that lie in the directory of a table, and that its catalog deletes with it."""
+        return wire.decode(self._call("Catalogs.within", self._session._jsparkSession, table), list[str])
+
     def release(self, root: str, owner: str) -> None:
         """Removes what an owner wrote into the directory that it had claimed; none was claimed for a lake table."""
         if root:

@@ -191,6 +191,8 @@ class Statements:
                 return [["there is no such materialized view; nothing was done"]]
             raise StatementError(self._names.unknown(statement.name))
         self._require_reachable(view)
+        if refused := self._holding(view):
+            raise StatementError(refused)
         dropped: list[Definition] = []
 
         def drop(state: State, _version: int) -> Dropped | None:
@@ -211,10 +213,23 @@ class Statements:
         return [[f"{view} dropped"]]
 
     def _refused(self, view: str) -> Answer:
-        """Why the table of a view must not be dropped, if so."""
+        """Why the table of a view must not be dropped, if so. Else its place is noted, as it cannot be asked later."""
         with self._recorder.lock:
             refused = _read(self._recorder.state, view)
-        return [[refused]] if refused else []
+        if refused := refused or self._holding(view):
+            return [[refused]]
+        self._observer.note_place(view)
+        return []
+
+    def _holding(self, view: str) -> str:
+        """Why the drop of a view would delete other tables; empty if it would not."""
+        inner = self._shim.within(view)
+        them = "it" if len(inner) == 1 else "them"
+        return (
+            f"its catalog deletes {', '.join(f'{view}.{each}' for each in inner)} with {view}; drop {them} first"
+            if inner
+            else ""
+        )
 
     def _require_reachable(self, view: str) -> None:
         """A view is not dropped while nobody can drop its table: the next check would find that and adopt it."""

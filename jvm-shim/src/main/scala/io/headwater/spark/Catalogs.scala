@@ -1,7 +1,10 @@
 package io.headwater.spark
 
+import java.io.FileNotFoundException
+
 import scala.util.control.NonFatal
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.catalog.{SupportsNamespaces, TableCatalog}
@@ -52,6 +55,28 @@ object Catalogs {
       }
     case _ =>
   }
+
+  /**
+   * The tables whose files lie in the directory of a table, by their names within it: those of the namespace `d.v` lie in
+   * that of `d.v` where the catalog is a directory. Iceberg deletes the whole directory with a table. It is looked at as deep
+   * as a namespace in `v` has tables.
+   *
+   * @return a JSON list
+   */
+  def within(session: SparkSession, key: String): String = Wire.encode(Names.named(key) match {
+    case table: TableName if isDirectory(session, table.catalog) =>
+      Access.setting(session, s"spark.sql.catalog.${table.catalog}.warehouse").fold(Seq.empty[String]) { warehouse =>
+        val top = (table.namespace :+ table.name).foldLeft(new Path(warehouse))(new Path(_, _))
+        val files = top.getFileSystem(Access.classic(session).sessionState.newHadoopConf())
+        def folders(at: Path): Seq[Path] =
+          try files.listStatus(at).toSeq.filter(_.isDirectory).map(_.getPath) catch { case _: FileNotFoundException => Nil }
+        def tables(at: Path): Seq[Seq[String]] = folders(at).filter(each => files.exists(new Path(each, "metadata"))).map(each => Seq(each.getName))
+        val own = Set("data", "metadata", ".totals")
+        val inner = folders(top).filterNot(each => own(each.getName)).flatMap(each => tables(each).map(each.getName +: _))
+        (tables(top) ++ inner).map(Names.spelled).sorted
+      }
+    case _ => Nil
+  })
 
   private def isDirectory(session: SparkSession, catalog: String): Boolean = isIcebergs(session, catalog) &&
     Seq("type" -> "hadoop", "catalog-impl" -> "org.apache.iceberg.hadoop.HadoopCatalog").exists { case (option, value) =>
