@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -50,6 +52,66 @@ def test_the_cause_of_a_failing_write_is_shown(spark: SparkSession, format: str)
         spark.sql(f"CREATE MATERIALIZED VIEW v USING {format} AS SELECT 1 / n AS x FROM numbers")
     assert "TASK_WRITE_FAILED" not in str(raised.value)
     spark.sql("DROP MATERIALIZED VIEW v")
+
+
+TEXTS = "2024-01-01 12:30:00", " 2024-1-1 ", "2024", "2024-03-15T12", "", "T", "abc", "12:ab", "1:2:3:4", "25:00", "é"
+"""Texts with a day, and texts that are no moments."""
+
+CASTS = {
+    "cast": "SELECT id, CAST(x AS TIMESTAMP) AS t FROM texts WHERE id < 4 OR id = 99",
+    "tried": "SELECT id, try_to_timestamp(x) AS t FROM texts",
+    "compared": "SELECT id FROM texts WHERE TRY_CAST(x AS TIMESTAMP) > '2000-01-01' OR id < 0",
+    "joined": "SELECT t.id FROM texts t JOIN texts u ON TRY_CAST(t.x AS TIMESTAMP) = TRY_CAST(u.x AS TIMESTAMP)",
+    "nested": "SELECT id FROM texts WHERE id IN (SELECT id FROM texts WHERE hour(TRY_CAST(x AS TIMESTAMP)) = 12)",
+    "summed": "SELECT id % 2 AS k, max(TRY_CAST(x AS TIMESTAMP)) AS t, count(*) AS n FROM texts GROUP BY id % 2",
+}
+
+
+@pytest.fixture
+def texts(spark: SparkSession) -> SparkSession:
+    spark.sql("CREATE TABLE texts (id INT, x STRING) USING delta")
+    rows = spark.createDataFrame([*enumerate((*TEXTS, None))], "id INT, x STRING")
+    rows.coalesce(1).write.insertInto("texts")
+    return spark
+
+
+@pytest.mark.thorough
+def test_a_time_without_a_day_fails_a_refresh(texts: SparkSession) -> None:
+    """Spark takes the day of the run for it: the row would be another one tomorrow."""
+    refreshing = texts.newSession()
+    refreshing.sql(f"USE {database(texts)}")
+    refreshing.conf.set("spark.headwater.internal", "true")
+    for query in CASTS.values():
+        assert Counter(refreshing.sql(query).collect()) == Counter(texts.sql(query).collect()), query
+    texts.sql(f"CREATE MATERIALIZED VIEW tried AS {CASTS['tried']}")
+    texts.sql("INSERT INTO texts VALUES (99, ' 12:30:00')")
+    for query in CASTS.values():
+        with pytest.raises(PySparkException, match="the text ' 12:30:00' has a time and no day"):
+            refreshing.sql(query).collect()
+    with pytest.raises(PySparkException, match="the text ' 12:30:00' has a time and no day"):
+        texts.sql("REFRESH MATERIALIZED VIEW tried")
+    texts.sql("DELETE FROM texts WHERE id = 99")
+    drain(texts)
+    assert_equals_query(texts, "tried", CASTS["tried"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_time_without_a_day_fails_a_refresh_by_changes(texts: SparkSession, format: str) -> None:
+    place = f"{'lake' if format == 'iceberg' else 'spark_catalog'}.{database(texts)}"
+    texts.sql(f"CREATE NAMESPACE IF NOT EXISTS {place}")
+    asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
+    for view, query in CASTS.items():
+        texts.sql(f"CREATE MATERIALIZED VIEW {place}.{view} USING {format} {asked} AS {query}")
+        assert_equals_query(texts, f"{place}.{view}", query)
+    texts.sql("INSERT INTO texts VALUES (99, 'T1:2')")
+    for view in CASTS:
+        with pytest.raises(PySparkException, match="has a time and no day"):
+            texts.sql(f"REFRESH MATERIALIZED VIEW {place}.{view}")
+    texts.sql("DELETE FROM texts WHERE id = 99")
+    drain(texts)
+    for view, query in CASTS.items():
+        assert_equals_query(texts, f"{place}.{view}", query)
 
 
 def test_a_view_that_raises_the_words_fails_as_itself(spark: SparkSession) -> None:

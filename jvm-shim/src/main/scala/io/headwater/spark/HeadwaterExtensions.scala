@@ -1,7 +1,7 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.headwater.{TalliedStrategy, WatchedProcedures}
+import org.apache.spark.sql.headwater.{DaysOfTexts, TalliedStrategy, WatchedProcedures}
 
 /**
  * What Headwater adds to a Spark session. Named in `spark.sql.extensions`; nothing else is needed.
@@ -17,6 +17,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectResolutionRule(session => PublishedRelation(session))
     extensions.injectResolutionRule(session => Overlay(session))
     extensions.injectCheckRule(session => DirectWriteGuard(session))
+    extensions.injectPreCBORule(_ => DaysOfTexts)
     extensions.injectColumnar(session => WaitForViews(session))
     extensions.injectPlannerStrategy(session => TalliedStrategy(session))
     Classes.loaded

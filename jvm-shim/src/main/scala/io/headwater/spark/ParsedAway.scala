@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils._
 import org.apache.spark.sql.execution.{SparkSqlAstBuilder, SparkSqlParser}
+import org.apache.spark.sql.headwater.Days
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -173,7 +174,7 @@ private[spark] object ParsedAway {
   /** Whether a text means a moment of the clock: a word such as `now`, or a time without a day, which takes today's. */
   private def is(value: String): Boolean = isTime(value) || isWord(value)
 
-  private def isTime(value: String): Boolean = parseTimestampString(UTF8String.fromString(value))._3
+  private def isTime(value: String): Boolean = Days.isTime(UTF8String.fromString(value))
 
   private def isWord(value: String): Boolean =
     !value.trim.toLowerCase(Locale.ROOT).startsWith("epoch") &&
