@@ -9,9 +9,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from documents import commands
+from fetched import delta, iceberg
 from processes import CONF, Home, until
 from pyhive import hive
 
@@ -37,7 +40,7 @@ for statement in sys.argv[2:]:
         else:
             print(json.dumps([list(map(str, row)) for row in session.sql(statement).collect()]))
     except Exception as error:
-        print(json.dumps(str(error).splitlines()[0]))
+        print(json.dumps(str(error)))
 """
 
 
@@ -55,6 +58,7 @@ class Server:
             "spark.connect.grpc.binding.address": HOST,
             "spark.connect.grpc.binding.port": str(self.connect),
             "spark.connect.authenticate.token": TOKEN,
+            "spark.sql.connect.serverStacktrace.enabled": "false",
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
         }
         command = [
@@ -80,10 +84,8 @@ class Server:
         self._process.wait(60)
 
     def through_connect(self, *statements: str) -> list:
-        """The rows of each statement, or the first line of its error. An object is a row to insert as a data frame."""
-        done = self.home.python(CLIENT, f"sc://{HOST}:{self.connect}", *statements, environment=_environment())
-        assert done.returncode == 0, done.stderr
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        """The rows of each statement, or its error. An object is a row to insert as a data frame."""
+        return through_connect(self.home, self.connect, *statements)
 
     def through_jdbc(self, *statements: str) -> str:
         """Everything that beeline prints."""
@@ -104,14 +106,52 @@ class Server:
 
     def through_pyhive(self, *statements: str) -> list:
         """The rows of the last statement, from a client that comes and goes."""
-        connection = hive.connect(HOST, self.jdbc)
-        try:
-            cursor = connection.cursor()
-            for each in statements:
-                cursor.execute(each)
-            return [list(map(str, row)) for row in cursor.fetchall()]
-        finally:
-            connection.close()
+        return through_pyhive(self.jdbc, *statements)
+
+
+def through_connect(home: Home, port: int, *statements: str) -> list:
+    done = home.python(CLIENT, f"sc://{HOST}:{port}", *statements, environment=_environment())
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def through_pyhive(port: int, *statements: str) -> list:
+    connection = hive.connect(HOST, port)
+    try:
+        cursor = connection.cursor()
+        for each in statements:
+            cursor.execute(each)
+        return [list(map(str, row)) for row in cursor.fetchall()]
+    finally:
+        connection.close()
+
+
+@contextmanager
+def documented(folder: Path, command: str, port: int) -> Iterator[None]:
+    """A server started by a command of the document, at a place and a port of this test, until it is stopped."""
+    command = command.replace("/data/", f"{folder}/")
+    if "thriftserver" in command:
+        command += f" --hiveconf hive.server2.thrift.port={port} --hiveconf hive.server2.thrift.bind.host={HOST}"
+    else:
+        command = command.replace("spark-internal", f"--conf spark.connect.grpc.binding.port={port} spark-internal")
+    own = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    bare = {name: value for name, value in os.environ.items() if name not in ("SPARK_HOME", "PYSPARK_PYTHON")}
+    with (folder / "server.log").open("ab") as log:
+        server = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"],
+            cwd=folder,
+            env={**bare, **own},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        until(lambda: _answers(port) or server.poll() is not None, "answer of the server", 120)
+        assert server.poll() is None, (folder / "server.log").read_text(errors="replace")[-2000:]
+        yield
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +203,69 @@ def test_a_direct_write_is_refused_through_each(server: Server) -> None:
     [connect] = server.through_connect(write)
     assert "which only Headwater writes" in connect
     assert "which only Headwater writes" in server.through_jdbc(write)
+
+
+def test_the_connect_server_of_the_document_keeps_its_views(tmp_path: Path) -> None:
+    [command] = [each for each in commands("docs/ways-in.md", "spark-submit") if "SparkConnectServer" in each]
+    home = Home(tmp_path)
+    with documented(tmp_path, command, port := _free_port()):
+        *_, created, wrong, write, read = through_connect(
+            home,
+            port,
+            "CREATE TABLE sales (amount INT) USING parquet",
+            "INSERT INTO sales VALUES (1)",
+            "CREATE MATERIALIZED VIEW total AS SELECT sum(amount) AS total FROM sales",
+            "REFRESH MATERIALIZED VIEW nothing",
+            "INSERT INTO total VALUES (1)",
+            "DROP TABLE sales_that_is_not_there",
+        )
+        assert created == [["default.total created: 1 partition, 1 row"]]
+        assert wrong == "there is no materialized view nothing; there are default.total"
+        assert (
+            write.startswith("default.total is a materialized view, which only Headwater writes") and "\n" not in write
+        )
+        assert "JVM stacktrace" not in read
+    with documented(tmp_path, command, port := _free_port()):
+        *_, total, [shown] = through_connect(
+            home,
+            port,
+            "SET spark.headwater.wait = true",
+            "INSERT INTO sales VALUES (10)",
+            "SELECT total FROM total",
+            "SHOW MATERIALIZED VIEWS",
+        )
+        assert total == [["11"]] and shown[1:3] == ["total", "fresh"]
+
+
+def test_the_thrift_server_of_the_document_serves_delta_and_iceberg(tmp_path: Path) -> None:
+    """… to clients that come and go, each one the first that uses some class."""
+    [command] = [each for each in commands("docs/ways-in.md", "spark-submit") if "DeltaCatalog" in each]
+    catalog = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "hadoop", ".warehouse": f"{tmp_path}/lake"}
+    conf = (f"--conf spark.sql.catalog.lake{name}={value}" for name, value in catalog.items())
+    command = command.replace("spark-internal", f"{' '.join(conf)} spark-internal").replace(
+        "=io.delta.sql", "=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions,io.delta.sql"
+    )
+    (tmp_path / "jars").mkdir()
+    for jar in (*delta(), *iceberg()):
+        (tmp_path / "jars" / jar.name).symlink_to(jar)
+    (tmp_path / "lake" / "d").mkdir(parents=True)
+    with documented(tmp_path, command, port := _free_port()):
+        assert through_pyhive(port, "SELECT 1") == [["1"]]
+        for name, form in (("t", "delta"), ("lake.d.t", "iceberg")):
+            view = name.replace("t", "v")
+            through_pyhive(port, f"CREATE TABLE {name} (id INT, n INT) USING {form}", "SELECT 1")
+            through_pyhive(port, f"INSERT INTO {name} VALUES (1, 1), (2, 2)", "SELECT 1")
+            incremental = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
+            query = f"SELECT id, sum(n) AS n FROM {name} GROUP BY id"
+            through_pyhive(port, f"CREATE MATERIALIZED VIEW {view} USING {form} {incremental} AS {query}")
+            through_pyhive(port, f"INSERT INTO {name} VALUES (1, 10)", "SELECT 1")
+            [row] = through_pyhive(port, f"REFRESH MATERIALIZED VIEW {view}")
+            assert row[3] == "incremental", row
+            assert through_pyhive(port, f"SELECT n FROM {view} ORDER BY id") == [["11"], ["2"]]
+            assert through_pyhive(port, f"VERIFY MATERIALIZED VIEW {view}")[0][1] == "equal"
+            through_pyhive(port, f"DROP MATERIALIZED VIEW {view}")
+    log = (tmp_path / "server.log").read_text(errors="replace")
+    assert "NoClassDefFoundError" not in log and "JavaPackage" not in log
 
 
 @pytest.mark.parametrize("way", ["--jars", "--driver-class-path"])

@@ -80,6 +80,7 @@ def test_what_spark_refuses_is_broken(observer: Observer, analysis: Analysis):
     analysis.answer = AnalysisFailed("v: a column is missing")
     observer.reanalyse("t")
     assert kinds(observer) == [Broken]
+    assert observer._recorder.events[0].reason == "a column is missing", "its name stands beside it"
 
 
 def test_a_view_that_is_redefined_while_it_is_analysed_is_analysed_again(observer: Observer, analysis: Analysis):

@@ -19,6 +19,7 @@ from headwater.cli.journal import state_of
 from headwater.cli.progress import shown
 from headwater.cli.shared import known_view, open_store
 from headwater.demo.formats import FORMATS
+from headwater.engine.reasons import counted_rows
 from headwater.model.error import HeadwaterError
 from headwater.spark.jar import EXTENSION, build_jar
 from headwater.store.dialect import Where, is_url
@@ -118,7 +119,7 @@ def verify(view: str, repair: bool, settings: dict[str, str], as_json: bool) -> 
     elif row["result"] == "equal":
         click.echo(f"{row['view']} has the rows of its query")
     else:
-        lacks = f"it lacked {row['missing']} rows and had {row['surplus']} others; {row['example']}"
+        lacks = f"it lacked {counted_rows(row['missing'])} and had {row['surplus']} others; {row['example']}"
         click.echo(f"{row['view']} {row['result']}: {lacks}")
         if not repair:
             click.echo(f"recompute it: headwater verify {view} --repair")
@@ -254,6 +255,6 @@ def report(rows: Sequence[Mapping[str, Any]], suspended: Sequence[str], as_json:
         click.echo(json.dumps([dict(row) for row in rows], indent=2, default=str))
         return
     for row in rows:
-        words = row["error"] or f"{row['rows']} rows in {row['seconds']:.1f} s"
+        words = row["error"] or f"{counted_rows(row['rows'])} in {row['seconds']:.1f} s"
         click.echo(f"{row['view']} {row['partition']}: {row['status']}, {words}, because {row['reason']}")
     click.echo(f"everything is fresh, but suspended: {', '.join(suspended)}" if suspended else "everything is fresh")

@@ -26,6 +26,11 @@ def of_origin(origin: Origin) -> str:
     return f"{origin.table}{where(origin.slices)} {origin.verb}"
 
 
+def counted_rows(count: int | None) -> str:
+    """``2 rows``."""
+    return "1 row" if count == 1 else "rows" if count is None else f"{count} rows"
+
+
 def where(slices: Sequence[Slice]) -> str:
     """``[month=1996-03-01]``; nothing for a whole table."""
     bound = [each for each in slices if each.bound]

@@ -19,7 +19,7 @@ from headwater.engine.delay.deadline import Due
 from headwater.engine.delay.ration import renew
 from headwater.engine.load import Load, load
 from headwater.engine.policy import HALTED, STUCK, TRACKS, awaits
-from headwater.engine.reasons import of_origin
+from headwater.engine.reasons import counted_rows, of_origin
 from headwater.model.index import Expectation, Hold, Ration
 from headwater.model.name import spelled, split
 from headwater.model.partition import Slice, simplified
@@ -128,8 +128,8 @@ class ViewStatus:
     def _too_late(self) -> str:
         if not self.late_rows:
             return ""
-        rows = "1 row" if self.late_rows == 1 else f"{self.late_rows} rows"
-        return f"{rows} came later than headwater.lateness or a watermark allows; the last refresh added them"
+        late = "came later than headwater.lateness or a watermark allows; the last refresh added them"
+        return f"{counted_rows(self.late_rows)} {late}"
 
     def _too_much(self) -> str:
         if self.bound is None or self.attainable is None or self.attainable <= self.bound:

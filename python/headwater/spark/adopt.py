@@ -19,6 +19,7 @@ from headwater.spark import catalog
 from headwater.spark.define import Analyst, first_line
 from headwater.spark.formats import Formats
 from headwater.spark.observer import Observer
+from headwater.spark.reanalysis import why_broken
 from headwater.spark.shim import Shim
 from headwater.spark.view_tables import has_its_format
 
@@ -94,7 +95,7 @@ def _adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer,
     except NotNow:
         raise
     except HeadwaterError as error:
-        definition, reason = stored, str(error)
+        definition, reason = stored, why_broken(stored.view, error)
     if shim.owner(stored.view) != stored.owner:
         return  # it was dropped meanwhile, or is another one
 

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from headwater.algebra import graph
 from headwater.engine import report
 from headwater.engine.foresee import foresee
+from headwater.engine.reasons import counted_rows
 from headwater.engine.refreshes import Outcome
 from headwater.engine.runs import unfilled
 from headwater.model.error import DefinitionError, StatementError
@@ -196,7 +197,8 @@ class Declarations:
             because = report.waits(state, view, self._now()) if held else ""
         if held:
             return [[f"{view} {done}, but not filled yet: {because}{notes}"]]
-        return [[f"{view} {done}: {len(made)} partition{'s' if len(made) != 1 else ''}, {total} rows{notes}"]]
+        filled = f"{len(made)} partition{'s' if len(made) != 1 else ''}, {counted_rows(total)}"
+        return [[f"{view} {done}: {filled}{notes}"]]
 
     def _empty(self, definition: Definition) -> str:
         """Words for sources that have no directory: they count as empty until somebody writes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
+from headwater.model.error import AnalysisFailed, DefinitionError, HeadwaterError, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, Status, ViewState
@@ -78,7 +78,7 @@ class Reanalysis:
             log.warning("the next check finds out whether %s means the same: %s", name, error)
             return None
         except (AnalysisFailed, DefinitionError) as error:
-            return self._broken(name, str(error).strip().splitlines()[0])
+            return self._broken(name, why_broken(name, error))
         if fresh.fingerprint != definition.fingerprint or self._is_broken(name):
             self._first_look(fresh)
         return self._declared(name, fresh, because)
@@ -126,3 +126,8 @@ class Reanalysis:
         with self._recorder.lock:
             view = self._recorder.state.views.get(name)
             return view is not None and view.status is Status.BROKEN
+
+
+def why_broken(view: str, error: HeadwaterError) -> str:
+    """One line about the fault of a view's query. The name of the view stands beside it wherever it is shown."""
+    return str(error).strip().splitlines()[0].removeprefix(f"{view}: ")

@@ -21,7 +21,7 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
   private def log = LoggerFactory.getLogger("io.headwater")
 
   override def apply(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
-    target(node).filter(Views.is).foreach(view => refuse(view.identifier.unquotedString, Some(view.identifier.table)))
+    target(node).filter(Views.is).map(view => Names.key(view.identifier)).foreach(view => refuse(view, Some(view)))
     Commands.changes(session, node).filter(_.changes).foreach(each => check(each.target))
     directory(node).foreach((refuseDirectory _).tupled)
     dropped(node).filter(isView).flatMap(_.table).foreach(refuseRead)
