@@ -8,7 +8,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from support import assert_equals_query, drain
+from support import assert_equals_query, database, drain
 
 from headwater.spark.shim import Shim
 from headwater.spark.wire import FailureKind
