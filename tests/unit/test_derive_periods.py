@@ -204,6 +204,8 @@ def test_a_text_of_two_moments_tells_what_the_clock_shows_and_no_more():
     assert mapped(cast(TS, "BIGINT"), **by) is None
     assert mapped(date_trunc("HOUR", TS), **by) is not None
     assert mapped(cast(date_trunc("HOUR", TS), "BIGINT"), **by) is None
+    for found in (occurrence(cast(TS, "BIGINT"), **by), occurrence(TS, declared="BIGINT", **by)):
+        assert "a clock that is set back shows two moments alike" in found.reason
     assert mapped(cast(TS, "BIGINT"), **{**by, "spelled": "UTC"}) is not None
     assert mapped(cast(TS, "BIGINT"), **{**by, "zone": "UTC", "spelled": "UTC"}) is not None
     assert mapped(cast(TS, "BIGINT"), **{**by, "kind": "file"}) is not None, "a directory is read as one moment"

@@ -14,7 +14,7 @@ from typing import Any
 from attrs import frozen
 
 from headwater.algebra.derive.delta import Delta
-from headwater.algebra.derive.image import exact
+from headwater.algebra.derive.image import TWICE, Image, exact
 from headwater.algebra.derive.plan import Node, Reader, Zones
 from headwater.algebra.derive.problems import Problem, problems
 from headwater.algebra.derive.relation import partition_columns as columns_of
@@ -147,6 +147,8 @@ def _reason(output: Output, delta: Delta, known: Known | None, table: str) -> st
     for type in (output.queried, output.type):
         if not exact(type):
             return f"`{output.name}` is a {type}, whose equal values may be spelled differently"
+    if isinstance(known, Image):
+        return f"`{output.name}` is a {output.type} of a moment, {TWICE}"
     if known is not None:
         return f"`{output.name}` has no one period of those that {table} is partitioned by"
     return f"`{output.name}` is not known from the partition columns of {table}"

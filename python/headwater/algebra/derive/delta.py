@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from attrs import evolve, field, frozen
 
-from headwater.algebra.derive.image import exact, pure, type_of
+from headwater.algebra.derive.image import TWICE, Image, exact, pure, type_of
 from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, Named, attributes, display
 from headwater.algebra.derive.resolve import Facts, Known, resolve
 
@@ -168,6 +168,8 @@ class Delta:
             if each not in self.facts and each.id in self.lost:
                 deeper = self.lost[each.id]
                 return Lost(deeper.origin if isinstance(expression, Attr) else text, deeper.why)
+            if isinstance(fact := self.facts.get(each), Image) and fact.twice:
+                return Lost(text, TWICE)
         return Lost(text, "which cannot be computed from {columns} in SQL alone")
 
 

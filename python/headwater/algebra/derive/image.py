@@ -58,6 +58,9 @@ class Image:
         return Computed(f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)", self.inputs)
 
 
+TWICE = "and a clock that is set back shows two moments alike"
+"""Why a function of a moment is not known from the moment's text."""
+
 SHOWN = ("DATE", "TIMESTAMP_NTZ", "STRING")
 """Types to which a moment is cast by what the clock shows."""
 
