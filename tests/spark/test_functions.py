@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain, drain_in_vain
+
+from headwater.model.error import RefreshCancelled
+from headwater.model.event import Mode
+from headwater.model.partition import WHOLE
+from headwater.model.view import Definition, Query
+from headwater.spark.define import Analyst
+from headwater.spark.jobs import Jobs
+from headwater.spark.making import Maker
+from headwater.spark.sessions import ZONE, Sessions
+from headwater.spark.shim import Shim
 
 UPPER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper"
 LOWER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFLower"
@@ -82,3 +96,68 @@ def test_what_a_view_calls_is_told(source: SparkSession) -> None:
     source.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (p) AS {PARTITIONED}")
     rows = source.sql("DESCRIBE MATERIALIZED VIEW EXTENDED v").collect()
     assert [row["name"] for row in rows if row["value"] == "function"] == [f"{database(source)}.f"]
+
+
+PUT_BACK = {
+    "an ordinary view": ("SELECT y FROM o", "CREATE OR REPLACE VIEW o AS SELECT {}(x) AS y FROM t"),
+    "a SQL function": ("SELECT f(x) AS y FROM t", "CREATE OR REPLACE FUNCTION f(x STRING) RETURNS STRING RETURN {}(x)"),
+    "a table function": (
+        "SELECT y FROM t, LATERAL f(x)",
+        "CREATE OR REPLACE FUNCTION f(x STRING) RETURNS TABLE (y STRING) RETURN SELECT {}(x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PUT_BACK)
+def test_what_is_redefined_and_put_back_during_a_run(source: SparkSession, kind: str) -> None:
+    """No look tells of it, but the run does not take the rows of the definition between."""
+    query, definition = PUT_BACK[kind]
+    source.sql(definition.format("upper"))
+    frame = run_of(source, query, [definition.format("upper")])
+    assert sorted(row["y"] for row in frame()) == ["AB", "CD"]
+    source.sql(definition.format("lower"))
+    with pytest.raises(RefreshCancelled, match="was redefined while it was refreshed"):
+        frame()
+    assert sorted(row["y"] for row in frame()) == ["AB", "CD"]
+
+
+def test_an_ordinary_view_with_another_text_of_the_same_meaning(source: SparkSession) -> None:
+    source.sql("CREATE VIEW o AS SELECT upper(x) AS y FROM t")
+    frame = run_of(source, "SELECT y FROM o", [])
+    source.sql("CREATE OR REPLACE VIEW o AS SELECT UPPER(t.x) AS y FROM t")
+    assert sorted(row["y"] for row in frame()) == ["AB", "CD"]
+
+
+def test_a_function_of_java_that_is_put_back_during_a_run(source: SparkSession) -> None:
+    define = "CREATE OR REPLACE FUNCTION f AS '{}'"
+    source.sql(define.format(UPPER))
+    frame = run_of(source, "SELECT f(x) AS y FROM t", [define.format(UPPER)])
+    assert sorted(row["y"] for row in frame()) == ["AB", "CD"]
+    source.sql(define.format(LOWER))
+    with pytest.raises(RefreshCancelled, match="was redefined while it was refreshed"):
+        frame()
+
+
+def run_of(spark: SparkSession, query: str, between: list[str]) -> Callable[[], list[Any]]:
+    """Makes the rows of a run, with statements between the analysis of the run and any other one."""
+    shim, sessions = Shim(spark), Sessions(spark)
+    analyst = Analyst(shim, sessions)
+    asked = Definition(
+        view=f"{database(spark)}.v",
+        made_by=Query(query),
+        columns=(),
+        database=database(spark),
+        settings=((ZONE, "UTC"),),
+    )
+    definition = analyst.analysed(asked)
+
+    def is_meant(definition: Definition, meant: str) -> bool:
+        for statement in between:
+            spark.sql(statement)
+        return analyst.is_meant(definition, meant)
+
+    maker = Maker(shim, cast(Any, None), Jobs(), is_meant)
+    run = SimpleNamespace(mode=Mode.FULL, totals=False, slices=(WHOLE,), appends=False, view=definition.view)
+    launch = cast(Any, SimpleNamespace(run=run, definition=definition))
+    session = sessions.of_run(definition)
+    return lambda: maker.making(cast(Any, None), session, launch).frame().collect()

@@ -53,6 +53,7 @@ class Analyst:
     ) -> None:
         self._shim, self._sessions, self._estimates, self._view = shim, sessions, estimates, view
         self._jobs = jobs or Jobs()
+        self._meant: dict[str, set[str]] = {}  # by fingerprint, what queries of that found of views and functions
 
     def declared(self, message: Create) -> Definition:
         """The definition that a message asks for.
@@ -149,15 +150,26 @@ class Analyst:
             derive_keys(description.plan, partitioned, types),
             derive_totals(description.plan),
         )
+        meaning = fingerprint(description.plan, self._zones(derivation))
+        self._meant.setdefault(meaning, set()).add(description.meant)
         return evolve(
             definition,
             columns=columns,
             partitioned_by=partitioned,
-            fingerprint=fingerprint(description.plan, self._zones(derivation)),
+            fingerprint=meaning,
             dependencies=_whole(dependencies) if definition.policy.trailing_edge else dependencies,
             event_times=event_times(definition, {each.source: dict(each.columns) for each in derivation.reads}),
             through=(*derivation.views, *description.functions),
         )
+
+    def is_meant(self, definition: Definition, meant: str) -> bool:
+        """Whether ordinary views and functions that an analysis of the query found are those of its fingerprint.
+
+        Raises as ``analysed`` does.
+        """
+        if meant not in self._meant.get(definition.fingerprint, ()):
+            self.analysed(definition)  # another text may mean the same, and an engine that starts knows none
+        return meant in self._meant.get(definition.fingerprint, ())
 
     def _zone(self, table: str) -> str:
         """The zone in which timestamps among the partition values of a lake table are spelled."""

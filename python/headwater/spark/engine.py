@@ -91,7 +91,7 @@ class Engine:
         self.analyst = Analyst(self.shim, self.sessions, self._keeping_pays, self._definition, jobs)
         self.observer = Observer(self.recorder, self.shim, self.formats, self.analyst, self.sessions)
         self.warehouse = SparkWarehouse(
-            session, self.shim, self.sessions, self.formats, self.observer, self.memory, writer, jobs
+            session, self.shim, self.sessions, self.formats, self.observer, self.memory, writer, jobs, self.analyst
         )
         means = opening.means(session, self.shim, room, settings)
         schedule, explanation = opening.scheduled(means)

@@ -9,10 +9,10 @@ from attrs import evolve, frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
-from headwater.model.error import Untold
+from headwater.model.error import RefreshCancelled, Untold
 from headwater.model.event import Mode
 from headwater.model.partition import WHOLE
-from headwater.model.view import Job, Query
+from headwater.model.view import Definition, Job, Query
 from headwater.spark import jobs, keyed
 from headwater.spark.appended import Appending
 from headwater.spark.failures import fallen_back, telling
@@ -47,10 +47,14 @@ class Making:
 
 
 class Maker:
-    """Makes the rows of runs."""
+    """Makes the rows of runs.
 
-    def __init__(self, shim: Shim, formats: Formats, jobs: Jobs) -> None:
-        self._shim, self._formats, self._jobs = shim, formats, jobs
+    Args:
+        is_meant: whether the ordinary views and functions that an analysis found are those of a definition.
+    """
+
+    def __init__(self, shim: Shim, formats: Formats, jobs: Jobs, is_meant: Callable[[Definition, str], bool]) -> None:
+        self._shim, self._formats, self._jobs, self._is_meant = shim, formats, jobs, is_meant
         following = Following(shim, formats)
         self._totals, self._appending = Totals(shim, formats, following), Appending(shim, formats, following)
 
@@ -146,7 +150,14 @@ class Maker:
                 self._jobs.on_record(job, definition)  # the function may have imported something meanwhile
                 return made
             case Query(text):
-                return session.sql(text)
+                rows = session.sql(text)
+                # Somebody may redefine one of these and put it back between two looks: no look tells of that.
+                if definition.through and not self._is_meant(definition, self._shim.meant(rows)):
+                    raise RefreshCancelled(
+                        f"{definition.view} uses {', '.join(definition.through)}, and one of these was redefined while "
+                        "it was refreshed; the refresh runs again"
+                    )
+                return rows
 
     def _renew(self, session: SparkSession, launch: Launch) -> None:
         """Lets the next queries see tables as they are now."""

@@ -110,6 +110,10 @@ class Shim:
         """
         return self._call("Exchange.exchange", self._session._jsparkSession, view, filled)
 
+    def meant(self, frame: DataFrame) -> str:
+        """The ordinary views and functions of a query, as its analysis found them."""
+        return self._call("Meant.of", frame._jdf)
+
     def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
         """Lets the next queries of a session see tables and paths as they are now."""
         self._call("Tables.renew", session._jsparkSession, wire.encode(tables))

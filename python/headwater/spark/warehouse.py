@@ -16,11 +16,13 @@ from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.edge import Edge
-from headwater.model.error import RefreshFailed, Untold, ViewGone
+from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshFailed, Untold, ViewGone
 from headwater.model.state import Run
 from headwater.model.version import Version
+from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
 from headwater.spark import edges, wire
+from headwater.spark.define import Analyst
 from headwater.spark.facts import Pin
 from headwater.spark.failures import fallen_back, translating
 from headwater.spark.following import PINS, refuse_drift
@@ -52,6 +54,7 @@ class SparkWarehouse:
             the record; it is also told of a view with other columns, before the readers of that can run.
         memory: the rows and scans that lie close at hand.
         jobs: those that may be imported.
+        analyst: knows what queries mean; without it, nobody redefines anything.
     """
 
     def __init__(
@@ -64,10 +67,12 @@ class SparkWarehouse:
         memory: Memory,
         writer: Writer,
         jobs: Jobs | None = None,
+        analyst: Analyst | None = None,
     ) -> None:
         self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
         self._observer, self._memory, self._writer, self._track = observer, memory, writer, Track(itertools.count())
-        self._maker = Maker(shim, formats, jobs or Jobs())
+        self._analyst = analyst
+        self._maker = Maker(shim, formats, jobs or Jobs(), self._is_meant)
 
     def look(self, launch: Launch, before: bool) -> None:
         run = launch.run
@@ -194,6 +199,17 @@ class SparkWarehouse:
             refuse_drift(self._formats, launch)
         except Untold as untold:
             raise RefreshFailed(f"{untold} while it was refreshed; the refresh is tried again") from untold
+
+    def _is_meant(self, definition: Definition, meant: str) -> bool:
+        """Whether views and functions that a run found are those of its view. If not, it looks at them: a redefinition
+        that stays is then on record."""
+        if self._analyst is None:
+            return True
+        with contextlib.suppress(AnalysisFailed, DefinitionError, NotNow):
+            if self._analyst.is_meant(definition, meant):
+                return True
+        self._observer.look(Target(dict.fromkeys(definition.through)))
+        return False
 
     def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:
         """Lets jobs of this thread be known as a run's."""

@@ -312,11 +312,16 @@ Plan = Mapping[str, Any]
 
 @frozen
 class Described:
-    """An analysed query: its columns, the functions of the catalog that it calls, and the whole plan."""
+    """An analysed query: its columns, the functions of the catalog that it calls, and the whole plan.
+
+    Attributes:
+        meant: the ordinary views and functions as this analysis found them (``Meant.scala``).
+    """
 
     columns: tuple[ColumnDef, ...]
     functions: tuple[str, ...]
     plan: Plan
+    meant: str = ""
 
 
 # --- coding
@@ -360,4 +365,5 @@ def decode_plan(text: str) -> Described:
     """An analysed query."""
     plan = json.loads(text)
     columns = tuple(ColumnDef(each["name"], each["type"], each.get("comment")) for each in plan["columns"])
-    return Described(columns, tuple(plan["functions"]), plan)
+    meant = plan.pop("meant", "")
+    return Described(columns, tuple(plan["functions"]), plan, meant)

@@ -32,7 +32,7 @@ object PlanJson {
       val facts = described(analyzed, new Reparse(state.sqlParser, state.analyzer))
       compact(render(JObject(facts ++ List(
         "functions" -> Functions.called(session, analyzed), "clock" -> texts(gone.clock), "patterns" -> texts(gone.patterns),
-        "options" -> texts(gone.options)))))
+        "options" -> texts(gone.options), "meant" -> JString(Meant.of(analyzed))))))
     }
   }
 
