@@ -22,10 +22,12 @@ private[spark] object Beside {
       case id: CommonExpressionId => JInt(numbering.ofCommon(id))
       case _: LogicalPlan | _: ExprId => JNull // a subquery's plan is described; numbers of Spark change
       case kind: DataType => JString(kind.json)
-      case text: String => JString(numbering.stable(text))
+      case text: String => JString(text)
       case text: UTF8String => JString(text.toString)
-      case pairs: scala.collection.Map[_, _] =>
-        JObject(SortedMap.from(pairs.map { case (key, each) => key.toString -> of(each) }).toList)
+      case pairs: scala.collection.Map[_, _] => // no object of JSON: its names would be a user's words
+        JArray(SortedMap.from(pairs.map { case (key, each) => key.toString -> of(each) }).toList.map { case (key, each) =>
+          JArray(List(JString(key), each))
+        })
       case several: scala.collection.Set[_] => JArray(several.toSeq.map(of).sortBy(_.toString).toList)
       case several: Iterable[_] => JArray(several.map(of).toList)
       case several: Array[_] => JArray(several.map(of).toList)

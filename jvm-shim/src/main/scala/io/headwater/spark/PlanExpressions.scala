@@ -70,7 +70,7 @@ private[spark] final class PlanExpressions(
   /** How the call can be written as SQL: as its own text, or (over literals only) as its value. */
   private def meaning(e: Expression): Option[JField] =
     if (kind(e) != "scalar") None
-    else if (reparse.standsAlone(e)) Some("standalone" -> JBool(true))
+    else if (reparse.standsAlone(e, beside(e))) Some("standalone" -> JBool(true))
     else if (e.children.nonEmpty && e.children.forall(_.isInstanceOf[Literal]) && e.deterministic)
       Try(Spelling.sql(Literal.create(e.eval(), e.dataType))).toOption.filter(Spelling.isFixed(e.dataType, _))
         .map("value" -> JString(_))
@@ -165,12 +165,12 @@ private[spark] object Spelling {
   }
 
   private val Awkward = Set('\\', '\'', '$')
-  private val Unfixed = Set('\\', '$', '\uFFFD')
+  private val Unfixed = Set('\\', '$', '\uFFFD', '@') // the last one: a value without a text of its own has its address
 }
 
 /** Whether a call's SQL text, read again by Spark, is that call again: the text may then stand for it. */
 private[spark] final class Reparse(parser: ParserInterface, analyzer: Analyzer) {
-  private val known = mutable.Map.empty[(String, String, Seq[DataType]), Boolean]
+  private val known = mutable.Map.empty[(String, String, Seq[DataType], JArray), Boolean]
 
   /** The call with its arguments replaced by the columns `$0`, `$1`, ... */
   def shape(e: Expression, literals: Boolean): Expression =
@@ -180,11 +180,12 @@ private[spark] final class Reparse(parser: ParserInterface, analyzer: Analyzer) 
       case (child, i) => AttributeReference(s"$$$i", child.dataType, child.nullable)()
     })
 
-  def standsAlone(e: Expression): Boolean =
+  /** Two calls of one text may differ beside their arguments: a cast of a view that was declared without ANSI does. */
+  def standsAlone(e: Expression, beside: JArray): Boolean =
     try {
       e.deterministic && {
         val shaped = shape(e, literals = true)
-        val key = (e.getClass.getName, shaped.sql, e.children.map(_.dataType))
+        val key = (e.getClass.getName, shaped.sql, e.children.map(_.dataType), beside)
         known.getOrElseUpdate(key, reads(shaped.sql, shaped))
       }
     } catch { case NonFatal(_) => false }

@@ -6,7 +6,9 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.JoinType
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.TreeNode
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.unsafe.types.CalendarInterval
 import org.json4s.JsonAST._
 
 /** Plan nodes as JSON: operator, output, children, and the facts of each operator. */
@@ -81,13 +83,16 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
   private def joined(kind: JoinType, condition: Option[Expression]): List[JField] =
     List("type" -> JString(kind.sql), "condition" -> condition.fold[JValue](JNull)(expression(_)))
 
-  /** What an operator has beside children and expressions: flags and numbers. */
+  /** What an operator has beside children and expressions: flags, numbers, and facts of several parts. */
   private def plain(plan: LogicalPlan): JValue = JArray(plan.productIterator.collect {
     case flag: Boolean => JBool(flag)
     case number: Int => JInt(number)
     case number: Long => JInt(number)
     case number: Double => JDouble(number)
     case text: String => JString(text)
+    case interval: CalendarInterval => JString(interval.toString)
+    case several: Product if !several.isInstanceOf[TreeNode[_]] && !several.isInstanceOf[Iterable[_]] && !several.isInstanceOf[Option[_]] =>
+      Beside(numbering, Nil, several)
   }.toList)
 
   /**
