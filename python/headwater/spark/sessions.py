@@ -82,6 +82,9 @@ class Sessions:
 
     def _make(self, catalog: str, database: str, settings: Pairs) -> SparkSession:
         session = self._base.newSession()
+        jvm: Any = session._jvm
+        if any(name == ZONE for name, _ in settings):  # those of a view, which always has a zone
+            jvm.io.headwater.spark.Captured.forget(session._jsparkSession)
         for name, value in settings:
             # Spark warns of a deprecated setting that is set, also to what it is.
             known = name in PARSER and session.conf.get(name) == value
@@ -92,7 +95,6 @@ class Sessions:
         if session.conf.get(LOG_TASKS, None) is None:
             session.conf.set(LOG_TASKS, str(min(MOST_LOG_TASKS, self._base.sparkContext.defaultParallelism)))
         # Spark finds a catalog by the settings of the thread's active session, whichever session is asked.
-        jvm: Any = session._jvm
         jvm.org.apache.spark.sql.headwater.Access.activate(session._jsparkSession)
         session.catalog.setCurrentCatalog(catalog)
         if database:

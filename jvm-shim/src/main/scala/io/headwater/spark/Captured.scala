@@ -27,6 +27,10 @@ object Captured {
 
   def keeps(key: String): Boolean = kept(Map(key -> "")).nonEmpty
 
+  /** Lets a new session have the defaults of all that a view keeps: what was not set at `CREATE` had them. */
+  def forget(session: SparkSession): Unit =
+    kept(Access.classic(session).conf.getAll).keys.filter(_.startsWith("spark.sql.")).foreach(session.conf.unset)
+
   /** What a view keeps also where Spark's rule may leave it out. */
   private val Meaning = Seq(
     "spark.sql.ansi.", "spark.sql.session.timeZone", "spark.sql.caseSensitive", "spark.sql.legacy.",
@@ -34,7 +38,22 @@ object Captured {
     "spark.sql.groupByOrdinal", "spark.sql.groupByAliases", "spark.sql.orderByOrdinal",
     "spark.sql.timestampType", "spark.sql.crossJoin.", "spark.sql.parser.", "spark.sql.charAsVarchar",
     "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding", "spark.sql.jsonGenerator.",
-    "spark.sql.function.", "spark.sql.sources.validatePartitionColumns", "spark.headwater.")
+    "spark.sql.function.", "spark.sql.sources.validatePartitionColumns", "spark.headwater.",
+    // How tables of Hive are read: by Spark or by Hive's SerDe.
+    "spark.sql.hive.convertMetastoreParquet", "spark.sql.hive.convertMetastoreOrc", "spark.sql.hive.convertMetastoreAsNullable",
+    "spark.sql.hive.caseSensitiveInferenceMode",
+    // How subqueries count, and what a query gives of statistics and of pruned columns.
+    "spark.sql.optimizer.decorrelate", "spark.sql.optimizer.pullOutNestedDataOuterRefExpressions",
+    "spark.sql.optimizer.scalarSubqueryUseSingleJoin", "spark.sql.optimizer.wrapExistsInAggregateFunction",
+    "spark.sql.optimizer.metadataOnly", "spark.sql.optimizer.enableCsvExpressionOptimization",
+    "spark.sql.optimizer.enableJsonExpressionOptimization",
+    // How jobs of Python turn values into rows, and rows into values.
+    "spark.sql.execution.arrow.enabled", "spark.sql.execution.arrow.fallback.enabled", "spark.sql.execution.arrow.pyspark.",
+    "spark.sql.execution.pandas.convertToArrowArraySafely", "spark.sql.execution.pandas.inferPandasDictAsMap",
+    "spark.sql.execution.pandas.structHandlingMode", "spark.sql.execution.pyspark.binaryAsBytes", "spark.sql.execution.pythonUDF.",
+    "spark.sql.execution.pythonUDTF.", "spark.sql.pyspark.infer", "spark.sql.pyspark.legacy.",
+    // What a path is read as.
+    "spark.sql.sources.default", "spark.sql.streaming.fileStreamSink.ignoreMetadata")
 
   /** What an ordinary view keeps although it changes how Spark runs and writes. The application has the say in that. */
   private val Running = Seq(
