@@ -139,7 +139,7 @@ def test_the_directory_of_a_partition_that_is_away(spark: SparkSession, tmp_path
     place, away = tmp_path / ("own" if elsewhere else "t/p=1"), tmp_path / "away"
     place.rename(away)
     spark.sql("INSERT INTO t PARTITION (p = 2) VALUES (20)")
-    drain(spark)
+    assert "drop the partition p=1" in drain_in_vain(spark)
     state, reason = states(spark)["v"]
     assert state == "unreadable" and f"{place} is not there" in reason and "drop the partition p=1" in reason
     assert spark.sql("SELECT s FROM v WHERE p = 1").first()[0] == 1
@@ -152,6 +152,38 @@ def test_the_directory_of_a_partition_that_is_away(spark: SparkSession, tmp_path
     drain(spark)
     assert states(spark)["v"][0] == "fresh"
     assert [row.p for row in spark.sql("SELECT p FROM v").collect()] == [2]
+
+
+NO_ROWS = "SELECT * FROM VALUES (1) AS v(id) WHERE id > 1"
+EMPTIED = {
+    "a static overwrite": ("USING parquet", f"INSERT OVERWRITE t PARTITION (p = 1) {NO_ROWS}"),
+    "a truncation": ("USING parquet", "TRUNCATE TABLE t PARTITION (p = 1)"),
+    "a static overwrite of a Hive table": ("STORED AS parquet", f"INSERT OVERWRITE t PARTITION (p = 1) {NO_ROWS}"),
+    "a truncation of a Hive table": ("STORED AS parquet", "TRUNCATE TABLE t PARTITION (p = 1)"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("how", EMPTIED)
+def test_a_partition_that_a_statement_emptied_is_empty(
+    spark: SparkSession, tmp_path: Path, how: str, elsewhere: bool
+) -> None:
+    form, statement = EMPTIED[how]
+    spark.conf.set("hive.exec.dynamic.partition.mode", "nonstrict")
+    hive = form.startswith("STORED")
+    shape = f"(id INT) PARTITIONED BY (p INT) {form}" if hive else f"(id INT, p INT) {form} PARTITIONED BY (p)"
+    spark.sql(f"CREATE TABLE t {shape}")
+    own = f"LOCATION '{tmp_path}/own'" if elsewhere else ""
+    spark.sql(f"ALTER TABLE t ADD PARTITION (p = 1) {own}")
+    for p in (1, 2):
+        spark.sql(f"INSERT INTO t PARTITION (p = {p}) VALUES ({p})")
+    query = "SELECT p, sum(id) AS s FROM t GROUP BY p"
+    spark.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (p) AS {query}").collect()
+    spark.sql(statement)
+    drain(spark)
+    assert states(spark)["v"] == ("fresh", "")
+    assert_equals_query(spark, "v", query)
 
 
 @pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (p)"])
@@ -171,7 +203,7 @@ def test_a_table_that_has_no_directory_yet_is_empty(spark: SparkSession, tmp_pat
     drain(spark)
     assert states(spark)["v"][0] == "fresh" and spark.sql("SELECT s FROM v").first()[0] == 1
     shutil.rmtree(place)
-    drain(spark)
+    assert "is not there; put it back" in drain_in_vain(spark)
     assert states(spark)["v"][0] == "unreadable" and spark.sql("SELECT s FROM v").first()[0] == 1
     spark.sql("INSERT INTO t VALUES (2, 1)")
     drain(spark)

@@ -233,5 +233,16 @@ def test_a_lost_table_means_that_the_view_was_dropped_or_renamed(made: Machine):
 )
 def test_a_directory_that_is_away_is_lost_if_it_had_files(made: Machine, seen: Seen, lost: bool):
     looked_at(made)
-    found = noticed.without_lost(made.state, seen)
+    found = noticed.without_lost(made.state, seen, Command())
     assert found == seen if not lost else "/u/a=1 is not there" in found.unreadable
+
+
+@pytest.mark.parametrize(
+    ("command", "asked", "lost"),
+    [(INSERT, (A1,), False), (INSERT, (A2,), True), (INSERT, (), True), (DROP, (A1,), True), (Command(), (A1,), True)],
+    ids=["wrote it", "wrote another one", "wrote no one in particular", "wrote nothing", "nobody knows of one"],
+)
+def test_a_command_may_leave_no_directory(made: Machine, command: Command, asked: tuple[Slice, ...], lost: bool):
+    looked_at(made)
+    seen = Seen("u", incarnation=1, partitions={A1: "none"}, away={A1: "/u/a=1"}, asked=asked)
+    assert bool(noticed.without_lost(made.state, seen, command).unreadable) == lost

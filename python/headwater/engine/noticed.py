@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 from headwater.ledger.compare import differences, revisited, summary
 from headwater.model.event import Advanced, Changed, Dropped, Observed, Renamed, Unreadable
-from headwater.model.partition import Slice
+from headwater.model.partition import Region, Slice
 from headwater.model.seen import Command, Seen
 from headwater.model.state import State, TableRecord
 from headwater.model.version import Version
@@ -40,17 +40,19 @@ def readability(state: State, seen: Seen, at: int) -> Unreadable | None:
     return None if known == seen.unreadable else Unreadable(at, seen.table, seen.unreadable)
 
 
-def without_lost(state: State, seen: Seen) -> Seen:
+def without_lost(state: State, seen: Seen, command: Command) -> Seen:
     """What a look found; it is unreadable if a directory is away whose files are on record. One that never had files is
-    empty, as it is for Spark: a table may be declared before its first write, and a partition too."""
+    empty, as it is for Spark: a table may be declared before its first write, and a partition too. So is one that a
+    command wrote without a row: Spark deletes its directory, and the catalog goes on listing it."""
     record = state.tables.get(seen.table)
     if record is None or record.created != seen.incarnation or seen.table in state.views:
         return seen
+    emptied = Region(seen.asked if command.may_empty else ())
     for each, location in seen.away.items():
-        known = record.partitions.get(each)
+        known = None if emptied.covers(each) else record.partitions.get(each)
         if known is not None and known.fingerprint not in (None, seen.partitions[each]):
-            drop = f", or drop the partition {each}" if each.bound else ""
-            return Seen(seen.table, unreadable=f"{location} is not there; put it back, write to it{drop}")
+            remedy = f"write to it, or drop the partition {each}" if each.bound else "or write to it"
+            return Seen(seen.table, unreadable=f"{location} is not there; put it back, {remedy}")
     return seen
 
 

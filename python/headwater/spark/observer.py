@@ -254,7 +254,7 @@ class Observer:
         changes: list[Change] = []
         again = evolve(target, tables={})
         for found in seen:
-            each = self._readable(evolve(found, watermark=target.watermarks.get(found.table)))
+            each = self._readable(evolve(found, watermark=target.watermarks.get(found.table)), target.command)
             lost = each.table in standings and not each.exists
             if lost:  # first of all, else a refresh that waits for the table to be readable would make it anew
                 self._record_view(each, standings[each.table], target.command)
@@ -278,10 +278,10 @@ class Observer:
         if again.tables:
             self.look(again)
 
-    def _readable(self, seen: Seen) -> Seen:
+    def _readable(self, seen: Seen, command: Command) -> Seen:
         """What a look found, unless files on record are away with their directory."""
         with self._recorder.lock:
-            found = noticed.without_lost(self._recorder.state, seen)
+            found = noticed.without_lost(self._recorder.state, seen, command)
         if found.looked is None:
             self._away[found.table] = tuple(found.away.values())
         return found
