@@ -139,3 +139,10 @@ def test_a_view_that_raises_the_words_fails_as_itself(spark: SparkSession) -> No
     spark.sql("INSERT OVERWRITE t VALUES (1)")
     spark.sql("REFRESH MATERIALIZED VIEW v")
     assert_equals_query(spark, "v", query)
+
+
+def test_an_error_of_headwater_is_its_sentence_alone(spark: SparkSession) -> None:
+    """Spark gives an error that passes a waiting thread the stack of that one, and Connect shows stacks to clients."""
+    error = spark._jvm.org.apache.spark.sql.headwater.HeadwaterException("words")
+    error.setStackTrace(spark._jvm.java.lang.Thread.currentThread().getStackTrace())
+    assert not list(error.getStackTrace()) and error.getMessage() == "words"

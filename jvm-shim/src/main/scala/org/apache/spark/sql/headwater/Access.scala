@@ -26,6 +26,7 @@ class HeadwaterException(val text: String)
       message = text, errorClass = Some(HeadwaterException.Condition), messageParameters = Map("errorMessage" -> text)) {
   override def getMessage: String = text
   override def fillInStackTrace(): Throwable = this
+  override def setStackTrace(ofWhoWaits: Array[StackTraceElement]): Unit = ()
 }
 
 object HeadwaterException {
