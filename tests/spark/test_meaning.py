@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from support import assert_equals_query, drain
 
 from headwater.model.name import SESSION_CATALOG
 from headwater.spark.fingerprint import fingerprint
-from headwater.spark.sessions import ZONE, Sessions
+from headwater.spark.sessions import INFERENCE, ZONE, Sessions
 from headwater.spark.shim import Shim
 
 PAIRS = {
@@ -122,6 +123,21 @@ def test_two_formats_of_dates_are_two_keys(spark: SparkSession) -> None:
     drain(spark)
     assert_equals_query(spark, "v", query)
     assert spark.table("v").count() == 1
+
+
+def test_types_that_spark_infers_from_the_directories_of_a_path(spark: SparkSession, tmp_path: Path) -> None:
+    """A session takes ``p=9`` for a number, and a view for a string: its greatest value would be another one."""
+    spark.sql("SELECT id AS x, id AS p FROM VALUES (9), (10) AS t(id)").write.partitionBy("p").parquet(f"{tmp_path}/n")
+    spark.sql("SELECT 1 AS x, 'a' AS p").write.partitionBy("p").parquet(f"{tmp_path}/s")
+    query = f"SELECT max(p) AS m, count(*) AS n FROM parquet.`{tmp_path}/"
+    with pytest.raises(AnalysisException, match="make a table of the path"):
+        spark.sql(f"CREATE MATERIALIZED VIEW v AS {query}n`")
+    for n, text in enumerate([f"SELECT count(x) AS n FROM parquet.`{tmp_path}/n`", f"{query}s`"]):
+        spark.sql(f"CREATE MATERIALIZED VIEW v{n} AS {text}")
+        assert_equals_query(spark, f"v{n}", text)
+    spark.conf.set(INFERENCE, "false")
+    spark.sql(f"CREATE MATERIALIZED VIEW v AS {query}n`")
+    assert spark.table("v").collect() == spark.sql(f"{query}n`").collect() == [("9", 2)]
 
 
 @pytest.mark.parametrize("key", ["spark.sql.jsonGenerator.ignoreNullFields", "spark.sql.function.concatBinaryAsString"])

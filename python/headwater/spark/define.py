@@ -23,10 +23,10 @@ from headwater.model.policy import Following
 from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
 from headwater.spark import jobs, zones
 from headwater.spark.edges import event_times
-from headwater.spark.fingerprint import digest, fingerprint
+from headwater.spark.fingerprint import digest, fingerprint, paths_by_column
 from headwater.spark.jobs import Jobs
 from headwater.spark.options import check_properties, stated
-from headwater.spark.sessions import Sessions
+from headwater.spark.sessions import INFERENCE, Sessions
 from headwater.spark.shim import Shim
 from headwater.spark.storage import format_of
 from headwater.spark.wire import ColumnDef, Create, Described, FailureKind, Session
@@ -133,7 +133,33 @@ class Analyst:
                 found = self._jobs.find(job)
                 return jobs.analysed(definition, found, lambda query: self._described(view, session, query))
             case Query(text):
-                return self._of_query(definition, self._described(view, session, text))
+                description = self._described(view, session, text)
+                self._refuse_other_types(definition, session, text, description)
+                return self._of_query(definition, description)
+
+    def _refuse_other_types(
+        self, definition: Definition, session: SparkSession, text: str, description: Described
+    ) -> None:
+        """Refuses a query of a path whose partition columns have other types than strings where the view was declared.
+        Its refreshes read the directories ``day=01`` and ``day=1`` as two partitions, not as one number.
+
+        Raises:
+            DefinitionError: the query is one.
+        """
+        inferred = dict(definition.settings).get(INFERENCE, "true").lower() == "true"
+        places = [place for place in paths_by_column(description.plan) if inferred]
+        if not places:
+            return
+        session.conf.set(INFERENCE, "true")
+        other = self._described(definition.view, session, text)
+        session.conf.set(INFERENCE, "false")
+        if fingerprint(other.plan) != fingerprint(description.plan):
+            raise DefinitionError(
+                "TYPES",
+                f"{definition.view} cannot be a materialized view: it reads {', '.join(places)}, and Spark infers the "
+                "types of partition columns from the names of directories there, which a view reads as strings; make a "
+                f"table of the path, or SET {INFERENCE} = false and cast these columns in the query",
+            )
 
     def _of_query(self, definition: Definition, description: Described) -> Definition:
         """The same definition with the facts of its query's analysed plan."""

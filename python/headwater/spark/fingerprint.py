@@ -48,6 +48,12 @@ def fingerprint(description: Plan, zones: Mapping[str, str] | None = None) -> st
     return digest({**described, "functions": description["functions"], "zones": dict(zones or {})})
 
 
+def paths_by_column(description: Plan) -> list[str]:
+    """The paths that an analysed query reads whose files lie in directories of partition values."""
+    relations = (each for each in _parts(description["plan"]) if each.get("op") == "Relation")
+    return sorted({each["path"] for each in relations if each.get("path") and each.get("partition_columns")})
+
+
 def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
 

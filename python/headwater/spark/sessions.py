@@ -11,6 +11,9 @@ from headwater.model.name import SESSION_CATALOG
 from headwater.model.view import Definition, Pairs
 from headwater.spark import sql
 
+INFERENCE = "spark.sql.sources.partitionColumnTypeInference.enabled"
+"""Whether Spark takes ``day=01`` of a path for a number."""
+
 SUBSTITUTE = "spark.sql.variable.substitute"
 """Whether Spark's parser replaces ``${name}`` in each text."""
 
@@ -18,7 +21,7 @@ FIXED = {
     "spark.headwater.internal": "true",
     "spark.headwater.wait": "false",
     # Partition directories are read back as the strings the catalog uses.
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    INFERENCE: "false",
     "spark.sql.sources.partitionOverwriteMode": "static",
     # The text of a query has the values of variables since its declaration, and values of data are none.
     SUBSTITUTE: "false",

@@ -53,7 +53,7 @@ object Captured {
     "spark.sql.execution.pandas.structHandlingMode", "spark.sql.execution.pyspark.binaryAsBytes", "spark.sql.execution.pythonUDF.",
     "spark.sql.execution.pythonUDTF.", "spark.sql.pyspark.infer", "spark.sql.pyspark.legacy.",
     // What a path is read as.
-    "spark.sql.sources.default", "spark.sql.streaming.fileStreamSink.ignoreMetadata")
+    "spark.sql.sources.default", "spark.sql.sources.partitionColumnTypeInference.", "spark.sql.streaming.fileStreamSink.ignoreMetadata")
 
   /** What an ordinary view keeps although it changes how Spark runs and writes. The application has the say in that. */
   private val Running = Seq(
