@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain, drain_in_vain
 
@@ -83,6 +84,8 @@ def test_a_dropped_function_breaks_its_view_until_it_is_back(source: SparkSessio
     source.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (p) AS {PARTITIONED}")
     source.sql("DROP FUNCTION f")
     assert "v is broken" in drain_in_vain(source)
+    with pytest.raises(PySparkException, match=r"v is broken: .*; CREATE OR REPLACE MATERIALIZED VIEW \S*v gives it"):
+        source.sql("REFRESH MATERIALIZED VIEW v")
     [row] = source.sql(f"SHOW MATERIALIZED VIEWS IN {database(source)}").collect()
     assert row["state"] == "broken"
     assert "`f`" in row["reason"]

@@ -203,8 +203,7 @@ def test_a_write_waits_for_what_depends_on_it_only(home: Home) -> None:
 @pytest.mark.long
 def test_show_looks_first_after_a_driver_was_killed_that_wrote(home: Home) -> None:
     """Also where it cannot: then it says since when nobody has looked."""
-    before = total(home)
-    write_unseen(home, add(110, SPIN))
+    before = write_unseen(home, add(110, SPIN))
     with home.session() as session:
         shown = {row[1]: row for row in session.run("SHOW MATERIALIZED VIEWS")}
         assert shown["slow"][2] in ("behind", "running"), shown
@@ -260,17 +259,11 @@ def test_an_engine_that_ends_in_a_refresh_leaves_none_that_runs(home: Home) -> N
         assert session.one("SELECT newest FROM slow") == "120"
 
 
-def total(home: Home) -> int:
-    """What ``everything`` must hold: the sum of all amounts, as the record says that the views are fresh."""
-    with home.session() as session:
-        session.run("REFRESH MATERIALIZED VIEWS")
-        return int(session.one("SELECT sum(amount) FROM sales"))
-
-
-def write_unseen(home: Home, statement: str) -> None:
-    """Writes in a driver that is killed before its engine could see that."""
+def write_unseen(home: Home, statement: str) -> int:
+    """Writes in a driver that is killed before its engine could see that. Returns the sum of all amounts before."""
     session = home.session().__enter__()
     session.run("REFRESH MATERIALIZED VIEWS")
+    before = int(session.one("SELECT sum(amount) FROM sales"))
     engine = session.await_engine()
     os.kill(engine, signal.SIGSTOP)
     session.run(statement)
@@ -279,6 +272,7 @@ def write_unseen(home: Home, statement: str) -> None:
     until(lambda: not is_alive(engine), "end of the engine", 30)
     session.close = lambda: None
     assert not any(view.pending for view in home.state().views.values()), "the write was seen"
+    return before
 
 
 @contextmanager

@@ -30,18 +30,23 @@ def failing(state: State, names: Iterable[str], version: Version) -> dict[str, s
     return {name: words for name, words in said.items() if words}
 
 
-def _given_up(name: str, view: ViewState, version: Version) -> str:
+def cannot_run(name: str, view: ViewState) -> str:
+    """Why a view cannot run, by nobody's wish, and the remedy; empty if it can."""
     match view.status:
         case Status.BROKEN:
             other = f"CREATE OR REPLACE MATERIALIZED VIEW {name} gives it another query"
             return f"{name} is broken: {_clause(name, view)}; {other}"
         case Status.UNREADABLE:
             return f"{name} cannot be refreshed now: {_clause(name, view)}"
-        case Status.SUSPENDED:
-            return ""
         case _:
-            failed = view.failures and view.failed > version
-            return f"{name} could not be refreshed: {_clause(name, view)}" if failed else ""
+            return ""
+
+
+def _given_up(name: str, view: ViewState, version: Version) -> str:
+    if view.status in HALTED:
+        return cannot_run(name, view)
+    failed = view.failures and view.failed > version
+    return f"{name} could not be refreshed: {_clause(name, view)}" if failed else ""
 
 
 def _clause(name: str, view: ViewState) -> str:

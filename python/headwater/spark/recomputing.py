@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from headwater.engine.basis import inputs, pins
 from headwater.engine.refreshes import Refresh
+from headwater.engine.settled import cannot_run
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
 from headwater.model.partition import Slice
@@ -94,10 +95,8 @@ class Recomputing:
             known = self._recorder.state.views[view]
         if known.status is Status.SUSPENDED:
             raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
-        if known.status is Status.BROKEN:
-            raise StatementError(f"{view} is broken: {known.reason}")
-        if known.status is Status.UNREADABLE:
-            raise StatementError(f"{view} cannot be refreshed now: {known.reason}")
+        if why := cannot_run(view, known):
+            raise StatementError(why)
         return known
 
     def _until_fresh(self, view: str, since: int, token: int, up_to: Version | None = None) -> list[Refresh]:
