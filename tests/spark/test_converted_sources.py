@@ -198,6 +198,7 @@ def test_an_iceberg_table_is_dropped_and_made_of_files(shell: Session, tmp_path:
         assert [row[2] for row in shell.run("REFRESH MATERIALIZED VIEWS")] == ["day=b"]
         assert_shell_fresh(shell, "s", query)
         shell.run("DROP TABLE swapped")
+    shell.run("DROP MATERIALIZED VIEW s")
 
 
 @pytest.mark.long

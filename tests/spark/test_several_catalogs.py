@@ -93,7 +93,7 @@ def test_a_catalog_that_cannot_be_reached_for_a_while(home: Home, session: Sessi
     for table in ("other.db.t", "db.t"):
         session.run(f"INSERT INTO {table} VALUES (7)")
     until(lambda: states(session)["lake.db.v"] == "unreadable", "look at the catalog", 20)
-    session.run("REFRESH MATERIALIZED VIEWS")
+    drain_in_vain(session)
     assert states(session) == {
         "lake.db.v": "unreadable",
         "other.db.v": "fresh",
@@ -106,7 +106,7 @@ def test_a_catalog_that_cannot_be_reached_for_a_while(home: Home, session: Sessi
     os.kill(engine, signal.SIGKILL)
     until(lambda: not is_alive(engine), "end of the engine")
     session.run("INSERT INTO other.db.t VALUES (7)")
-    session.run("REFRESH MATERIALIZED VIEWS")
+    drain_in_vain(session)
     assert states(session)["lake.db.v"] == "unreadable" and not lake.exists()
     (home.folder / "moved").rename(lake)
     session.run("INSERT INTO lake.db.t VALUES (7)")
@@ -114,3 +114,8 @@ def test_a_catalog_that_cannot_be_reached_for_a_while(home: Home, session: Sessi
     assert not lost(home.events()[seen:])
     assert rows(session) == sums(session)
     assert session.one("SELECT s FROM db.every") == str(sum(sums(session).values()))
+
+
+def drain_in_vain(session: Session) -> None:
+    with pytest.raises(SparkSqlError, match=r"lake\.db\.v cannot be refreshed now: .*cannot list its directory"):
+        session.run("REFRESH MATERIALIZED VIEWS")
