@@ -270,4 +270,4 @@ class Shim:
 
     def describe(self, session: SparkSession, query: str) -> wire.Described:
         """The analysed plan of a query; raises what Spark's analysis raises."""
-        return wire.decode_plan(self._call("PlanJson.describe", session._jsparkSession, query))
+        return wire.decode_plan(*self._call("PlanJson.analysed", session._jsparkSession, query))

@@ -361,9 +361,8 @@ def encode(value: object, kind: Any = None) -> str:
     return json.dumps(_CONVERTER.unstructure(value, unstructure_as=kind))
 
 
-def decode_plan(text: str) -> Described:
-    """An analysed query."""
+def decode_plan(text: str, meant: str) -> Described:
+    """An analysed query, and the views and functions that its analysis found."""
     plan = json.loads(text)
     columns = tuple(ColumnDef(each["name"], each["type"], each.get("comment")) for each in plan["columns"])
-    meant = plan.pop("meant", "")
     return Described(columns, tuple(plan["functions"]), plan, meant)

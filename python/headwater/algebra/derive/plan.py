@@ -7,8 +7,7 @@ The JSON::
      "plan":       node,
      "clock":      [text],                 parts that Spark replaces by the date or time: DATE 'today'
      "patterns":   [text],                 patterns of paths: parquet.`/data/2024*`
-     "options":    [text],                 tables that are read with options: FROM t WITH ('sep' = ';')
-     "meant":      text}                   views and functions as the analysis found them; taken out before rules see it
+     "options":    [text]}                 tables that are read with options: FROM t WITH ('sep' = ';')
     node       = {"op", "output": [ids], "children": [nodes], ...facts of the operator}
     expression = {"attr": id, "outer": true?}
                | {"lit": sql, "type"}

@@ -17,7 +17,10 @@ import org.json4s.jackson.JsonMethods.{compact, render}
   */
 object PlanJson {
 
-  def describe(session: SparkSession, sql: String): String = {
+  def describe(session: SparkSession, sql: String): String = analysed(session, sql).get(0)
+
+  /** The description of a query, and the views and functions that the same analysis found. */
+  def analysed(session: SparkSession, sql: String): java.util.List[String] = {
     val classicSession = session.asInstanceOf[classic.SparkSession]
     classicSession.withActive {
       val state = classicSession.sessionState
@@ -30,9 +33,10 @@ object PlanJson {
         execution.analyzed
       }
       val facts = described(analyzed, new Reparse(state.sqlParser, state.analyzer))
-      compact(render(JObject(facts ++ List(
+      val plan = compact(render(JObject(facts ++ List(
         "functions" -> Functions.called(session, analyzed), "clock" -> texts(gone.clock), "patterns" -> texts(gone.patterns),
-        "options" -> texts(gone.options), "meant" -> JString(Meant.of(analyzed))))))
+        "options" -> texts(gone.options)))))
+      java.util.List.of(plan, Meant.of(analyzed))
     }
   }
 
