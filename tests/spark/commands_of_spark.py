@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyspark
@@ -101,27 +101,48 @@ NO_TABLE = _named(
 
 def commands() -> set[str]:
     """The names of all classes of commands in Spark's jars, by their files alone."""
+    jars = [each for each in _sparks() if any(part in each.name for part in JARS)]
+    return _commands(jars, jars)
+
+
+def commands_in(jars: Iterable[Path]) -> set[str]:
+    """The names of those in the jars of a format."""
+    own = list(jars)
+    return _commands([*_sparks(), *own], own)
+
+
+def _sparks() -> list[Path]:
+    return list((Path(pyspark.__file__).parent / "jars").glob("spark-*.jar"))
+
+
+def _commands(known: Iterable[Path], asked: Iterable[Path]) -> set[str]:
+    """The names of the classes of commands in some of the jars."""
     parents: dict[str, list[str]] = {}
-    abstract: set[str] = set()
-    for jar in (Path(pyspark.__file__).parent / "jars").glob("spark-*.jar"):
-        if any(each in jar.name for each in JARS):
-            for name, above, is_abstract in _classes(jar):
-                parents[name] = above
-                abstract |= {name} if is_abstract else set()
-    known = {COMMAND: True}
+    wanted: set[str] = set()
+    within = set(asked)
+    for jar in known:
+        for name, above, is_abstract in _classes(jar):
+            parents[name] = above
+            if jar in within and not is_abstract:
+                wanted.add(name)
+    found = {COMMAND: True}
 
     def is_command(name: str) -> bool:
-        if name not in known:
-            known[name] = any(map(is_command, parents.get(name, ())))
-        return known[name]
+        if name not in found:
+            found[name] = any(map(is_command, parents.get(name, ())))
+        return found[name]
 
-    return {name.rpartition("/")[2] for name in parents if is_command(name) and name not in abstract}
+    return {name.rpartition("/")[2] for name in wanted if is_command(name)}
 
 
 def _classes(jar: Path) -> Iterator[tuple[str, list[str], bool]]:
     with zipfile.ZipFile(jar) as archive:
         for entry in archive.namelist():
-            if entry.endswith(".class") and "/sql/" in entry and "$" not in entry.rpartition("/")[2]:
+            if (
+                entry.endswith(".class")
+                and ("/sql/" in entry or "/tables/" in entry)
+                and "$" not in entry.rpartition("/")[2]
+            ):
                 yield _header(archive.read(entry))
 
 

@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from headwater.editions import Editions, edition_of
+from headwater.jobs import JobFunction
+from headwater.model.error import RefreshFailed
+from headwater.model.view import Definition, Job
+from headwater.spark.jobs import Jobs
 
 
 @pytest.fixture
@@ -103,3 +107,38 @@ def test_a_failing_import_leaves_nothing_behind(project: Path) -> None:
     assert sys.meta_path == finders
     write(project / "ed_rates.py", "N = 3\n")
     assert editions.load("ed_rates").module.N == 3
+
+
+JOB = """
+from headwater import job, table
+from ed_tools.money import euro
+
+@job(outputs=["priced"], columns="n BIGINT", deps=[table("sales")])
+def priced(spark, partitions, inputs):
+    return euro() * {factor}
+"""
+
+
+def test_two_drivers_with_other_editions_compute_what_is_on_record_or_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a directory of its own. Whoever registers last is on record; the other refuses, and says so."""
+    name, drivers = Job("ed_job:priced"), {}
+    for factor in (2, 3):
+        home = project / f"driver{factor}"
+        home.mkdir()
+        write(home / "ed_job.py", JOB.format(factor=factor))
+        drivers[factor] = Jobs({"ed_job"}), home
+
+    def on_driver(factor: int, record: Definition | None = None) -> JobFunction:
+        jobs, home = drivers[factor]
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(str(home))
+            return jobs.find(name) if record is None else jobs.on_record(name, record)
+
+    for last, other in ((2, 3), (3, 2)):
+        registered = on_driver(last)
+        record = Definition("d.priced", name, (), fingerprint=registered.fingerprint)
+        assert on_driver(last, record).function(None, [], {}) == last
+        with pytest.raises(RefreshFailed, match="another edition than the one that was registered"):
+            on_driver(other, record)

@@ -3,6 +3,7 @@ package io.headwater.spark
 import java.util.Locale
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, ResolvedTable}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
@@ -46,7 +47,7 @@ private[spark] object Commands {
     case unset: UnsetTableProperties => altered(node, Targets.of(unset.table), unset.propertyKeys)
     case command: RunnableCommand if isSparks(command) => Nil
     case command: Command if Written.matches(name(command)) => change(node, written(session, command))
-    case command: Command if !Idle.matches(name(command)) => change(node, named(command))
+    case command: Command if !Idle.matches(name(command)) => change(node, named(session, command))
     case _ => Nil
   }
 
@@ -63,9 +64,15 @@ private[spark] object Commands {
       .map(Change("a batch of a stream", CommandKind.Stream, _, changes = true)).toSeq
 
   /** All parts of a command that are a table, but for the tables that its query reads. */
-  private def named(command: Command): Option[Target] = {
-    val parts = command.productIterator.toSeq ++ command.children
+  private def named(session: SparkSession, command: Command): Option[Target] = {
+    val parts = (command.productIterator.toSeq ++ command.children).map(qualified(session, _))
     Some(Targets.merged(parts.flatMap(Targets.of) ++ Reflected(command, "target").flatMap(Targets.written)))
+  }
+
+  /** A name without a database means one in that of the session. */
+  private def qualified(session: SparkSession, part: Any): Any = part match {
+    case plain: TableIdentifier if plain.database.isEmpty => Access.classic(session).sessionState.catalog.qualifyIdentifier(plain)
+    case other => other
   }
 
   /** Iceberg's own commands keep the name of their table as it was written. */

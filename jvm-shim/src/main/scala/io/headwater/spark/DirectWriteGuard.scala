@@ -11,7 +11,6 @@ import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, LogicalRelation}
 import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
-import org.apache.spark.sql.hive.execution.InsertIntoHiveDirCommand
 import org.json4s.JString
 import org.slf4j.LoggerFactory
 
@@ -23,7 +22,7 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
   override def apply(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
     target(node).filter(Views.is).map(view => Names.key(view.identifier)).foreach(view => refuse(view, Some(view)))
     Commands.changes(session, node).filter(_.changes).foreach(each => check(each.target))
-    directory(node).foreach((refuseDirectory _).tupled)
+    Places.of(node).flatMap(Roots.touched(session, _)).foreach(refuse(_, None))
     dropped(node).filter(isView).flatMap(_.table).foreach(refuseRead)
   }
 
@@ -51,38 +50,28 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
   /** @throws HeadwaterException when the table of this key, which is to be changed, is a view's */
   def refuseView(table: String): Unit = check(Target(Some(table)))
 
-  /** The directory that a statement writes without a table, and whether it replaces what is there. */
-  private def directory(node: LogicalPlan): Option[(Path, Boolean)] = node match {
-    case insert: InsertIntoHadoopFsRelationCommand if insert.catalogTable.isEmpty =>
-      Some(insert.outputPath -> (insert.mode == SaveMode.Overwrite))
-    case insert: InsertIntoDataSourceDirCommand => insert.storage.locationUri.map(new Path(_) -> insert.overwrite)
-    case insert: InsertIntoHiveDirCommand =>
-      insert.storage.locationUri.map(new Path(_)).map(each => (if (insert.isLocal) local(each) else each) -> insert.overwrite)
-    case stream: WriteToStream if stream.catalogTable.isEmpty && stream.catalogAndIdent.isEmpty =>
-      Some(stream.sink).collect { case sink: FileStreamSink => sink }.flatMap(Reflected(_, "path"))
-        .map(each => new Path(each.toString) -> false)
-    case _ => None
+  /**
+   * @param table the key of the one that lies there by right
+   * @throws HeadwaterException when this directory, which is to be written or emptied, is a part of another view
+   */
+  def refusePlace(path: String, table: Option[String]): Unit = {
+    val own = table.flatMap(key => Try(LakeTables.load(session, Names.table(key))).toOption.flatten)
+      .flatMap(each => Option(each.properties.get("location")))
+    Roots.touched(session, Place(new Path(path), replaces = true))
+      .filterNot(root => own.exists(each => new Path(each).toUri.getPath == new Path(root).toUri.getPath))
+      .foreach(refuse(_, None))
   }
 
-  private def local(path: Path): Path = new Path("file", null, path.toUri.getPath)
-
-  private def refuseDirectory(path: Path, replaces: Boolean): Unit = {
-    Roots.touched(session, path, replaces).foreach(root => refuse(root, None))
-    check(Target(path = Some(path.toString)))
+  private def check(target: Target): Unit = {
+    if (isView(target)) refuse(target.table.orElse(target.path).get, target.table)
+    if (target.table.isEmpty)
+      target.path.flatMap(each => Roots.touched(session, Place(new Path(each)))).foreach(refuse(_, None))
   }
 
-  private def check(target: Target): Unit = if (isView(target)) refuse(target.table.orElse(target.path).get, target.table)
-
-  /** Whether a lake table is a view's. A command that has not looked at the table names it only. */
-  private def isView(target: Target): Boolean =
-    Views.are(if (target.properties.nonEmpty) target.properties else Try(found(target)).toOption.flatten.getOrElse(Map.empty))
-
-  private def found(target: Target): Option[Map[String, String]] = (target.table, target.path) match {
-    case (Some(key), _) => Tables.properties(session, Names.table(key))
-    case (_, Some(path)) if FileFormats.owned(session, new Path(path)).contains(LakeTables.Delta) =>
-      LakeTables.load(session, TableName(Names.SessionCatalog, Seq(LakeTables.Delta), path)).map(LakeTables.properties)
-    case _ => None
-  }
+  /** Whether a table is a view's. A command that has not looked at the table names it only. */
+  private def isView(target: Target): Boolean = Views.are(
+    if (target.properties.nonEmpty) target.properties
+    else target.table.flatMap(key => Try(Tables.properties(session, Names.table(key))).toOption.flatten).getOrElse(Map.empty))
 
   private def target(node: LogicalPlan): Option[CatalogTable] = node match {
     case insert: InsertIntoHadoopFsRelationCommand => insert.catalogTable

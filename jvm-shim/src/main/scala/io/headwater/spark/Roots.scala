@@ -59,15 +59,17 @@ object Roots {
   }
 
   /**
-   * The view's directory that a write to a path reaches: the path lies in it or, if the write replaces what is there, it
-   * lies in the path. A directory that cannot be looked at is left to the statement itself.
+   * The view's directory that a write to a place reaches: the place lies in it or, if the write replaces what is there, it
+   * lies in the place. A directory that cannot be looked at is left to the statement itself.
    */
-  private[spark] def touched(session: SparkSession, path: Path, replaces: Boolean): Option[String] = Try {
-    val (fs, top) = at(session, path.toString)
+  private[spark] def touched(session: SparkSession, place: Place): Option[String] = Try {
+    val (fs, top) = at(session, place.path.toString)
     // A directory of that name beside the tables of a warehouse is the store's, and marks no view.
     def marked(each: Path) = Try(fs.getFileStatus(marker(each)).isFile).getOrElse(false)
-    val above = Iterator.iterate(top)(_.getParent).takeWhile(_ != null).find(marked)
-    above.orElse(if (replaces) folders(fs, top).flatMap(each => each +: folders(fs, each)).find(marked) else None)
+    def isView(each: Path) = marked(each) || LakeRoots.isView(session, each)
+    Iterator.iterate(top)(_.getParent).takeWhile(_ != null).find(marked)
+      .orElse(if (place.asFiles) None else LakeRoots.around(top).find(LakeRoots.isView(session, _)))
+      .orElse(if (place.replaces) folders(fs, top).flatMap(each => each +: folders(fs, each)).find(isView) else None)
   }.toOption.flatten.map(_.toString)
 
   /** Those in a directory that may be a database or a table; a partition of a table is neither. */

@@ -65,7 +65,7 @@ private[spark] object Targets {
   private def isPath(identifier: Identifier): Boolean = identifier.name.contains("/")
 
   private def cataloged(entry: CatalogTable): Target =
-    Target(Some(Names.key(entry.identifier)), entry.storage.locationUri.map(uri => new Path(uri).toString), entry.properties)
+    Target(identified(entry.identifier).table, entry.storage.locationUri.map(uri => new Path(uri).toString), entry.properties)
 
   private def identified(identifier: TableIdentifier): Target =
     if (identifier.table.contains("/")) Target(path = Some(identifier.table)) else Target(Some(Names.key(identifier)))

@@ -38,6 +38,15 @@ case class WatchedProcedures(session: SparkSession) extends Rule[LogicalPlan] wi
     override def before(table: String): Unit =
       if (!Harmless.matches(procedure)) key(catalog, table).foreach(DirectWriteGuard(session).refuseView)
 
+    override def within(place: String, table: Option[String]): Unit =
+      DirectWriteGuard(session).refusePlace(place, table.flatMap(key(catalog, _)))
+
+    /** A table that takes over files may delete them later. */
+    override def taking(source: String): Unit = if (procedure == "add_files") parts(source) match {
+      case Seq(_, path) if path.contains("/") => DirectWriteGuard(session).refusePlace(path, None)
+      case _ => key(Names.SessionCatalog, source).foreach(DirectWriteGuard(session).refuseView)
+    }
+
     override def after(table: String): Unit = key(catalog, table).foreach { found =>
       val hint = Hint(table = Some(found), command = s"CALL $procedure", kind = CommandKind.Alter)
       Application.of(session.sparkContext).tell(hint)
@@ -47,9 +56,12 @@ case class WatchedProcedures(session: SparkSession) extends Rule[LogicalPlan] wi
   /** Procedures after which a table has the same rows: anybody may tidy up a view's table. */
   private val Harmless = "rewrite_.*|expire_snapshots|remove_orphan_files|compute_.*|ancestors_of|create_changelog_view".r
 
+  private def parts(name: String): Seq[String] =
+    Try(Access.classic(session).sessionState.sqlParser.parseMultipartIdentifier(name)).getOrElse(Nil)
+
   /** The table that a procedure of a catalog means by a name. */
   private def key(catalog: String, table: String): Option[String] =
-    Try(Access.classic(session).sessionState.sqlParser.parseMultipartIdentifier(table)).toOption.map {
+    Some(parts(table)).filter(_.nonEmpty).map {
       case head +: inner if inner.nonEmpty && Catalogs.names(session).contains(head) => key(head, inner.init, inner.last)
       case Seq(one) if catalogManager.currentCatalog.name == catalog => key(catalog, catalogManager.currentNamespace.toSeq, one)
       case parts => key(catalog, parts.init, parts.last)
@@ -62,6 +74,12 @@ case class WatchedProcedures(session: SparkSession) extends Rule[LogicalPlan] wi
 /** What is done about each table that a procedure is called for. */
 private trait Watching {
   def before(table: String): Unit
+
+  /** A directory that it writes, or cleans up, for the table. */
+  def within(place: String, table: Option[String]): Unit
+
+  /** A table or directory whose files the table gets. */
+  def taking(source: String): Unit
   def after(table: String): Unit
 }
 
@@ -78,11 +96,14 @@ private case class WatchedCall(plain: BoundProcedure, watch: Watching) extends B
   override def isDeterministic: Boolean = plain.isDeterministic
 
   override def call(input: InternalRow): JavaIterator[Scan] = {
-    tables(input, _ == "table").foreach(watch.before)
-    try plain.call(input) finally tables(input, _.contains("table")).foreach(watch.after)
+    val own = texts(input, _ == "table")
+    own.foreach(watch.before)
+    texts(input, _.endsWith("location")).foreach(watch.within(_, own.headOption))
+    texts(input, _ == "source_table").foreach(watch.taking)
+    try plain.call(input) finally texts(input, _.contains("table")).foreach(watch.after)
   }
 
-  private def tables(input: InternalRow, named: String => Boolean): Seq[String] = parameters.toSeq.zipWithIndex.collect {
+  private def texts(input: InternalRow, named: String => Boolean): Seq[String] = parameters.toSeq.zipWithIndex.collect {
     case (parameter, i) if named(parameter.name) && parameter.dataType == StringType && !input.isNullAt(i) =>
       input.getUTF8String(i).toString
   }
