@@ -19,7 +19,7 @@ from headwater.algebra.dependency import backward
 from headwater.engine import noticed
 from headwater.engine.coverage import upstream
 from headwater.engine.noticed import Standing
-from headwater.model.error import DefinitionError, RefreshFailed, StoreError
+from headwater.model.error import DefinitionError, RefreshCancelled, StoreError
 from headwater.model.event import Dropped, Renamed
 from headwater.model.name import FunctionName, PathName, TableName, loosely, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
@@ -193,7 +193,8 @@ class Observer:
         have seen, and a request remains if that changed meanwhile or goes away again.
 
         Raises:
-            RefreshFailed: nobody can look at one of them, so nobody knows what the run sees.
+            RefreshCancelled: one of them cannot be looked at any more, so nobody knows what the run sees. A program may
+                be overwriting it: the view waits until it can be read, and the run is no failure.
         """
         with self._recorder.lock:
             bases = [each for each in definition.dependencies if each.source not in self._recorder.state.views]
@@ -207,7 +208,7 @@ class Observer:
         with self._recorder.lock:
             away = {each: why for each, why in self._recorder.state.unreadable.items() if each in target.tables}
         for table, why in away.items():
-            raise RefreshFailed(f"{run.view} reads {table}, which cannot be read: {why}")
+            raise RefreshCancelled(f"{run.view} reads {table}, which cannot be read: {why}")
 
     # --- inside
 
