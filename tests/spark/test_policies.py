@@ -11,6 +11,9 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
 
 from headwater.model.event import Event, Failed, Published, Started
+from headwater.spark.shim import Shim
+from headwater.spark.warehouse import SparkWarehouse
+from headwater.spark.writer import group
 
 DAILY = "SELECT day, sum(amount) AS total FROM sales GROUP BY day"
 SPUN = "sum(pmod(hash(x, y), 7))"
@@ -69,6 +72,22 @@ def test_a_change_while_a_view_is_refreshed_is_next_or_preempts(sales, journal: 
     else:
         assert not first & last and not cancelled and len(seen(Published)) == 2
     assert sales.sql("SELECT sum(n) FROM spun").first()[0] == (LONG + 3) * 1000
+
+
+def test_a_cancelled_run_starts_no_further_job(spark: SparkSession) -> None:
+    """One that was given up may come back from a step that nobody could interrupt."""
+    context, cancelled = spark.sparkContext, group("d.v", "7.0")
+    warehouse = object.__new__(SparkWarehouse)
+    warehouse._base, warehouse._shim = spark, Shim(spark)
+    warehouse.cancel("d.v", "7.0")
+    context.setJobGroup(cancelled, "a step of the run", interruptOnCancel=True)
+    try:
+        with pytest.raises(Exception, match="cancelled"):
+            spark.range(3).collect()
+        context.setJobGroup(group("d.v", "8.0"), "the next run", interruptOnCancel=True)
+        assert spark.range(3).count() == 3
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
 
 
 @pytest.mark.thorough

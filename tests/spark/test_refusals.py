@@ -11,10 +11,16 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import udtf
 from pyspark.sql.types import IntegerType
 from support import assert_equals_query, database, drain
 
 QUERY = "SELECT month, sum(amount) AS total FROM sales GROUP BY month"
+
+
+class MyRows:
+    def eval(self, x: int):
+        yield (x,)
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +38,7 @@ def shop(application: SparkSession) -> Iterator[SparkSession]:
     session.sql("CREATE TEMPORARY VIEW shadow AS SELECT 2 AS x")
     session.sql("CREATE VIEW ordinary AS SELECT * FROM sales")
     session.udf.register("my_python", lambda x: x, IntegerType())
+    session.udtf.register("my_rows", udtf(MyRows, returnType="x INT"))
     session.sql("CREATE TEMPORARY FUNCTION my_sql(x INT) RETURNS INT RETURN x + 1")
     session.sql("DECLARE VARIABLE threshold INT DEFAULT 15")
     session.readStream.table("sales").createOrReplaceTempView("arriving")
@@ -132,6 +139,7 @@ QUERIES = {
     ),
     "program": ("SELECT TRANSFORM(id) USING 'cat' AS (x) FROM sales", ["TRANSFORM", "SQL or a job"]),
     "temporary function in Python": ("SELECT my_python(id) AS x FROM sales", ["my_python", "permanent"]),
+    "temporary table function in Python": ("SELECT x FROM sales, LATERAL my_rows(id)", ["my_rows", "permanent"]),
     "temporary function in SQL": ("SELECT my_sql(id) AS x FROM sales", ["my_sql", "permanent"]),
     "session variable": ("SELECT * FROM sales WHERE amount > threshold", ["threshold", "write the value"]),
     "random": ("SELECT id, rand() AS r FROM sales", ["rand()", "another value"]),
@@ -228,6 +236,20 @@ def test_statement_that_cannot_be_carried_out(shop: SparkSession, name: str) -> 
     message = refused(shop, statement)
     for word in words:
         assert word in message
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE FUNCTION in_python(x INT) RETURNS INT LANGUAGE PYTHON AS 'return x'",
+        "CREATE FUNCTION calls_python(x INT) RETURNS INT RETURN my_python(x)",
+        "CREATE VIEW over_python AS SELECT my_python(id) AS x FROM sales",
+    ],
+)
+def test_the_catalog_has_no_function_of_python(shop: SparkSession, statement: str) -> None:
+    """Where a Spark takes one, its text must be followed: an edited function is another one."""
+    with pytest.raises(PySparkException):
+        shop.sql(statement).collect()
 
 
 def test_the_users_own_statements_go_on(shop: SparkSession) -> None:

@@ -120,7 +120,8 @@ class SparkWarehouse:
         return replaced
 
     def cancel(self, view: str, version: Version) -> None:
-        self._base.sparkContext._jsc.sc().cancelJobGroup(group(view, version))
+        # Also jobs that its thread is still to start: a run that was given up may come back from a long step.
+        self._base.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group(view, version))
         self._shim.stop_copy(group(view, version))
 
     # --- inside
