@@ -57,6 +57,7 @@ KNOWN_PYTHON = {
         "model.duration": ["text.lower"],
         "model.partition": ["unit.value.lower"],
         "model.policy": ["text.lower", "text.strip().lower"],
+        "spark.define": ["dict(definition.settings).get(INFERENCE, 'true').lower"],
         "spark.following": ["(session.conf.get(name) or '').lower"],
         "spark.memory.opening": ["(settings.memory_path or '').lower"],
         "spark.options": ["value.strip().lower"],
@@ -78,10 +79,10 @@ KNOWN_PYTHON = {
 
 KNOWN_SCALA = {
     "the keys themselves": {"Names": ["mkString", "nameParts", "part.toLowerCase"]},
-    "what a message or a statement of Spark says": {
-        "DirectWriteGuard": ["identifier.unquotedString"],
+    "what a message, a digest or a statement of Spark says": {
         "FileTables": ["table.quotedString"],
         "Functions": ["identifier.unquotedString"],
+        "Meant": ["identifier.unquotedString", "name.unquotedString"],
         "Tables": ["mkString"],
     },
     "columns": {
