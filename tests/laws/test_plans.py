@@ -6,6 +6,7 @@ import contextlib
 from itertools import combinations
 from math import inf
 
+import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,6 +167,7 @@ def best_of_all(problem: Problem) -> int:
     return found
 
 
+@pytest.mark.thorough
 @examples(60)
 @given(problems(most=8))
 def test_the_proven_plan_is_the_best_of_all_orders_and_flags(problem: Problem) -> None:

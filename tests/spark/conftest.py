@@ -34,6 +34,7 @@ CONF = {
     "spark.headwater.tracks": "4",  # more than there are cores: more happens side by side
     "spark.headwater.join": "50 milliseconds",
     "spark.sql.session.timeZone": "UTC",
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",  # as fetched.local_files says
 }
 
 
@@ -56,10 +57,11 @@ def application(tmp_path_factory) -> Iterator[SparkSession]:
         builder = builder.config(key, value)
     session = (
         builder.config("spark.jars", ",".join(map(str, (build_jar(), *fetched.delta(), *fetched.iceberg()))))
+        .config("spark.driver.extraClassPath", os.pathsep.join(map(str, fetched.local_files())))
         .config("spark.headwater.python", str(searching.python(home)))
         .config("spark.sql.warehouse.dir", str(home / "warehouse"))
         .config("spark.sql.catalog.lake.warehouse", str(home / "warehouse/lake"))
-        .config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:;databaseName={home}/metastore;create=true")
+        .config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:memory:{home}/metastore;create=true")
         .config("spark.driver.extraJavaOptions", f"{SHORT} -Dderby.system.home={home}")
         .getOrCreate()
     )

@@ -19,6 +19,7 @@ SPARK = Path(pyspark.__file__).parent
 SCALATEST = "3.2.19"  # as in build.sbt
 DELTA = "4.4.0"
 ICEBERG = "1.12.0"
+LOCAL_FILES = "0.1.0"
 
 
 def scalatest() -> list[Path]:
@@ -37,6 +38,14 @@ def delta() -> list[Path]:
 def iceberg() -> list[Path]:
     """Iceberg with all that it needs."""
     kept = _fetched(f"iceberg-{ICEBERG}", "org.apache.iceberg", ["iceberg-spark-runtime-4.1_2.13"], ICEBERG)
+    return sorted(kept.glob("*.jar"))
+
+
+def local_files() -> list[Path]:
+    """A local file system that sets permissions by Java. Hadoop's own starts a program for each file, a hundred in a
+    second: a sixth of the processors' time of these tests."""
+    artifact = "hadoop-bare-naked-local-fs"
+    kept = _fetched(f"{artifact}-{LOCAL_FILES}", "com.globalmentor", [artifact], LOCAL_FILES)
     return sorted(kept.glob("*.jar"))
 
 

@@ -63,6 +63,7 @@ def play(
             assert_shown(shown, printed, example.statement)
 
 
+@pytest.mark.thorough
 def test_the_tour_of_the_readme(tmp_path: Path) -> None:
     with Home(tmp_path).session() as session:
         play("README.md", session.run)
@@ -83,7 +84,9 @@ def test_the_tour_of_the_readme_in_delta(tmp_path: Path) -> None:
         assert ["Provider", "delta"] in [row[:2] for row in shown]
 
 
-@pytest.mark.parametrize("page", ["statements", "properties", "settings", "maintenance"])
+@pytest.mark.parametrize(
+    "page", ["statements", "properties", "settings", pytest.param("maintenance", marks=pytest.mark.thorough)]
+)
 def test_the_examples_of_a_page(spark: SparkSession, page: str) -> None:
     def run(statement: str) -> list[list[str]]:
         return [["NULL" if cell is None else str(cell) for cell in row] for row in spark.sql(statement).collect()]

@@ -79,6 +79,7 @@ def format_of(spark: SparkSession, view: str) -> str:
     return told["Provider"].lower()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("partitioned", [PARTITIONED, WHOLE_LONG])
 def test_files_become_a_delta_table(spark: SparkSession, partitioned: bool) -> None:
     declare(spark, "parquet", partitioned)
@@ -97,6 +98,7 @@ def test_files_become_a_delta_table(spark: SparkSession, partitioned: bool) -> N
     assert not spark.catalog.tableExists("v__headwater")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("partitioned", [PARTITIONED_LONG, WHOLE])
 def test_a_delta_table_becomes_files(spark: SparkSession, partitioned: bool) -> None:
     declare(spark, "delta", partitioned)

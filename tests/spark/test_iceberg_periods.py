@@ -186,7 +186,10 @@ CASES = [
 """Of each, how a table is partitioned, a view's partition column, a row that is inserted, and what is refreshed."""
 
 
-@pytest.mark.parametrize(("by", "column", "moment", "wanted"), CASES)
+@pytest.mark.parametrize(
+    ("by", "column", "moment", "wanted"),
+    [CASES[0], *(pytest.param(*each, marks=pytest.mark.thorough) for each in CASES[1:])],
+)
 def test_a_view_refreshes_the_periods_that_changed(
     spark: SparkSession, journal: Journal, place: str, by: str, column: str, moment: str | None, wanted: list[Value]
 ) -> None:
@@ -208,6 +211,7 @@ def test_a_day_is_refreshed_in_both_days_of_the_session(spark: SparkSession, jou
     assert spark.table(view).where("c = DATE'2024-03-01'").count() == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("by", ["bucket(4, ts)", "truncate(2, p)"])
 def test_a_view_over_buckets_is_refreshed_as_a_whole_and_says_why(
     spark: SparkSession, journal: Journal, place: str, by: str
@@ -264,6 +268,7 @@ def make(spark: SparkSession, place: str, by: str, column: str) -> tuple[str, st
     return f"{place}.v", query
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "by", ["days(ts)", *(pytest.param(each, marks=pytest.mark.long) for each in ("hours(ts)", "years(ts)"))]
 )

@@ -132,6 +132,7 @@ def of(events: list[Event], kind: type, table: str) -> list:
     return [each for each in events if isinstance(each, kind) and each.table == table]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", [DELTA, ICEBERG, *LONG], ids=named)
 def test_a_batch_is_one_change(spark: SparkSession, journal: Journal, streaming, way: Way) -> None:
     stream = streaming(way)
@@ -148,6 +149,7 @@ def test_a_batch_is_one_change(spark: SparkSession, journal: Journal, streaming,
         assert_equals_query(spark, "v", stream.query)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", [DELTA, ICEBERG], ids=named)
 def test_a_batch_without_rows_is_no_change(spark: SparkSession, journal: Journal, streaming, way: Way) -> None:
     stream = streaming(way)

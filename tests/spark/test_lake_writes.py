@@ -90,6 +90,7 @@ WAYS: dict[str, Callable[[Lake], object]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("way", WAYS)
 def test_a_write_of_the_frame_api_is_noticed(lake: Lake, journal: Journal, way: str) -> None:
     noticed(lake, journal, lambda: WAYS[way](lake))
@@ -123,6 +124,7 @@ def test_a_view_that_reads_a_path_follows_writes_by_name(lake: Lake, journal: Jo
     until(lambda: changes(journal, f"path:file:{place}"), "change", 20)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lake", ["delta"], indirect=True)
 def test_deltas_own_commands_are_noticed(lake: Lake, journal: Journal) -> None:
     lake.run("INSERT INTO {t} VALUES (5, 5)")

@@ -81,6 +81,7 @@ def test_other_tables_are_read_where_they_may_join(session: SparkSession, kind: 
     assert bool(found) is (kind not in FREE)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", JOINED)
 def test_the_totals_are_those_of_the_rows_that_came_and_of_those_that_went(session: SparkSession, kind: str) -> None:
     """The reference: both are queried one after the other, in place of the table."""

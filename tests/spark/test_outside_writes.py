@@ -11,6 +11,8 @@ from processes import SALES, SLOW, SPIN, Home, Session, until
 from headwater.model.event import Changed, Started
 from headwater.model.partition import Slice
 
+pytestmark = pytest.mark.thorough
+
 MARCH = Slice.of({"month": "2024-03"})
 
 
@@ -83,7 +85,6 @@ def test_a_removed_file_is_found_too(home: Home, session: Session) -> None:
     assert session.run("SELECT total FROM monthly WHERE month = '2024-03'") == [["70"]]
 
 
-@pytest.mark.thorough
 def test_a_write_while_a_refresh_reads_leaves_a_request(home: Home, session: Session) -> None:
     session.run("REFRESH MATERIALIZED VIEWS")
     session.run(f"INSERT INTO sales VALUES (5, 10, {SPIN}, '2024-03')")
@@ -120,7 +121,7 @@ OLD = "FROM sales WHERE month < '2024-03'"
 @pytest.mark.parametrize(
     ("case", "partitioned", "query"),
     [
-        pytest.param("keys", "", f"{ONCE} id, max(amount) AS most {OLD} GROUP BY id", marks=pytest.mark.thorough),
+        pytest.param("keys", "", f"{ONCE} id, max(amount) AS most {OLD} GROUP BY id"),
         pytest.param(
             "partition",
             "PARTITIONED BY (day)",

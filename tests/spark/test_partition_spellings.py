@@ -9,6 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain
 
+pytestmark = pytest.mark.thorough
+
 QUERY = "SELECT part, sum(amount) AS total FROM sales GROUP BY part"
 
 SPELLINGS = {

@@ -33,6 +33,7 @@ def is_running(home: Home, view: str) -> bool:
     return view in home.state().running
 
 
+@pytest.mark.thorough
 def test_a_write_at_the_end_of_a_script_is_refreshed_by_the_next_session(home: Home) -> None:
     """… which says nothing and asks for nothing."""
     assert home.state().tables["default.everything"].highest > 0

@@ -47,6 +47,7 @@ def test_every_session_sees_what_was_published(sales: SparkSession, other: Spark
             assert joined.first()[0] == session.sql("SELECT count(*) FROM monthly").first()[0]
 
 
+@pytest.mark.thorough
 def test_every_session_sees_new_columns(sales: SparkSession, other: SparkSession) -> None:
     sales.sql(
         "CREATE OR REPLACE MATERIALIZED VIEW everything AS SELECT count(*) AS n, sum(total) AS total FROM monthly"
@@ -89,7 +90,7 @@ def large(spark: SparkSession) -> Iterator[SparkSession]:
     yield spark
 
 
-@pytest.mark.parametrize("view", ["copied", "flat"])
+@pytest.mark.parametrize("view", ["copied", pytest.param("flat", marks=pytest.mark.thorough)])
 def test_a_query_that_began_before_goes_on(large: SparkSession, view: str) -> None:
     rows = large.table(view).toLocalIterator()
     seen = [next(rows)]

@@ -19,8 +19,10 @@ TYPES = {
     "timestamp_ntz": "TIMESTAMP_NTZ'2024-01-01 00:00:00'",
 }
 
+OTHERS = [pytest.param(each, marks=pytest.mark.thorough) for each in ("parquet", "orc", "json", "csv", "iceberg")]
 
-@pytest.mark.parametrize("format", ["parquet", "orc", "json", "csv", "delta", "iceberg"])
+
+@pytest.mark.parametrize("format", ["delta", *OTHERS])
 def test_a_view_is_filled_or_refused_by_its_column_and_type(spark: SparkSession, format: str) -> None:
     spark.sql("CREATE TABLE t USING parquet AS SELECT 1 AS id")
     here = f"lake.{database(spark)}" if format == "iceberg" else database(spark)

@@ -184,6 +184,7 @@ def test_a_view_that_names_the_times_only_tells_how_far_it_has_come(spark: Spark
     assert row["staleness"] == pytest.approx(time.time() - row["fresh_to"].timestamp(), abs=5)
 
 
+@pytest.mark.thorough
 def test_a_property_that_comes_or_goes_takes_effect_at_once(spark: SparkSession) -> None:
     made(spark, "USING delta")
     spark.sql(f"INSERT INTO orders VALUES {Row(1, 100, 0).sql}, {Row(1, 500, 0).sql}")

@@ -15,6 +15,8 @@ from headwater.spark import catalog
 from headwater.spark.sessions import FIXED, PARSER
 from headwater.spark.shim import Shim
 
+pytestmark = pytest.mark.thorough
+
 ICEBERG = {
     "spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
     "spark.sql.catalog.spark_catalog.type": "hive",

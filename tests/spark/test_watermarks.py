@@ -70,6 +70,7 @@ def behind(spark: SparkSession) -> str:
 FORMATS = ["delta", *(pytest.param(each, marks=pytest.mark.long) for each in ("iceberg", "parquet"))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("stream", FORMATS, indirect=True)
 def test_the_watermark_of_a_stream_is_the_edge_of_its_table(spark: SparkSession, stream: Stream) -> None:
     """It speaks of the batches before, so it is a batch behind."""
