@@ -74,6 +74,14 @@ def test_a_change_while_a_view_is_refreshed_is_next_or_preempts(sales, journal: 
     assert sales.sql("SELECT sum(n) FROM spun").first()[0] == (LONG + 3) * 1000
 
 
+def running(spark: SparkSession, view: str, version: object) -> list[int]:
+    """The stages of a run whose tasks run, as Spark itself counts them."""
+    tracker = spark.sparkContext.statusTracker()
+    jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(group(view, version)))
+    stages = (tracker.getStageInfo(each) for job in jobs if job for each in job.stageIds)
+    return [each.stageId for each in stages if each and each.numActiveTasks]
+
+
 def test_a_cancelled_run_starts_no_further_job(spark: SparkSession) -> None:
     """One that was given up may come back from a step that nobody could interrupt."""
     context, cancelled = spark.sparkContext, group("d.v", "7.0")
@@ -88,6 +96,31 @@ def test_a_cancelled_run_starts_no_further_job(spark: SparkSession) -> None:
         assert spark.range(3).count() == 3
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
+
+
+@pytest.mark.thorough
+def test_a_timeout_ends_the_tasks_of_a_run(sales, journal: Journal) -> None:
+    """They look for an interrupt once for a batch of rows, each of which takes microseconds here."""
+    sales.sql(
+        "CREATE MATERIALIZED VIEW spun TBLPROPERTIES ('headwater.timeout' = '2 seconds') AS "
+        f"SELECT day, count(*) AS n, {SPUN} AS spun FROM sales {LATERAL} GROUP BY day"
+    )
+    drain(sales)
+    journal.mark()
+    view, events = f"{database(sales)}.spun", []
+
+    def seen(kind: type) -> list:
+        events.extend(journal.events())
+        return [each for each in events if isinstance(each, kind) and each.view == view]
+
+    sales.sql("INSERT INTO sales SELECT 1, 1, DATE '2024-01-01' FROM range(2000000)")
+    until(lambda: seen(Started), "refresh of spun")
+    run = seen(Started)[0]
+    until(lambda: running(sales, view, run.version), "tasks of the refresh")
+    until(lambda: seen(Failed), "end of the refresh", 30)
+    assert "headwater.timeout, and was cancelled" in seen(Failed)[0].error
+    until(lambda: not running(sales, view, run.version), "end of the tasks", 30)
+    sales.sql("DROP MATERIALIZED VIEW spun")
 
 
 @pytest.mark.thorough
