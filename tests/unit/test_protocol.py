@@ -198,7 +198,8 @@ def test_a_cancelled_run_is_copied_no_further(tmp_path):
     """Its jobs are cancelled, and its copy is stopped by the name that it goes by."""
     jvm = Jvm({})
     cancelled = []
-    base = Recorder(sparkContext=Recorder(_jsc=Recorder(sc=lambda: Recorder(cancelJobGroup=cancelled.append))))
+    context = Recorder(cancelJobGroupAndFutureJobs=cancelled.append)
+    base = Recorder(sparkContext=Recorder(_jsc=Recorder(sc=lambda: context)))
     nothing = Recorder(setJobGroup=lambda *_, **__: None, setLocalProperty=lambda *_: None)
     sessions = Recorder(of=lambda _: Recorder(sparkContext=nothing))
     made = Written((), (), Files(None, {}), 0, Place.VOLUME)
