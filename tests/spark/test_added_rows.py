@@ -72,6 +72,7 @@ def test_a_publication_of_new_rows_replaces_no_file(spark: SparkSession, journal
     assert published.made[0].unchanged, "the sum of the rows is that of all rows"
 
 
+@pytest.mark.thorough
 def test_the_view_above_an_appended_view_follows_its_rows(spark: SparkSession, journal: Journal) -> None:
     spark.sql(f"CREATE TABLE sales USING delta AS {SALES}")
     spark.sql(f"CREATE MATERIALIZED VIEW cheap USING delta {ASKED} AS {CHEAP}")

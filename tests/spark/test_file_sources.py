@@ -137,6 +137,7 @@ def test_a_table_that_was_overwritten_is_not_read_as_it_was(spark: SparkSession)
     assert shim.failure(raised.value).kind is FailureKind.SOURCE_GONE
 
 
+@pytest.mark.thorough
 def test_each_version_is_its_query_over_the_files_on_its_record(spark: SparkSession, journal: Journal) -> None:
     """A program appends one file after the other, with one row each, while refreshes read."""
     spark.sql("CREATE TABLE ticks (n BIGINT) USING parquet")

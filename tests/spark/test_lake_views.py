@@ -117,7 +117,8 @@ def test_an_iceberg_view_is_tidied_up(spark: SparkSession) -> None:
     assert rows(spark, view) == [("a", 6), ("b", 2), ("c", 2)]
 
 
-@pytest.mark.parametrize("using", ["parquet", pytest.param("iceberg", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("using", ["parquet", "iceberg"])
 def test_a_view_of_another_format_reads_delta_tables_with_deletion_vectors(spark: SparkSession, using: str) -> None:
     here = database(spark)
     view = f"lake.{here}.v" if using == "iceberg" else "v"

@@ -107,6 +107,7 @@ def test_a_view_of_another_meaning_is_computed_anew(spark: SparkSession) -> None
         assert_equals_query(spark, f"over_{view}", query)
 
 
+@pytest.mark.thorough
 def test_two_formats_of_dates_are_two_keys(spark: SparkSession) -> None:
     """A change of one side reaches the rows of its own date, not of the date that the other side reads in its text."""
     for side in "lr":

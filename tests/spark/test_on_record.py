@@ -20,7 +20,7 @@ def made(spark: SparkSession, form: str) -> SparkSession:
     return spark
 
 
-@pytest.fixture(params=["parquet", "delta", "iceberg"])
+@pytest.fixture(params=["parquet", pytest.param("delta", marks=pytest.mark.thorough), "iceberg"])
 def form(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -73,7 +73,7 @@ def test_a_table_of_another_history_with_as_many_versions(spark: SparkSession) -
     spark.sql("USE spark_catalog.default")
 
 
-@pytest.mark.parametrize("drop", ["DROP MATERIALIZED VIEW", "DROP TABLE"])
+@pytest.mark.parametrize("drop", ["DROP MATERIALIZED VIEW", pytest.param("DROP TABLE", marks=pytest.mark.thorough)])
 def test_sessions_make_a_view_of_other_types_anew(spark: SparkSession, drop: str) -> None:
     """The catalog of each session keeps the table that another session dropped for half a minute."""
     made(spark, "iceberg")

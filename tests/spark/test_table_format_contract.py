@@ -339,7 +339,7 @@ STEPS = ["required", "written", "published"]
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("purge", ["", " PURGE"])
+@pytest.mark.parametrize("purge", ["", pytest.param(" PURGE", marks=pytest.mark.thorough)])
 def test_no_step_of_a_run_makes_a_table_again_that_was_dropped(
     view: View, format: Format, tables: TableFormat, spark: SparkSession, step: str, purge: str
 ) -> None:
@@ -544,8 +544,11 @@ def test_rows_that_come_out_as_before_in_the_files_of_their_keys_are_unchanged(
     assert tables.publish(launch, written).unchanged == {A, B, C}
 
 
+DELETE, UPDATE = "DELETE FROM {view} WHERE p = 'b'", "UPDATE {view} SET x = 9 WHERE p = 'b'"
+
+
 @only(LAKES)
-@pytest.mark.parametrize("statement", ["DELETE FROM {view} WHERE p = 'b'", "UPDATE {view} SET x = 9 WHERE p = 'b'"])
+@pytest.mark.parametrize("statement", [DELETE, pytest.param(UPDATE, marks=pytest.mark.thorough)])
 def test_a_file_with_keys_that_another_program_removed_is_not_replaced(
     view: View, tables: TableFormat, spark: SparkSession, searched: None, statement: str
 ) -> None:

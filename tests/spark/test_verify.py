@@ -37,7 +37,7 @@ def numbers(spark: SparkSession) -> SparkSession:
     return spark
 
 
-@pytest.mark.parametrize("format", ["parquet", "delta"])
+@pytest.mark.parametrize("format", ["parquet", pytest.param("delta", marks=pytest.mark.thorough)])
 def test_forged_rows_are_found_and_repaired(warehouse: Path, numbers: SparkSession, format: str) -> None:
     spark = numbers
     spark.sql(f"CREATE MATERIALIZED VIEW v USING {format} AS {QUERY}")
