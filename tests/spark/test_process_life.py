@@ -162,7 +162,7 @@ def test_waiting_cancelling_and_interrupting(home: Home) -> None:
         assert home.state().views["default.slow"].pending
         [newest, *_] = json.loads(home.headwater("history", "slow", "--json", *store))
         assert newest["status"] in ("cancelled", "running")
-        assert newest["status"] == "running" or "stay pending" in newest["error"]
+        assert newest["status"] == "running" or "SUSPEND keeps it stopped" in newest["error"]
 
         # Ctrl-C reaches every process of the terminal: the statement ends, the engine goes on.
         engine = session.await_engine()
