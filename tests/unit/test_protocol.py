@@ -521,7 +521,8 @@ def test_a_run_whose_driver_cannot_be_reached_has_not_failed(error: Exception):
         shim = Recorder(
             publish=gone, is_gone=lambda _: not answers, failure=lambda _: Failure(FailureKind.OTHER, "no function")
         )
-        warehouse = warehouse_of(shim, Recorder(of_run=gone))
+        context = Recorder(setJobGroup=lambda *_, **__: None, setLocalProperty=lambda *_: None)
+        warehouse = warehouse_of(shim, Recorder(of_run=gone), Recorder(sparkContext=context))
         with pytest.raises(raised):
             warehouse.compute(launch(True), {})
         with pytest.raises(raised):

@@ -52,7 +52,8 @@ def without_lost(state: State, seen: Seen, command: Command) -> Seen:
         known = None if emptied.covers(each) else record.partitions.get(each)
         if known is not None and known.fingerprint not in (None, seen.partitions[each]):
             remedy = f"write to it, or drop the partition {each}" if each.bound else "or write to it"
-            return Seen(seen.table, unreadable=f"{location} is not there; put it back, {remedy}")
+            said = f"{location} is not there; put it back, {remedy}; while a program writes it, wait"
+            return Seen(seen.table, unreadable=said)
     return seen
 
 

@@ -41,9 +41,9 @@ def adopt(recorder: Recorder, shim: Shim, formats: Formats, analyst: Analyst, ob
         for view in progress or list(found):
             try:
                 _adopt(recorder, shim, analyst, observer, found.pop(view))
-            except NotNow as error:
-                complete = False
-                log.warning("%s was found in the catalog; it is looked at again at the next check: %s", view, error)
+            except (NotNow, Py4JJavaError) as error:  # a catalog that does not answer holds up its own views only
+                complete, said = False, first_line(error)
+                log.warning("%s was found in the catalog; it is looked at again at the next check: %s", view, said)
     return complete
 
 

@@ -151,8 +151,10 @@ class Analyst:
         if not places:
             return
         session.conf.set(INFERENCE, "true")
-        other = self._described(definition.view, session, text)
-        session.conf.set(INFERENCE, "false")
+        try:
+            other = self._described(definition.view, session, text)
+        finally:
+            session.conf.set(INFERENCE, "false")
         if fingerprint(other.plan) != fingerprint(description.plan):
             raise DefinitionError(
                 "TYPES",

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
-from headwater.model.error import RefreshCancelled, Untold
+from headwater.model.error import RefreshCancelled, RefreshFailed, Untold
 from headwater.model.event import Mode
 from headwater.model.partition import WHOLE
 from headwater.model.view import Definition, Job, Query
@@ -55,6 +55,7 @@ class Maker:
 
     def __init__(self, shim: Shim, formats: Formats, jobs: Jobs, is_meant: Callable[[Definition, str], bool]) -> None:
         self._shim, self._formats, self._jobs, self._is_meant = shim, formats, jobs, is_meant
+        self._strange: dict[str, str] = {}  # by view: what its last run found in place of what is on record
         following = Following(shim, formats)
         self._totals, self._appending = Totals(shim, formats, following), Appending(shim, formats, following)
 
@@ -152,12 +153,26 @@ class Maker:
             case Query(text):
                 rows = session.sql(text)
                 # Somebody may redefine one of these and put it back between two looks: no look tells of that.
-                if definition.through and not self._is_meant(definition, self._shim.meant(rows)):
-                    raise RefreshCancelled(
-                        f"{definition.view} uses {', '.join(definition.through)}, and one of these was redefined while "
-                        "it was refreshed; the refresh runs again"
-                    )
+                if definition.through:
+                    self._refuse_another_meaning(definition, self._shim.meant(rows))
                 return rows
+
+    def _refuse_another_meaning(self, definition: Definition, meant: str) -> None:
+        """Refuses a query in which views or functions are others than on record.
+
+        Raises:
+            RefreshCancelled: they are; the next run may find those on record.
+            RefreshFailed: the run before found just these, so it was no redefinition that passed.
+        """
+        view = definition.view
+        if self._is_meant(definition, meant):
+            self._strange.pop(view, None)
+            return
+        uses = f"{view} uses {', '.join(definition.through)}, and one of these "
+        if self._strange.get(view) == meant:
+            raise RefreshFailed(f"{uses}is not what is on record; CREATE OR REPLACE {view}")
+        self._strange[view] = meant
+        raise RefreshCancelled(f"{uses}was redefined while it was refreshed; the refresh runs again")
 
     def _renew(self, session: SparkSession, launch: Launch) -> None:
         """Lets the next queries see tables as they are now."""

@@ -111,6 +111,7 @@ class SparkWarehouse:
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         with self._told(launch.run), translating(launch.run, self._shim):
+            self._take_up(self._base.sparkContext, launch.run, "publish")  # this thread may be of a cancelled run's
             replaced = self._formats.of_view(launch.definition).publish(launch, written)
         guarded(partial(self._shim.recache, launch.run.view), f"CACHE TABLE may hold old rows of {launch.run.view}")
         self._memory.published(launch.run.version)
@@ -169,7 +170,9 @@ class SparkWarehouse:
         memory, context = self._memory, session.sparkContext
 
         def stop() -> None:
-            self.cancel(run.view, run.version)
+            # What runs now, and no more: where rows do not fit in memory, the run goes on in the warehouse.
+            self._base.sparkContext._jsc.sc().cancelJobGroup(group(run.view, run.version))
+            self._shim.stop_copy(group(run.view, run.version))
 
         with contextlib.ExitStack() as held:
             made = self._maker.making(held, session, launch)
