@@ -183,6 +183,54 @@ def test_each_command_on_files_is_refused_or_harmless(views: Views, journal: Jou
     assert not [each for each in journal.events() if isinstance(each, Published)]
 
 
+def test_a_path_of_another_source_is_no_directory(spark: SparkSession) -> None:
+    """A source may call something else its path, and Headwater lets the source say what that is worth."""
+    spark.sql("CREATE TABLE rows (n BIGINT) USING parquet")
+    spark.sql("INSERT INTO rows VALUES (1)")
+    for path in ("project:dataset.table", ""):
+        written = spark.table("rows").write.format("jdbc").option("url", "jdbc:derby:memory:paths;create=true")
+        written.option("dbtable", "written").option("path", path).mode("append").save()
+        batches: list[int] = []
+        stream = spark.readStream.table("rows").writeStream.foreachBatch(lambda _, n, seen=batches: seen.append(n))
+        stream.option("path", path).trigger(availableNow=True).start().awaitTermination()
+        assert batches == [0]
+
+
+def test_the_log_of_a_view_has_no_other_writer(views: Views) -> None:
+    """A table may name the directory of a Delta view once more, but not begin its log again."""
+    begun = (
+        "CREATE OR REPLACE TABLE other (n BIGINT, p INT) USING delta LOCATION '{root}'",
+        "CREATE OR REPLACE TABLE other USING delta LOCATION '{root}' AS SELECT 1 AS n",
+        "CREATE TABLE other USING delta LOCATION '{root}' AS SELECT 1 AS n",
+        "CREATE OR REPLACE TABLE named_again USING delta LOCATION '{root}' AS SELECT 1 AS n",
+        "CREATE OR REPLACE TABLE other SHALLOW CLONE base_delta LOCATION '{root}'",
+    )
+    statements = [views.statement("delta", each) for each in begun]
+    passed = [f"{each}: {why or 'passed'}" for each in statements if not is_refusal(why := views.fails(each))]
+    assert "\n".join(passed) == ""
+    assert views.fails(views.statement("delta", "CREATE TABLE other USING delta LOCATION '{root}'")) == ""
+    views.spark.sql("DROP TABLE other")
+    assert views.rows("delta") == views.ROWS
+
+
+def test_an_overwritten_partition_is_not_the_whole_directory(views: Views) -> None:
+    """An external table around a view: only a write that empties its whole directory reaches the view."""
+    spark, root = views.spark, views.roots["parquet"]
+    columns = "(n BIGINT) PARTITIONED BY (q INT)"
+    spark.sql(f"CREATE TABLE around_view (n BIGINT, q INT) USING parquet PARTITIONED BY (q) LOCATION '{root.parent}'")
+    spark.sql(f"CREATE TABLE hive_around_view {columns} STORED AS parquet LOCATION '{root.parent}'")
+    why = views.fails("INSERT OVERWRITE around_view VALUES (1, 1)")
+    assert is_refusal(why) and f"which lies in the written directory file:{root.parent}, is a" in why
+    spark.sql("INSERT OVERWRITE around_view PARTITION (q = 1) VALUES (1)")
+    spark.sql("INSERT OVERWRITE hive_around_view PARTITION (q = 2) VALUES (1)")
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        spark.sql("INSERT OVERWRITE around_view VALUES (1, 3)")
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert views.rows("parquet") == views.ROWS
+
+
 def frames(views: Views, format: str) -> dict[str, Callable[[], object]]:
     """The ways of a frame, or of a stream, into a view."""
     spark, name, root = views.spark, views.name(format), views.roots[format]

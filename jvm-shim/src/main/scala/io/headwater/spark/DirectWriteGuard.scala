@@ -7,6 +7,7 @@ import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{DropTable, InsertIntoStatement, LogicalPlan}
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, LogicalRelation}
 import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
@@ -16,13 +17,27 @@ import org.slf4j.LoggerFactory
 
 /** Refuses statements that would write into a materialized view past Headwater, or drop the table of one that others read. */
 case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit) {
+  import DirectWriteGuard._
 
   private def log = LoggerFactory.getLogger("io.headwater")
 
-  override def apply(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
+  /** As a check. A plan that the rule let through, and that no later rule changed, needs no second look. */
+  override def apply(plan: LogicalPlan): Unit = {
+    val passed = plan.getTagValue(Passed).exists(_ eq plan) // a changed plan inherits the tag
+    plan.unsetTagValue(Passed)
+    if (!passed) look(plan)
+  }
+
+  /** As a rule, before the check. */
+  def before(plan: LogicalPlan): Unit = {
+    look(plan)
+    plan.setTagValue(Passed, plan)
+  }
+
+  private def look(plan: LogicalPlan): Unit = if (!Internal.is(session)) plan.foreach { node =>
     target(node).filter(Views.is).map(view => Names.key(view.identifier)).foreach(view => refuse(view, Some(view)))
     Commands.changes(session, node).filter(_.changes).foreach(each => check(each.target))
-    Places.of(node).flatMap(Roots.touched(session, _)).foreach(refuse(_, None))
+    Places.of(node).flatMap(Roots.touched(session, _)).foreach(each => refuse(each.words, None))
     dropped(node).filter(isView).flatMap(_.table).foreach(refuseRead)
   }
 
@@ -57,15 +72,15 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
   def refusePlace(path: String, table: Option[String]): Unit = {
     val own = table.flatMap(key => Try(LakeTables.load(session, Names.table(key))).toOption.flatten)
       .flatMap(each => Option(each.properties.get("location")))
-    Roots.touched(session, Place(new Path(path), replaces = true))
-      .filterNot(root => own.exists(each => new Path(each).toUri.getPath == new Path(root).toUri.getPath))
-      .foreach(refuse(_, None))
+    Places.path(path).flatMap(each => Roots.touched(session, Place(each, replaces = true)))
+      .filterNot(found => own.flatMap(Places.path).exists(_.toUri.getPath == new Path(found.root).toUri.getPath))
+      .foreach(each => refuse(each.words, None))
   }
 
   private def check(target: Target): Unit = {
     if (isView(target)) refuse(target.table.orElse(target.path).get, target.table)
     if (target.table.isEmpty)
-      target.path.flatMap(each => Roots.touched(session, Place(new Path(each)))).foreach(refuse(_, None))
+      target.path.flatMap(Places.path).flatMap(each => Roots.touched(session, Place(each))).foreach(each => refuse(each.words, None))
   }
 
   /** Whether a table is a view's. A command that has not looked at the table names it only. */
@@ -111,6 +126,11 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
     throw new HeadwaterException(
       s"$said is a materialized view, which only Headwater writes. Write to the tables it reads, change it with CREATE OR " +
         s"REPLACE or ALTER MATERIALIZED VIEW, or recompute it with REFRESH MATERIALIZED VIEW ${name.getOrElse("…")} FULL.")
+}
+
+object DirectWriteGuard {
+  /** On a plan that the rule let through: that plan. */
+  private val Passed = TreeNodeTag[LogicalPlan]("headwater.passed")
 }
 
 object Views {

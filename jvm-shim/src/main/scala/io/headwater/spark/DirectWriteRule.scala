@@ -12,7 +12,7 @@ case class DirectWriteRule(session: SparkSession) extends Rule[LogicalPlan] {
   private val guard = DirectWriteGuard(session)
 
   override def apply(plan: LogicalPlan): LogicalPlan = {
-    if (plan.resolved) guard(plan)
+    if (plan.resolved) guard.before(plan)
     plan
   }
 }

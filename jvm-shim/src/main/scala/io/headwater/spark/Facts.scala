@@ -1,7 +1,6 @@
 package io.headwater.spark
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.SparkSession
 
 /**
  * A table to look at: all of it if `whole` or without `partitions`, else those, or those that agree with a partial one.
@@ -62,8 +61,8 @@ final case class FoundPartition(
     away: Boolean = false) {
 
   /** The same, with whether it is there. */
-  def placed(session: SparkSession): FoundPartition =
-    if (files > 0) this else copy(away = location.exists(each => !Files.exists(session, new Path(each))))
+  def placed(exists: Path => Boolean): FoundPartition =
+    if (files > 0) this else copy(away = location.exists(each => !exists(new Path(each))))
 
   /** The same with what says how its files are read. */
   def read(how: String): FoundPartition = if (how.isEmpty) this else copy(fingerprint = s"$fingerprint $how")

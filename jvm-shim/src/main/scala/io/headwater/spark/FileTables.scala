@@ -61,7 +61,7 @@ private[spark] object FileTables extends ViewFormat {
       case None if isHive(meta) => Listed.whole(root.fold(Files.state(session, None))(Sinks.stateOfHive(session, _)))
       case None => Listed.whole(Files.described(root, files))
     }
-    val listed = there.copy(partitions = there.partitions.map(_.read(how).placed(session)))
+    val listed = there.copy(partitions = Files.placed(session, there.partitions.map(_.read(how))))
     val seen = found.copy(
       partition_columns = columns, asked = listed.asked, whole = listed.whole, partitions = listed.partitions)
     FileSnapshots.ordered(meta, files) match {

@@ -25,8 +25,8 @@ object Files {
   def stateOf(session: SparkSession, path: Path): FileState = described(Some(path), of(session, path))
 
   /** Whether a path, which may be a glob, stands for anything. A directory without files is empty; one that is not there is away. */
-  private[spark] def exists(session: SparkSession, path: Path): Boolean = {
-    val files = path.getFileSystem(Access.classic(session).sessionState.newHadoopConf())
+  private def exists(conf: Configuration, path: Path): Boolean = {
+    val files = path.getFileSystem(conf)
     files.exists(path) || Option(files.globStatus(path)).exists(_.nonEmpty)
   }
 
@@ -43,9 +43,17 @@ object Files {
   /** One state a directory, listed side by side when there are many. */
   def states(session: SparkSession, directories: Seq[Option[Path]]): Seq[FileState] = {
     val conf = Access.classic(session).sessionState.newHadoopConf()
-    if (directories.size < 32) directories.map(state(conf, _))
-    else directories.par.map(state(conf, _)).seq
+    sideBySide(directories)(state(conf, _))
   }
+
+  /** These with whether they are there, for those without files. */
+  private[spark] def placed(session: SparkSession, partitions: Seq[FoundPartition]): Seq[FoundPartition] = {
+    val conf = Access.classic(session).sessionState.newHadoopConf()
+    sideBySide(partitions)(_.placed(exists(conf, _)))
+  }
+
+  private def sideBySide[A, B](all: Seq[A])(look: A => B): Seq[B] =
+    if (all.size < 32) all.map(look) else all.par.map(look).seq
 
   private def state(conf: Configuration, directory: Option[Path]): FileState =
     described(directory, directory.map(data(conf, _)).getOrElse(Nil))

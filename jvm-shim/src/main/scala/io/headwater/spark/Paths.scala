@@ -15,7 +15,7 @@ private[spark] object Paths extends TableFormat {
     val state = Sinks.files(session, place).fold(Files.stateOf(session, place))(Files.described(Some(place), _))
     Fact(
       asked.table, kind = name, created = 0, schema = FileFormats.owned(session, place).getOrElse(""),
-      snapshot = state.fingerprint, partitions = Seq(FoundPartition.whole(state).placed(session)))
+      snapshot = state.fingerprint, partitions = Files.placed(session, Seq(FoundPartition.whole(state))))
   }
 
   override def renew(session: SparkSession, name: Name): Unit =

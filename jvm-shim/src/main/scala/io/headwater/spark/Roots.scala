@@ -10,6 +10,16 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.Access
 
 /**
+ * The directory of a view that a write reaches.
+ *
+ * @param in the written directory, if the view's lies in it
+ */
+private[spark] final case class Touched(root: String, in: Option[String]) {
+  /** For a person. */
+  def words: String = root + in.fold("")(each => s", which lies in the written directory $each,")
+}
+
+/**
  * The directories that Headwater owns, one for each view. A file in it, [[Marker]], names the owner. Only the versions in a
  * marked directory are ever deleted: whatever else somebody puts there stays.
  */
@@ -62,19 +72,22 @@ object Roots {
    * The view's directory that a write to a place reaches: the place lies in it or, if the write replaces what is there, it
    * lies in the place. A directory that cannot be looked at is left to the statement itself.
    */
-  private[spark] def touched(session: SparkSession, place: Place): Option[String] = Try {
+  private[spark] def touched(session: SparkSession, place: Place): Option[Touched] = Try {
     val (fs, top) = at(session, place.path.toString)
     // A directory of that name beside the tables of a warehouse is the store's, and marks no view.
     def marked(each: Path) = Try(fs.getFileStatus(marker(each)).isFile).getOrElse(false)
     def isView(each: Path) = marked(each) || LakeRoots.isView(session, each)
+    // Nothing is listed before it is looked at: there may be many folders.
+    def below = folders(fs, top).flatMap(each => Iterator.single(each) ++ folders(fs, each))
     Iterator.iterate(top)(_.getParent).takeWhile(_ != null).find(marked)
       .orElse(if (place.asFiles) None else LakeRoots.around(top).find(LakeRoots.isView(session, _)))
-      .orElse(if (place.replaces) folders(fs, top).flatMap(each => each +: folders(fs, each)).find(isView) else None)
-  }.toOption.flatten.map(_.toString)
+      .map(root => Touched(root.toString, None))
+      .orElse(if (place.replaces) below.find(isView).map(root => Touched(root.toString, Some(top.toString))) else None)
+  }.toOption.flatten
 
   /** Those in a directory that may be a database or a table; a partition of a table is neither. */
-  private def folders(fs: FileSystem, top: Path): Seq[Path] =
-    Try(fs.listStatus(top).toSeq).getOrElse(Nil).filter(_.isDirectory).map(_.getPath)
+  private def folders(fs: FileSystem, top: Path): Iterator[Path] =
+    Try(fs.listStatus(top).toSeq).getOrElse(Nil).iterator.filter(_.isDirectory).map(_.getPath)
       .filterNot(path => path.getName.contains("=") || path.getName.startsWith("_") || path.getName.startsWith("."))
 
   /** The path and those above it, up to the one right below a directory; none when it does not lie there. */

@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Id
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.command.ViewHelper
+import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.internal.SQLConf
@@ -44,6 +45,9 @@ private object Copied extends (InternalRow => InternalRow) with Serializable {
 
 /** The few members of Spark 4.1 that are private to its packages. */
 object Access {
+
+  /** Whether a write leaves the partitions alone that it has no row of. */
+  def keepsPartitions(write: InsertIntoHadoopFsRelationCommand): Boolean = write.dynamicPartitionOverwrite
 
   /** What a finished SQL execution ran, if Spark still holds it. */
   def finished(event: SparkListenerEvent): Option[QueryExecution] = event match {
