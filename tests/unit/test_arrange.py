@@ -11,7 +11,7 @@ from headwater.engine.schedule import pending_views
 from headwater.model.estimate import Estimate
 from headwater.model.event import Published
 from headwater.model.state import Took
-from headwater.plan.arrange import PLAIN, ByPlan, planned, quick
+from headwater.plan.arrange import PLAIN, ByPlan, explained, explanation, planned, quick
 from headwater.plan.means import Costs, Means
 from headwater.plan.pending import SMALLEST, problem
 from headwater.plan.problem import Problem, Task
@@ -51,6 +51,17 @@ def test_the_problem_is_what_is_pending():
 def test_what_saves_time_and_fits_is_kept():
     assert arranged(pending(), memory=10_000_000) == [("v", True)]
     assert arranged(pending(), memory=999_999) == [("v", False)]
+
+
+def test_the_plan_is_explained_from_a_part_of_the_state():
+    """``EXPLAIN REFRESH`` copies it, so that it searches for a plan while the engine goes on."""
+    made = pending()
+    state, means = made.state, Means(PAYS, 10_000_000, 1)
+    assert pending_views(state)
+    for name in pending_views(state):
+        lines = explanation(state, name, means)()
+        assert lines == explained(state, name, means) and "planned as" in lines[0]
+    assert explanation(state, "nowhere", means)() == []
 
 
 def test_nothing_is_kept_that_saves_nothing():

@@ -71,7 +71,8 @@ class ByPlan:
 
 
 def _copied(state: State, names: Iterable[str]) -> State:
-    """These views and all that they read, so far as events change it in place."""
+    """These views and all that they read, so far as events change it in place. What is indexed of a state, such as the
+    order of all views, is not in it."""
     near = {*names, *(source for name in names for source in state.views[name].definition.sources)}
     views, tables = state.views.keys() & near, state.tables.keys() & near
     return State(
@@ -110,14 +111,16 @@ def explanation(state: State, name: str, means: Means) -> Callable[[], list[str]
     if name not in names:
         return list
     copied = _copied(state, names)
-    return lambda: explained(copied, name, means)
+    return lambda: _lines(copied, names, name, means)
 
 
 def explained(state: State, name: str, means: Means) -> list[str]:
     """When a pending view's refresh starts, and which rows stay in memory for it, as lines for a person."""
     names = pending_views(state)
-    if name not in names:
-        return []
+    return _lines(state, names, name, means) if name in names else []
+
+
+def _lines(state: State, names: tuple[str, ...], name: str, means: Means) -> list[str]:
     plan, _ = pending_plan(state, names, means)
     tasks, spans = plan.problem.tasks, plan.timeline.spans
     [task] = [n for n, each in enumerate(tasks) if each.name == name]
