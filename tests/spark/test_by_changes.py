@@ -127,6 +127,7 @@ def test_totals_that_were_lost_are_made_anew(spark: SparkSession, journal: Journ
     assert not place.exists()
 
 
+@pytest.mark.thorough
 def test_a_view_of_one_row_has_it_also_of_no_rows(spark: SparkSession, journal: Journal) -> None:
     spark.sql("CREATE TABLE t (x DECIMAL(5, 1), y INT) USING delta")
     query, view = "SELECT count(*) AS n, sum(x) AS s, avg(y) AS a, max(y) AS m FROM t", f"{database(spark)}.whole"

@@ -84,8 +84,11 @@ def test_the_tour_of_the_readme_in_delta(tmp_path: Path) -> None:
         assert ["Provider", "delta"] in [row[:2] for row in shown]
 
 
+LONG_PAGES = ("statements", "maintenance")
+
+
 @pytest.mark.parametrize(
-    "page", ["statements", "properties", "settings", pytest.param("maintenance", marks=pytest.mark.thorough)]
+    "page", ["properties", "settings", *(pytest.param(each, marks=pytest.mark.thorough) for each in LONG_PAGES)]
 )
 def test_the_examples_of_a_page(spark: SparkSession, page: str) -> None:
     def run(statement: str) -> list[list[str]]:

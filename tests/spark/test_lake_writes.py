@@ -106,6 +106,7 @@ def noticed(lake: Lake, journal: Journal, write: Callable[[], object]) -> None:
     assert lake.spark.table("v").first()[0] == lake.run("SELECT sum(x) FROM {t}").first()[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lake", ["delta"], indirect=True)
 def test_a_write_to_the_path_of_a_delta_table_is_noticed(lake: Lake, journal: Journal) -> None:
     place = lake.where()
@@ -148,6 +149,7 @@ def test_columns_that_come_are_noticed(lake: Lake, journal: Journal) -> None:
     until(lambda: journal.events(), "look at the columns", 20)
 
 
+@pytest.mark.thorough
 def test_each_batch_of_a_stream_is_noticed(lake: Lake, journal: Journal, tmp_path: Path) -> None:
     """By the stream's own sink, and by a function of each batch."""
     lake.run("CREATE MATERIALIZED VIEW v AS SELECT sum(x) AS s FROM {t}")

@@ -87,6 +87,7 @@ def literals(part: object) -> Iterator[str]:
                 yield from literals(each)
 
 
+@pytest.mark.thorough
 def test_a_view_of_another_meaning_is_computed_anew(spark: SparkSession) -> None:
     """By `CREATE OR REPLACE` of the view itself, and of an ordinary view that it reads."""
     rows = """('y1', 1), ('y2', NULL), ('z1', 5), ('{"d": "02/01/2020"}', 3)"""

@@ -90,7 +90,8 @@ def large(spark: SparkSession) -> Iterator[SparkSession]:
     yield spark
 
 
-@pytest.mark.parametrize("view", ["copied", pytest.param("flat", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("view", ["copied", "flat"])
 def test_a_query_that_began_before_goes_on(large: SparkSession, view: str) -> None:
     rows = large.table(view).toLocalIterator()
     seen = [next(rows)]

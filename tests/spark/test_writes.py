@@ -180,6 +180,7 @@ def test_unpartitioned_table_set_location(spark: SparkSession, tmp_path) -> None
     assert [tuple(row) for row in spark.table("upper_names").collect()] == [(2, "B")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file_format", ["orc", "json", "csv"])
 def test_other_formats(spark: SparkSession, journal: Journal, file_format: str) -> None:
     make_sales(spark, file_format)
@@ -192,6 +193,7 @@ def test_other_formats(spark: SparkSession, journal: Journal, file_format: str) 
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("file_format", ["orc", "json", "csv"])
 def test_views_in_other_formats(spark: SparkSession, file_format: str) -> None:
     make_sales(spark, "parquet")
