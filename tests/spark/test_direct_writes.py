@@ -312,13 +312,10 @@ def test_each_procedure_of_iceberg_is_known(plain_spark: SparkSession) -> None:
 def test_each_command_of_a_format_is_known() -> None:
     """A new command of Delta or Iceberg fails here, until somebody says what it does to a view."""
     delta = {name for name, _ in (*said.DELTA, *said.DELTA_HARMLESS)}
-    assert commands_of(fetched.delta()) - delta == said.DELTA_INNER.keys()
+    assert spark_commands.commands_in(fetched.delta()) - delta == said.DELTA_INNER.keys()
     assert set(said.DELTA_INNER.values()) <= delta | {name for name, _ in said.REFUSED}
-    assert commands_of(fetched.iceberg()) <= {name for name, _ in (*said.ICEBERG, *said.ICEBERG_HARMLESS)}
-
-
-def commands_of(jars: Iterable[Path]) -> set[str]:
-    return spark_commands.commands_in(jars)
+    iceberg = {name for name, _ in (*said.ICEBERG, *said.ICEBERG_HARMLESS)}
+    assert spark_commands.commands_in(fetched.iceberg()) <= iceberg
 
 
 def test_each_command_that_can_change_a_table_has_a_statement() -> None:

@@ -4,6 +4,7 @@ and what it does when a view that it reads cannot be computed."""
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 from processes import Home, until
@@ -88,9 +89,11 @@ def test_a_cancelled_run_starts_no_further_job(spark: SparkSession) -> None:
     context, cancelled = spark.sparkContext, group("d.v", "7.0")
     warehouse = object.__new__(SparkWarehouse)
     warehouse._base, warehouse._shim = spark, Shim(spark)
-    warehouse.cancel("d.v", "7.0")
     context.setJobGroup(cancelled, "a step of the run", interruptOnCancel=True)
     try:
+        warehouse._stop(SimpleNamespace(view="d.v", version="7.0"))
+        assert spark.range(3).count() == 3, "rows that do not fit in memory are written by the same run"
+        warehouse.cancel("d.v", "7.0")
         with pytest.raises(Exception, match="cancelled"):
             spark.range(3).collect()
         context.setJobGroup(group("d.v", "8.0"), "the next run", interruptOnCancel=True)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from attrs import evolve
 from cases import machine, view
+from py4j.protocol import Py4JJavaError
 from test_reanalysis import Record
 
 from headwater.model.event import Declared
@@ -38,10 +39,10 @@ class Catalog:
         self.meanwhile()
         return definition
 
-    def adopt(self) -> list[str]:
+    def adopt(self, complete: bool = True) -> list[str]:
         """Adopts what it holds; what was recorded of it."""
         looks = SimpleNamespace(first_look=lambda definition: None)
-        assert adopt(self.record, self, SimpleNamespace(highest=lambda definition: 0), self, looks)
+        assert adopt(self.record, self, SimpleNamespace(highest=lambda definition: 0), self, looks) is complete
         return [event.why for event in self.record.events if isinstance(event, Declared)]
 
 
@@ -72,3 +73,21 @@ def test_a_view_that_is_dropped_meanwhile_does_not_come_back(catalog: Catalog, c
     catalog.meanwhile = dropped
     assert catalog.adopt() == []
     assert not caplog.text
+
+
+def test_a_catalog_that_does_not_answer_is_asked_at_the_next_check(catalog: Catalog, monkeypatch: pytest.MonkeyPatch):
+    def away(name: str) -> str:
+        raise Away
+
+    catalog.meanwhile = lambda: monkeypatch.setattr(catalog, "owner", away)
+    assert catalog.adopt(complete=False) == []
+
+
+class Away(Py4JJavaError):
+    """What Spark says of a catalog that does not answer."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __str__(self) -> str:
+        return "the catalog is away"

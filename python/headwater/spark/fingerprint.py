@@ -22,7 +22,7 @@ BY_NAME = {
 
 
 def fingerprint(description: Plan, zones: Mapping[str, str] | None = None) -> str:
-    """A digest of what ``PlanJson.describe`` wrote, equal when the query's meaning is.
+    """A digest of what ``PlanJson.analysed`` wrote, equal when the query's meaning is.
 
     Args:
         zones: of the sources whose partitions are spelled in another zone than UTC: the maps depend on these.

@@ -168,18 +168,12 @@ class SparkWarehouse:
         are taken first, so that the rows are computed from them."""
         run = launch.run
         memory, context = self._memory, session.sparkContext
-
-        def stop() -> None:
-            # What runs now, and no more: where rows do not fit in memory, the run goes on in the warehouse.
-            self._base.sparkContext._jsc.sc().cancelJobGroup(group(run.view, run.version))
-            self._shim.stop_copy(group(run.view, run.version))
-
         with contextlib.ExitStack() as held:
             made = self._maker.making(held, session, launch)
             with memory.overlaid(context, run):
-                scanned = memory.share(run, made.frame, sees, stop)
+                scanned = memory.share(run, made.frame, sees, partial(self._stop, run))
             with memory.overlaid(context, run):
-                written, counted = memory.keep(made.launch, made.frame, stop) or self._writer.write(
+                written, counted = memory.keep(made.launch, made.frame, partial(self._stop, run)) or self._writer.write(
                     made.launch, made.frame(), "", made.files
                 )
                 moved = memory.moved(counted.spent(), run, written)
@@ -203,6 +197,11 @@ class SparkWarehouse:
             refuse_drift(self._formats, launch)
         except Untold as untold:
             raise RefreshFailed(f"{untold} while it was refreshed; the refresh is tried again") from untold
+
+    def _stop(self, run: Run) -> None:
+        """Ends what a run does now, and no more: where its rows do not fit in memory, it goes on in the warehouse."""
+        self._base.sparkContext._jsc.sc().cancelJobGroup(group(run.view, run.version))
+        self._shim.stop_copy(group(run.view, run.version))
 
     def _is_meant(self, definition: Definition, meant: str) -> bool:
         """Whether views and functions that a run found are those of its view. If not, it looks at them: a redefinition

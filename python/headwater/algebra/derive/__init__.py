@@ -68,7 +68,7 @@ def derive(
     """The derivation for a view of this query, partitioned by these columns.
 
     Args:
-        description: the analysed query, as ``PlanJson.describe`` writes it, parsed.
+        description: the analysed query, as ``PlanJson.analysed`` writes it, parsed.
         partition_columns: the view's partition columns, each one of ``columns``.
         columns: name and type of the view's columns, by position. The type is the declared one, if there is one.
         zone: the time zone in which a lake table's partition values are spelled, by the table's key.

@@ -31,7 +31,7 @@ def derive_keys(
     """The keys for each table that a query reads.
 
     Args:
-        description: the analysed query, as ``PlanJson.describe`` writes it, parsed.
+        description: the analysed query, as ``PlanJson.analysed`` writes it, parsed.
         apart: the view's partition columns. They are no keys, since their values are spelled by the catalog.
         columns: name and type of the view's columns, by position. The type is the declared one, if there is one.
     """

@@ -54,7 +54,7 @@ def derive_totals(description: Mapping[str, Any]) -> dict[str, Adding]:
     """For each table that a query reads, whether the totals can follow its changed rows.
 
     Args:
-        description: the analysed query, as ``PlanJson.describe`` writes it, parsed.
+        description: the analysed query, as ``PlanJson.analysed`` writes it, parsed.
     """
     root = Reader(description).root
     sources = dict.fromkeys(source(each) for each in root.walk() if each.op == "Relation")

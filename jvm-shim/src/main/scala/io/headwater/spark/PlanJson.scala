@@ -17,8 +17,6 @@ import org.json4s.jackson.JsonMethods.{compact, render}
   */
 object PlanJson {
 
-  def describe(session: SparkSession, sql: String): String = analysed(session, sql).get(0)
-
   /** The description of a query, and the views and functions that the same analysis found. */
   def analysed(session: SparkSession, sql: String): java.util.List[String] = {
     val classicSession = session.asInstanceOf[classic.SparkSession]

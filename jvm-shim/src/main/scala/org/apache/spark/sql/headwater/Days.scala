@@ -4,6 +4,7 @@ import java.time.ZoneOffset
 
 import scala.util.Try
 
+import io.headwater.spark.Internal
 import org.apache.spark.SparkRuntimeException
 import org.apache.spark.sql.catalyst.expressions.{Cast, Expression}
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
@@ -18,10 +19,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * the run, so the row would be another one tomorrow. Constants of a query are refused before (`ParsedAway`).
  */
 object DaysOfTexts extends Rule[LogicalPlan] {
-  private val Internal = "spark.headwater.internal"
-
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (conf.getConfString(Internal, "false") != "true") plan
+    if (!Internal.is(conf)) plan
     else plan.transformAllExpressions {
       case cast @ Cast(text, TimestampType, _, _) if text.dataType.isInstanceOf[StringType] && !text.foldable && !isChecked(text) =>
         cast.withNewChildren(Seq(StaticInvoke(Days.getClass, text.dataType, "checked", Seq(text))))
