@@ -24,6 +24,7 @@ from headwater.algebra.derive.keys import derive_keys
 from headwater.model.dependency import Computed, Dependency, Keys
 from headwater.model.partition import Slice, Value
 from headwater.spark import sql
+from headwater.spark.shim import Shim
 
 CASES = [*RULES, *SHAPES]
 GOLDEN = sorted((Path(__file__).parents[1] / "golden/plans").glob("*.json"))
@@ -76,8 +77,7 @@ class Lab:
 
     def described(self, case: Case) -> tuple[dict, list[tuple[str, str]]]:
         self.spark.sql("USE base")
-        shim = self.spark._jvm.io.headwater.spark.PlanJson
-        description = json.loads(shim.describe(self.spark._jsparkSession, case.sql))
+        description = Shim(self.spark).describe(self.spark, case.sql).plan
         columns = [(each["name"], case.types.get(each["name"], each["type"])) for each in description["columns"]]
         return description, columns
 
@@ -216,9 +216,8 @@ def test_derived_keys_reach_every_row_that_changes(lab: Lab, case: Case) -> None
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_query_is_described_alike_each_time(lab: Lab, case: Case) -> None:
     lab.spark.sql("USE base")
-    analysed = lab.spark._jvm.io.headwater.spark.PlanJson.analysed
-    first, second = (list(analysed(lab.spark._jsparkSession, case.sql)) for _ in range(2))
-    assert first == second
+    shim = Shim(lab.spark)
+    assert shim.describe(lab.spark, case.sql) == shim.describe(lab.spark, case.sql)
 
 
 @pytest.mark.thorough
@@ -314,8 +313,7 @@ def test_a_command_is_not_a_query(lab: Lab) -> None:
 def test_golden_plans_are_what_spark_says(lab: Lab, golden: Path, request: pytest.FixtureRequest) -> None:
     kept = json.loads(golden.read_text())
     lab.spark.sql("USE base")
-    shim = lab.spark._jvm.io.headwater.spark.PlanJson
-    found = json.loads(shim.describe(lab.spark._jsparkSession, kept["sql"]))
+    found = Shim(lab.spark).describe(lab.spark, kept["sql"]).plan
     if request.config.getoption("golden"):
         kept["description"] = found
         golden.write_text(json.dumps(kept, indent=1) + "\n")
