@@ -1,5 +1,5 @@
 // For Scala developers and for publishing the jar. Users need none of this: `headwater jar` compiles the
-// same sources with the Scala compiler that PySpark carries (python/headwater/spark/jar.py).
+// same sources with the Scala compiler that PySpark carries (python/headwater/spark/jvm/jar.py).
 
 ThisBuild / organization := "io.headwater"
 ThisBuild / version := "0.1.0" // as in pyproject.toml

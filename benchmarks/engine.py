@@ -17,8 +17,8 @@ from typing import Any
 from benchmarks.evaluations import beside_a_cone, days, per_change
 from benchmarks.harness import Goal, Size, console, main, parser, scratch, spread
 from benchmarks.large import large_store
-from headwater.engine.choose import Choice, ready, started
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Made, Observed, Published
 from headwater.model.partition import Slice

@@ -14,9 +14,9 @@ from unittest.mock import patch
 
 from headwater import MONTH
 from headwater.algebra import dependency
-from headwater.engine import coverage
-from headwater.engine.coverage import unknown_images
-from headwater.engine.transition import transition
+from headwater.engine.record.transition import transition
+from headwater.engine.requests import coverage
+from headwater.engine.requests.coverage import unknown_images
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.event import Changed, Declared, Evaluated, Observed
 from headwater.model.partition import Slice

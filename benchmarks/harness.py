@@ -20,7 +20,7 @@ from attrs import asdict, frozen
 from rich.console import Console
 from rich.progress import Progress
 
-from headwater.engine.refreshes import REFRESHES
+from headwater.engine.tell.refreshes import REFRESHES
 
 console = Console(stderr=True)
 Row = dict[str, Any]
@@ -238,7 +238,7 @@ def scratch(root: Path | None = None):
 
 def extension() -> dict[str, str]:
     """The settings that turn Headwater on."""
-    from headwater.spark.jar import build_jar
+    from headwater.spark.jvm.jar import build_jar
 
     return {
         "spark.jars": str(build_jar()),

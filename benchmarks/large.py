@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.harness import scratch, spread
-from headwater.engine.choose import ready
-from headwater.engine.policy import TRACKS
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import ready
+from headwater.engine.record.transition import transition
+from headwater.engine.requests.policy import TRACKS
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Event, Observed
 from headwater.model.partition import Slice

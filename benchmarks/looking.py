@@ -14,10 +14,10 @@ from benchmarks.worker import serve
 from headwater.model.partition import Slice
 from headwater.model.seen import Look, Seen
 from headwater.ports import TableFormat
-from headwater.spark import lake
-from headwater.spark.file_tables import FileTables
-from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables import registry
+from headwater.spark.tables.files import FileTables
 
 
 class Looking:
@@ -25,7 +25,7 @@ class Looking:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark, shim, sessions = spark, Shim(spark), Sessions(spark)
-        formats: list[TableFormat] = [FileTables(shim, sessions), *lake.opened(shim, sessions)]
+        formats: list[TableFormat] = [FileTables(shim, sessions), *registry.opened(shim, sessions)]
         self._adapters = {each.name: each for each in formats}
         self._tables: dict[tuple[str, int], Fabricated] = {}
         self._known: dict[tuple[str, int], str] = {}

@@ -2,7 +2,7 @@
 
 A queue has views in up to three levels, with priorities 1, 10 and 100, and refreshes of 1 to 100 seconds. Their sources
 changed up to five minutes ago, and nothing changes any more. Two tracks refresh them. The engine's rule decides after
-each refresh (``engine.urgency``). CP-SAT plans all refreshes at once. It minimises the same area, the weighted
+each refresh (``engine.decide.urgency``). CP-SAT plans all refreshes at once. It minimises the same area, the weighted
 staleness from now until each view is renewed, once within 50 ms and once within five seconds.
 """
 
@@ -18,9 +18,9 @@ from attrs import frozen
 from ortools.sat.python import cp_model
 
 from benchmarks.harness import Goal, Size, bar, console, main, parser
-from headwater.engine.choose import Choice, ready, started, wake_at
-from headwater.engine.transition import transition
-from headwater.engine.urgency import first
+from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.decide.urgency import first
+from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency
 from headwater.model.event import Changed, Declared, Made, Observed, Published
 from headwater.model.partition import WHOLE

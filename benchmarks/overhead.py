@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
-from headwater.engine.policy import SETTLE
+from headwater.engine.requests.policy import SETTLE
 from headwater.model.event import Started
 from headwater.store.place import default_store
 from headwater.store.sql import SqlStore

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-ENGINE = "headwater.spark.engine"
+ENGINE = "headwater.spark.process.engine"
 PATIENCE = 60
 """Seconds in which an engine must have started."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from benchmarks.harness import Goal, Size, console, main, parser, scratch, spread
-from headwater.engine.transition import transition
+from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Event, Made, Mode, Observed, Published, Started
 from headwater.model.partition import Slice

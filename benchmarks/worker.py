@@ -11,8 +11,8 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from headwater.spark.facts import Asked
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.facts import Asked
+from headwater.spark.jvm.shim import Shim
 
 
 def serve(calls: Mapping[str, Callable[..., Any]]) -> None:

@@ -15,7 +15,7 @@ from benchmarks.papers.ratio import Ratio
 from benchmarks.papers.script import Trial
 from benchmarks.papers.small import Lazy, Literal, Small
 from benchmarks.papers.world import World
-from headwater.engine.delay.freshness import QUANTILE
+from headwater.engine.waits.freshness import QUANTILE
 from headwater.model.state import Took
 
 EXACT = ("lazy", "group", "ratio", "eager", "lazy, held", "eager, held")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headwater.spark.jar import built
+from headwater.spark.jvm.jar import built
 
 READ, WRITE = 21_700_000, 15_000_000
 

@@ -46,12 +46,12 @@ def _install(path: str, driver_alone: bool) -> None:
         return
     from headwater.runtime.loop import Loop
     from headwater.runtime.record import Recorder
-    from headwater.spark.file_tables import FileTables
+    from headwater.spark.jvm.sessions import Sessions
     from headwater.spark.memory.memory import Memory
-    from headwater.spark.observer import Observer
-    from headwater.spark.sessions import Sessions
-    from headwater.spark.warehouse import SparkWarehouse
-    from headwater.spark.writer import Writer
+    from headwater.spark.observing.observer import Observer
+    from headwater.spark.refreshing.warehouse import SparkWarehouse
+    from headwater.spark.tables.files import FileTables
+    from headwater.spark.tables.writer import Writer
     from headwater.store.sql import SqlStore
 
     for owner, names in (
@@ -70,7 +70,7 @@ def _install(path: str, driver_alone: bool) -> None:
             setattr(owner, each, traced(getattr(owner, each), lambda _, label=label: label))
 
 
-if "headwater.spark.engine" in sys.orig_argv:
+if "headwater.spark.process.engine" in sys.orig_argv:
     if path := os.environ.get("BENCHMARK_TRACE"):
         _install(path, driver_alone=False)
     elif path := os.environ.get("BENCHMARK_TRACE_DRIVER"):

@@ -15,7 +15,7 @@ _WHERE = {
     "Engine": "headwater.embed",
     "table": "headwater.embed",
     "job": "headwater.jobs",
-    "register": "headwater.spark.register",
+    "register": "headwater.spark.process.register",
     "Windowed": "headwater.model.dependency",
     "Computed": "headwater.model.dependency",
     "Slice": "headwater.model.partition",

@@ -14,9 +14,9 @@ from typing import Protocol
 from attrs import frozen
 
 from headwater.algebra import graph
-from headwater.engine import report
-from headwater.engine.consistency import Verdict, horizontal, vertical
-from headwater.engine.refreshes import REFRESHES
+from headwater.engine.tell import report
+from headwater.engine.tell.consistency import Verdict, horizontal, vertical
+from headwater.engine.tell.refreshes import REFRESHES
 from headwater.model.calendar import Window
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
-from headwater.engine.status import Summary
+from headwater.engine.tell.status import Summary
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Event, Made
 from headwater.model.partition import Slice, Value

@@ -12,8 +12,8 @@ from cases import A1, change, end, machine, sound, start, view
 from machine import Machine
 
 from benchmarks.papers.small import Literal
-from headwater.engine.choose import ready
-from headwater.engine.policy import PATIENCE, SETTLE
+from headwater.engine.decide.readiness import ready
+from headwater.engine.requests.policy import PATIENCE, SETTLE
 
 FORGETS = (view("x", "a", "g"), view("k", "a", "g"), view("j", "a", "x", "g", "r"), view("d", "a", "j", "k"))
 """G→x→J, G→J, R→J, G→k, J→D, k→D: a change of G and one of R meet at J."""

@@ -8,8 +8,8 @@ from machine import Machine
 from reference import disordered, repeated, wrong
 from world import World
 
-from headwater.engine.choose import ready
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import ready
+from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Observed
 from headwater.model.partition import WHOLE, Slice

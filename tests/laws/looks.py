@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from headwater.engine import noticed
-from headwater.ledger.compare import differences
+from headwater.engine.record import changes
+from headwater.engine.record.compare import differences
 from headwater.model.event import Event
 from headwater.model.partition import Slice
 from headwater.model.seen import Command, Seen
@@ -30,21 +30,21 @@ class Glance:
 
     seen: Seen
     is_view: bool
-    was: noticed.Standing | None
+    was: changes.Standing | None
     command: Command
     before: int
 
     def event(self, state: State, at: int, version: int) -> Event | None:
         """The event that follows, if the table has other rows than on record."""
         if not self.is_view:
-            event = noticed.change(state, self.seen, self.command, self.before, at, version)
+            event = changes.change(state, self.seen, self.command, self.before, at, version)
         else:
-            event = self.was and noticed.drift(state, self.seen, self.was, self.command, at, version)
+            event = self.was and changes.drift(state, self.seen, self.was, self.command, at, version)
         return event and evolve(event, verb="was written")  # the same word whoever wrote, so that tests are short
 
     def advance(self, state: State, at: int) -> Event | None:
         """The event that follows if it has the same rows."""
-        return None if self.is_view and self.was is None else noticed.advance(state, self.seen, at)
+        return None if self.is_view and self.was is None else changes.advance(state, self.seen, at)
 
 
 def glance(machine: Machine, table: str, named: tuple[Slice, ...] = (), before: int = 0) -> Glance:
@@ -52,14 +52,14 @@ def glance(machine: Machine, table: str, named: tuple[Slice, ...] = (), before: 
     seen = _seen(machine, table)
     if not seen.pinned:
         seen = evolve(seen, asked=named, columns=frozenset(column for each in named for column in each.columns))
-    standing, is_view = noticed.standing(machine.state, table), table in machine.state.views
+    standing, is_view = changes.standing(machine.state, table), table in machine.state.views
     return Glance(seen, is_view, standing, Command("a write" if named else ""), before)
 
 
 def record(machine: Machine, found: Glance) -> None:
     """Records what a look found, or looks again if another one came between."""
     table = found.seen.table
-    if noticed.is_outdated(machine.state, found.seen):
+    if changes.is_outdated(machine.state, found.seen):
         return record(machine, glance(machine, table, found.seen.asked, found.before))
     if (event := found.event(machine.state, machine.now, 0)) is not None:
         slices = [each.slice for each in event.partitions]

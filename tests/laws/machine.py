@@ -18,9 +18,9 @@ from greenlet import GreenletExit, getcurrent, greenlet
 from reference import Content, Recorded
 from world import World
 
-from headwater.engine.choose import Choice, Ready, ready, wake_at
-from headwater.engine.coverage import unknown_images
-from headwater.engine.flight import Flight, Stage
+from headwater.engine.decide.flight import Flight, Stage
+from headwater.engine.decide.readiness import Choice, Ready, ready, wake_at
+from headwater.engine.requests.coverage import unknown_images
 from headwater.model.command import Bring, Compute, Launch, Look, Publish
 from headwater.model.command import Command as KernelCommand
 from headwater.model.error import HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from headwater.engine.transition import transition
+from headwater.engine.record.transition import transition
 from headwater.model.calendar import Window
 from headwater.model.dependency import Computed, Expression, Occurrence, Same, Windowed
 from headwater.model.event import Declared, Event, Renamed, Started

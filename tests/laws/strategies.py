@@ -13,7 +13,7 @@ from machine import Machine
 from reference import computed
 from world import World
 
-from headwater.engine.coverage import upstream
+from headwater.engine.requests.coverage import upstream
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Adding, Dependency, Expression, Keys, Occurrence, Same, Windowed
 from headwater.model.event import Altered, Broken, Budgeted, Hurried, Renamed, Requested, Resumed, Suspended, Unreadable

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Graph, examples, machine
 
-from headwater.engine import coverage
+from headwater.engine.requests import coverage
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.partition import Slice
 from headwater.model.view import Definition

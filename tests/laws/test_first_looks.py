@@ -14,8 +14,8 @@ from strategies import Graph, examples, graphs, happen, machine, of_lakes
 
 from headwater.model.event import Declared, Dropped
 from headwater.model.partition import WHOLE
-from headwater.spark.observer import Observer
-from headwater.spark.wire import Hint
+from headwater.spark.jvm.wire import Hint
+from headwater.spark.observing.observer import Observer
 
 KINDS = (
     ("create",) * 3 + ("drop",) * 2 + ("write",) * 3 + ("outside",) * 2 + ("make anew", "check", "drain", "redefine")

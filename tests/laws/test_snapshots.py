@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from reference import replayed
 from strategies import examples, graphs, machine, play, scripts
 
-from headwater.engine.choose import ready, wake_at
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import ready, wake_at
+from headwater.engine.record.transition import transition
 from headwater.model.state import State
 from headwater.store.snapshot import copied, decode, encode
 

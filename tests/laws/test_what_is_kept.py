@@ -6,8 +6,8 @@ from __future__ import annotations
 from hypothesis import given
 from strategies import examples, graphs, machine, play, redefining, reshaped, scripts
 
-from headwater.engine.choose import ready, unneeded, wake_at
-from headwater.engine.index import rebuilt
+from headwater.engine.decide.readiness import ready, unneeded, wake_at
+from headwater.engine.requests.index import rebuilt
 from headwater.model.state import State
 
 

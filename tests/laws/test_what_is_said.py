@@ -8,13 +8,14 @@ from reference import replayed
 from strategies import examples, graphs, play, scripts
 from strategies import machine as machine_of
 
-from headwater.engine.choose import blockers, ready
-from headwater.engine.consistency import lacking, vertical
-from headwater.engine.coverage import unresolved
-from headwater.engine.delay.freshness import hold
-from headwater.engine.load import load
-from headwater.engine.policy import TRACKS
-from headwater.engine.status import Condition, behind, existing, summary, waits
+from headwater.engine.decide.readiness import ready
+from headwater.engine.requests.blockers import blockers
+from headwater.engine.requests.coverage import unresolved
+from headwater.engine.requests.policy import TRACKS
+from headwater.engine.tell.consistency import lacking, vertical
+from headwater.engine.tell.load import load
+from headwater.engine.tell.status import Condition, behind, existing, summary, waits
+from headwater.engine.waits.freshness import hold
 from headwater.model.state import State, Status, ViewState
 from headwater.store.codec import decode_summary, encode_summary
 

@@ -17,7 +17,7 @@ from iceberg_table import Table
 from pyspark.sql import SparkSession
 from support import EXTENSIONS, SHORT, Journal, database, new_database
 
-from headwater.spark.jar import build_jar
+from headwater.spark.jvm.jar import build_jar
 
 CONF = {
     "spark.master": "local[2]",

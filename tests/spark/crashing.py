@@ -12,14 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headwater.spark import catalog, engine
-from headwater.spark.delta import DeltaTables, publications
-from headwater.spark.delta import retention as deltas
-from headwater.spark.delta.stage import Stage
-from headwater.spark.file_tables import FileTables
-from headwater.spark.iceberg import IcebergTables, publishing
-from headwater.spark.iceberg import retention as icebergs
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.process import engine
+from headwater.spark.tables import catalog
+from headwater.spark.tables.delta import DeltaTables, publications
+from headwater.spark.tables.delta import retention as deltas
+from headwater.spark.tables.delta.stage import Stage
+from headwater.spark.tables.files import FileTables
+from headwater.spark.tables.iceberg import IcebergTables, publishing
+from headwater.spark.tables.iceberg import retention as icebergs
 
 ORDER = Path(os.environ.get("HEADWATER_CRASH", "/nowhere"))
 ALL_AT_ONCE = "clean up all"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyspark
 from support import SHORT
 
-from headwater.spark.jar import alone, build_jar
+from headwater.spark.jvm.jar import alone, build_jar
 
 ROOT = Path(__file__).parents[2]
 SPARK = Path(pyspark.__file__).parent

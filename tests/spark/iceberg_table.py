@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from headwater.model.partition import Slice
 from headwater.model.seen import Seen
-from headwater.spark.iceberg import IcebergTables
-from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.iceberg import IcebergTables
 
 A1, A2, B1, C1 = (
     Slice.of(p=p, ts_day=day)

@@ -9,8 +9,8 @@ from typing import Any
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
-from headwater.spark.iceberg.java import Java
-from headwater.spark.iceberg.loaded import Catalogs
+from headwater.spark.tables.iceberg.java import Java
+from headwater.spark.tables.iceberg.loaded import Catalogs
 
 
 class Writer:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from headwater.demo.session import SETTINGS, SparkSql, command, spark_home
-from headwater.engine.transition import transition
+from headwater.engine.record.transition import transition
 from headwater.model.event import Event
 from headwater.model.state import State
-from headwater.spark.jar import build_jar
+from headwater.spark.jvm.jar import build_jar
 from headwater.store.place import default_store
 from headwater.store.sql import SqlStore
 
@@ -154,7 +154,7 @@ class Session(SparkSql):
 def engine_of(driver: int) -> int | None:
     """The engine process among the descendants of a driver."""
     for pid in descendants(driver):
-        if "headwater.spark.engine" in command_line(pid) and not command_line(pid).startswith("/bin/sh"):
+        if "headwater.spark.process.engine" in command_line(pid) and not command_line(pid).startswith("/bin/sh"):
             return pid
     return None
 

@@ -7,9 +7,10 @@ import shlex
 import sys
 from pathlib import Path
 
-from headwater.spark import engine, key_files
-from headwater.spark.delta import key_search as of_delta
-from headwater.spark.iceberg import key_search as of_iceberg
+from headwater.spark.process import engine
+from headwater.spark.tables import key_files
+from headwater.spark.tables.delta import key_search as of_delta
+from headwater.spark.tables.iceberg import key_search as of_iceberg
 
 
 def python(folder: Path) -> Path:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headwater.demo.session import SETTINGS
 from headwater.model.event import Changed, Declared, Event, Published
-from headwater.spark.jar import EXTENSION
+from headwater.spark.jvm.jar import EXTENSION
 from headwater.store.place import default_store
 from headwater.store.sql import SqlStore
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from support import Journal, database
 
-from headwater.spark.totals import read, written
+from headwater.spark.refreshing.methods.totals import read, written
 
 AWKWARD = ["${name}", "${env:HOME}", "it's", 'a"b', "a\\b", "a\nb", "a\0b", "a`b", "-- x", "/*", "é😀", "a%b"]
 """Keys; beside them two of bytes that are no UTF-8, one of which has half of a character."""

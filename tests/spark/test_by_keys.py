@@ -13,7 +13,7 @@ from support import Journal, assert_equals_query, database
 
 from headwater.model.error import Untold
 from headwater.model.event import Event, Mode, Published, Started
-from headwater.spark.following import LENIENT, refuse_lenient
+from headwater.spark.refreshing.changed_rows import LENIENT, refuse_lenient
 
 MANY = (
     "SELECT /*+ REPARTITION(20) */ id, CAST(id % 1000 AS INT) AS customer, CAST(id AS DECIMAL(12, 2)) AS price "

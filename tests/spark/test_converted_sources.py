@@ -12,7 +12,7 @@ from processes import Home, Session
 from pyspark.sql import Row, SparkSession
 from support import EXTENSIONS, assert_equals_query, database, drain, drain_in_vain
 
-from headwater.spark.jar import EXTENSION
+from headwater.spark.jvm.jar import EXTENSION
 
 QUERY = "SELECT day, sum(x) AS s, count(*) AS n FROM t GROUP BY day"
 TOTAL = "SELECT sum(x) AS s, count(*) AS n FROM t"

@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 
 from headwater.model.partition import Slice
 from headwater.model.seen import Look, Seen
-from headwater.spark.delta.jvm import Jvm
-from headwater.spark.delta.looks import Looks
-from headwater.spark.delta.snapshot import Snapshot
-from headwater.spark.delta.tables import DeltaTables
-from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.delta.jvm import Jvm
+from headwater.spark.tables.delta.looks import Looks
+from headwater.spark.tables.delta.snapshot import Snapshot
+from headwater.spark.tables.delta.tables import DeltaTables
 
 pytestmark = pytest.mark.long
 

@@ -23,8 +23,8 @@ from headwater.algebra.derive import Derivation, derive
 from headwater.algebra.derive.keys import derive_keys
 from headwater.model.dependency import Computed, Dependency, Keys
 from headwater.model.partition import Slice, Value
-from headwater.spark import sql
-from headwater.spark.shim import Shim
+from headwater.spark.jvm import sql
+from headwater.spark.jvm.shim import Shim
 
 CASES = [*RULES, *SHAPES]
 GOLDEN = sorted((Path(__file__).parents[1] / "golden/plans").glob("*.json"))

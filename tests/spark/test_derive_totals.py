@@ -7,7 +7,7 @@ from support import database
 
 from headwater.algebra.derive.totals import derive_totals
 from headwater.model.dependency import Adding
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.shim import Shim
 
 FOLLOWED = (
     "SELECT k, sum(x), avg(x), count(d), min(s), max(x) FROM t GROUP BY k",

@@ -16,7 +16,7 @@ from pyspark.sql.functions import col
 from support import Journal, assert_equals_query, database, drain
 
 from headwater.model.event import Published
-from headwater.spark.jar import build_jar
+from headwater.spark.jvm.jar import build_jar
 
 QUERY = "SELECT sum(n) AS n, p FROM ordinary GROUP BY p"
 WORDS = "which only Headwater writes"

@@ -18,7 +18,7 @@ from support import assert_equals_query, database
 
 import headwater
 from headwater.demo.formats import DELTA
-from headwater.spark.jar import EXTENSION
+from headwater.spark.jvm.jar import EXTENSION
 
 SECONDS = re.compile(r"\d+\.\d{3}")
 """A duration; each run has another one."""

@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain
 
-from headwater.spark.shim import Shim
-from headwater.spark.wire import FailureKind
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import FailureKind
 
 WORDS = "FILE_NOT_EXIST: the job was cancelled, no space left on device"
 

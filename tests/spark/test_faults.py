@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.spark.jar import build_jar
+from headwater.spark.jvm.jar import build_jar
 
 DAMAGES = ("garbage", "truncated", "malformed")
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}

@@ -14,10 +14,10 @@ from support import Journal, assert_equals_query, database, drain
 from test_added_rows import ADDED, ASKED, SALES, follow
 
 from headwater.model.event import Event, Failed, Mode, Published, Started
-from headwater.spark.facts import Asked, Pin
-from headwater.spark.following import PINS
-from headwater.spark.shim import Shim
-from headwater.spark.wire import FailureKind, encode
+from headwater.spark.jvm.facts import Asked, Pin
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import FailureKind, encode
+from headwater.spark.refreshing.changed_rows import PINS
 
 FULL = (Mode.FULL, "")
 CHEAP = "SELECT id, price * 2 AS double, day FROM sales WHERE price < 150"

@@ -36,7 +36,7 @@ def home(tmp_path_factory) -> Home:
 PROGRAM = """
 import json, sys, threading
 from pyspark.sql import SparkSession
-from headwater.spark.jar import build_jar
+from headwater.spark.jvm.jar import build_jar
 
 builder = SparkSession.builder.master("local[2]").config("spark.jars", ",".join([str(build_jar()), *sys.argv[2:]]))
 for key, value in json.loads(sys.argv[1]).items():

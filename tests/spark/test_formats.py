@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain, drain_in_vain
 
 from headwater.algebra.derive import Derivation, derive
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.shim import Shim
 
 TABLES = (
     "CREATE TABLE plain (id INT, day INT) USING parquet PARTITIONED BY (day)",

@@ -15,11 +15,11 @@ from headwater.model.error import RefreshCancelled
 from headwater.model.event import Mode
 from headwater.model.partition import WHOLE
 from headwater.model.view import Definition, Query
-from headwater.spark.define import Analyst
-from headwater.spark.jobs import Jobs
-from headwater.spark.making import Maker
-from headwater.spark.sessions import ZONE, Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.defining.analyse import Analyst
+from headwater.spark.defining.jobs import Jobs
+from headwater.spark.jvm.sessions import ZONE, Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.refreshing.recipe import Maker
 
 UPPER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper"
 LOWER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFLower"

@@ -16,12 +16,12 @@ from headwater.model.error import RefreshFailed
 from headwater.model.partition import Slice
 from headwater.model.seen import Seen
 from headwater.model.view import Pairs
-from headwater.spark.iceberg import IcebergTables
-from headwater.spark.iceberg.java import Java
-from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
-from headwater.spark.warehouse import PINS
-from headwater.spark.wire import encode
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import encode
+from headwater.spark.refreshing.warehouse import PINS
+from headwater.spark.tables.iceberg import IcebergTables
+from headwater.spark.tables.iceberg.java import Java
 
 ROW = "SELECT 9 AS id, 9 AS n, TIMESTAMP '2024-01-01 12:00:00' AS ts, 'b' AS p"
 

@@ -15,7 +15,7 @@ from support import Journal, assert_equals_query, drain
 from test_by_keys import runs
 
 from headwater.model.event import Event, Mode
-from headwater.spark.iceberg.at import MAPPING
+from headwater.spark.tables.iceberg.at import MAPPING
 
 pytestmark = pytest.mark.long
 

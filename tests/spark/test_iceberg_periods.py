@@ -20,10 +20,10 @@ from headwater.model.calendar import Unit
 from headwater.model.dependency import Dependency
 from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Slice, Value
-from headwater.spark import sql
-from headwater.spark.iceberg import IcebergTables, values
-from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.jvm import sql
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.iceberg import IcebergTables, values
 
 ZONES = ["UTC", "Europe/Berlin", "America/Sao_Paulo", "America/Toronto", "Asia/Kolkata", "Pacific/Apia", "+05:30"]
 """With days that begin at one o'clock, hours that are skipped before midnight, half hours, and a day that never was."""

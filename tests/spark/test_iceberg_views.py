@@ -18,14 +18,14 @@ from headwater.model.error import TakenOver
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition
-from headwater.spark import catalog
-from headwater.spark.counted import counts
-from headwater.spark.iceberg import IcebergTables
-from headwater.spark.iceberg.java import Java
-from headwater.spark.iceberg.publishing import Publishing
-from headwater.spark.iceberg.retention import UNNAMED, Retention
-from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.counted import counts
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables import catalog
+from headwater.spark.tables.iceberg import IcebergTables
+from headwater.spark.tables.iceberg.java import Java
+from headwater.spark.tables.iceberg.publishing import Publishing
+from headwater.spark.tables.iceberg.retention import UNNAMED, Retention
 
 pytestmark = pytest.mark.long
 

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from support import database
 
-from headwater.spark.facts import Asked
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.facts import Asked
+from headwater.spark.jvm.shim import Shim
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from support import assert_equals_query, drain
 
 from headwater.model.name import SESSION_CATALOG
-from headwater.spark.fingerprint import fingerprint
-from headwater.spark.sessions import INFERENCE, ZONE, Sessions
-from headwater.spark.shim import Shim
+from headwater.spark.defining.fingerprint import fingerprint
+from headwater.spark.jvm.sessions import INFERENCE, ZONE, Sessions
+from headwater.spark.jvm.shim import Shim
 
 PAIRS = {
     "patterns": ("a LIKE ANY ('x%', 'y%')", "a LIKE ANY ('x%', 'z%')"),

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.seen import Changed
-from headwater.spark.facts import Pin
-from headwater.spark.following import PINS
-from headwater.spark.shim import Shim
-from headwater.spark.wire import encode
+from headwater.spark.jvm.facts import Pin
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import encode
+from headwater.spark.refreshing.changed_rows import PINS
 
 JOINED = {
     "inner": "SELECT count(*) FROM orders JOIN lines ON o = l",

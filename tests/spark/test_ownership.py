@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain
 
-from headwater.spark.shim import Shim
-from headwater.spark.wire import Publication, Stranger
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import Publication, Stranger
 
 QUERY = "SELECT sum(id) AS s FROM t"
 

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from support import Journal, assert_equals_query, database, drain
 
-from headwater.spark import sql
-from headwater.spark.counted import counts, slice_of
-from headwater.spark.shim import Shim
+from headwater.spark.jvm import sql
+from headwater.spark.jvm.counted import counts, slice_of
+from headwater.spark.jvm.shim import Shim
 
 VALUES = {
     "STRING": ["'EU'", "''", "NULL", "'__HIVE_DEFAULT_PARTITION__'", "' '", "'a/b=c%'", r"r'a\b'", '''"it's"''', "'é'"],

@@ -7,9 +7,9 @@ from attrs import frozen
 from pyspark.sql import SparkSession
 from support import database
 
-from headwater.spark.facts import Pin
-from headwater.spark.warehouse import PINS
-from headwater.spark.wire import encode
+from headwater.spark.jvm.facts import Pin
+from headwater.spark.jvm.wire import encode
+from headwater.spark.refreshing.warehouse import PINS
 
 QUERIES = {
     "twice": "SELECT a.id FROM d a JOIN d b USING (id)",

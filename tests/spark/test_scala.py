@@ -15,7 +15,7 @@ import pytest
 from fetched import ROOT, SPARK, java, run
 from support import SHORT
 
-from headwater.spark.jar import build_jar
+from headwater.spark.jvm.jar import build_jar
 
 SOURCES = ROOT / "jvm-shim/src/test/scala"
 

@@ -20,9 +20,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain, drain_in_vain
 
-from headwater.engine.refreshes import REFRESHES
+from headwater.engine.tell.refreshes import REFRESHES
 from headwater.model.event import Changed, Dropped, Published, Started
-from headwater.spark.jar import build_jar
+from headwater.spark.jvm.jar import build_jar
 
 QUERY = "SELECT month, sum(amount) AS total FROM sales GROUP BY month"
 YEARS = "SELECT left(month, 4) AS year, sum(total) AS total FROM monthly GROUP BY 1"

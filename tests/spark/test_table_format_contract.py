@@ -22,20 +22,20 @@ from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
 from headwater.ports import TableFormat, Written
-from headwater.spark import catalog
-from headwater.spark.counted import counts
-from headwater.spark.delta import DeltaTables
-from headwater.spark.delta import key_search as of_delta
-from headwater.spark.file_tables import FileTables
-from headwater.spark.following import PINS, refuse_drift
-from headwater.spark.iceberg import IcebergTables
-from headwater.spark.iceberg import key_search as of_iceberg
-from headwater.spark.iceberg.publishing import Publishing
-from headwater.spark.keyed import Reach
-from headwater.spark.sessions import Sessions
-from headwater.spark.shim import Shim
-from headwater.spark.view_tables import is_waiting
-from headwater.spark.wire import encode
+from headwater.spark.jvm.counted import counts
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import encode
+from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
+from headwater.spark.tables import catalog
+from headwater.spark.tables.delta import DeltaTables
+from headwater.spark.tables.delta import key_search as of_delta
+from headwater.spark.tables.files import FileTables
+from headwater.spark.tables.iceberg import IcebergTables
+from headwater.spark.tables.iceberg import key_search as of_iceberg
+from headwater.spark.tables.iceberg.publishing import Publishing
+from headwater.spark.tables.reach import Reach
+from headwater.spark.tables.view_tables import is_waiting
 
 
 @frozen

@@ -13,7 +13,7 @@ from support import Journal, assert_equals_query, database
 
 from headwater.model.event import Mode, Started
 from headwater.model.view import Column, Definition, Query
-from headwater.spark.keyed import sampled
+from headwater.spark.refreshing.methods.keys import sampled
 
 QUERY = "SELECT /*+ COALESCE(1) */ id, x, day FROM numbers"
 

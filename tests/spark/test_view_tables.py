@@ -11,9 +11,9 @@ from support import database
 
 from headwater.model.error import StatementError
 from headwater.model.view import LAKE_FORMATS, Column, Definition
-from headwater.spark import catalog
-from headwater.spark.sessions import FIXED, PARSER
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.sessions import FIXED, PARSER
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables import catalog
 
 pytestmark = pytest.mark.thorough
 

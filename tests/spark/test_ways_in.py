@@ -20,7 +20,7 @@ from pyhive import hive
 from support import EXTENSIONS
 
 from headwater.demo.session import spark_home
-from headwater.spark.jar import EXTENSION, build_jar
+from headwater.spark.jvm.jar import EXTENSION, build_jar
 
 pytestmark = pytest.mark.long
 

@@ -23,8 +23,8 @@ from attrs import evolve, frozen
 from reference import Content, read_by
 from world import World
 
-from headwater.engine.choose import Choice, Ready
-from headwater.engine.schedule import InOrder
+from headwater.engine.decide.readiness import Choice, Ready
+from headwater.engine.decide.schedule import InOrder
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import HeadwaterError, TakenOver
 from headwater.model.partition import Slice

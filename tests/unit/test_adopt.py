@@ -13,8 +13,8 @@ from test_reanalysis import Record
 
 from headwater.model.event import Declared
 from headwater.model.view import Query
-from headwater.spark import adopt as adoption
-from headwater.spark.adopt import adopt
+from headwater.spark.observing import adopt as adoption
+from headwater.spark.observing.adopt import adopt
 
 V = evolve(view("v", "a", "t"), made_by=Query("SELECT 1"), fingerprint="f", owner="somebody")
 

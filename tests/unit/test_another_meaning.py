@@ -8,7 +8,7 @@ from cases import view
 
 from headwater.model.error import RefreshCancelled, RefreshFailed
 from headwater.model.view import Query
-from headwater.spark.making import Maker
+from headwater.spark.refreshing.recipe import Maker
 
 V = evolve(view("v", "a", "t"), made_by=Query("SELECT 1"), through=("ordinary",))
 

@@ -8,12 +8,12 @@ from cases import A1, A2, change, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.appended import appended
-from headwater.engine.basis import Basis
-from headwater.engine.method import ByChanges, ByPartition, choose_method
-from headwater.engine.policy import SETTLE
-from headwater.engine.totals import leaves_totals
-from headwater.engine.transition import transition
+from headwater.engine.methods.appending import appended
+from headwater.engine.methods.basis import Basis
+from headwater.engine.methods.choice import ByChanges, ByPartition, choose_method
+from headwater.engine.methods.totals import leaves_totals
+from headwater.engine.record.transition import transition
+from headwater.engine.requests.policy import SETTLE
 from headwater.model.dependency import Adding
 from headwater.model.event import Made, Mode, Published, Requested, Started
 from headwater.model.partition import Slice

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from cases import A1, change, machine, view
 
-from headwater.engine.choose import ready
-from headwater.engine.policy import SETTLE
-from headwater.engine.schedule import pending_views
+from headwater.engine.decide.readiness import ready
+from headwater.engine.decide.schedule import pending_views
+from headwater.engine.requests.policy import SETTLE
 from headwater.model.estimate import Estimate
 from headwater.model.event import Published
 from headwater.model.state import Took

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cases import A1, change, fail_for_good, machine, sound, start, view
 
-from headwater.engine.choose import ready
-from headwater.engine.policy import SETTLE
-from headwater.engine.report import explain
-from headwater.engine.settled import failing, settled
-from headwater.engine.status import statuses, waits
+from headwater.engine.decide.readiness import ready
+from headwater.engine.requests.policy import SETTLE
+from headwater.engine.tell.report import explain
+from headwater.engine.tell.status import statuses, waits
+from headwater.engine.tell.waiting import failing, settled
 from headwater.model.event import Broken, CancelAsked, Hurried, Suspended, Unreadable
 
 

@@ -8,9 +8,9 @@ import pytest
 from cases import A1, A2, change, end, machine, sound, start, view
 from test_cli import Here, here  # noqa: F401
 
-from headwater.engine.backfill import asked, planned
-from headwater.engine.choose import ready
-from headwater.engine.policy import SETTLE
+from headwater.engine.decide.readiness import ready
+from headwater.engine.requests.backfill import asked, planned
+from headwater.engine.requests.policy import SETTLE
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
 from headwater.model.partition import WHOLE, Slice

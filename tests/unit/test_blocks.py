@@ -9,10 +9,10 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
+from headwater.spark.jvm.settings import Memory, Settings
 from headwater.spark.memory import opening
 from headwater.spark.memory.blocks import LEVEL, Blocks, opened
 from headwater.spark.memory.room import OutOfRoom
-from headwater.spark.settings import Memory, Settings
 
 
 class Shim:

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from headwater.engine.delay.budget import DAY, Allocation, Feed, allocate
+from headwater.engine.waits.budget import DAY, Allocation, Feed, allocate
 
 
 def staleness(feeds: dict[str, Feed], found: Allocation) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headwater.engine import report
-from headwater.engine.choose import Choice, ready, started, wake_at
-from headwater.engine.policy import SETTLE
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.record.transition import transition
+from headwater.engine.requests.policy import SETTLE
+from headwater.engine.tell import report
 from headwater.model.dependency import Dependency
 from headwater.model.event import Changed, Declared, Made, Observed, Published
 from headwater.model.partition import WHOLE

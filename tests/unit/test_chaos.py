@@ -25,8 +25,8 @@ from cases import view
 from reference import Recorded, backward, computed, disordered, recomputed, repeated
 from shelf import Shelf
 
-from headwater.engine.transition import transition
-from headwater.ledger.compare import differences
+from headwater.engine.record.compare import differences
+from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.error import StoreError
 from headwater.model.event import Changed, Declared, EngineLost, Event, Failed, Hurried, Prepared, Published, Started

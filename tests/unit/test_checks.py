@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 from cases import machine, view
 
-from headwater.spark.observer import Observer
+from headwater.spark.observing.observer import Observer
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, slices
 
-from headwater.engine.choose import Choice, ready, started, wake_at
-from headwater.engine.policy import PATIENCE, SETTLE
-from headwater.engine.reached import Reached
+from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.requests.policy import PATIENCE, SETTLE
+from headwater.engine.requests.reach import Reached
 from headwater.model.event import Broken, Declared, Hurried, Mode, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE
 from headwater.model.view import Job, Query

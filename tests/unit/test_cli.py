@@ -20,7 +20,7 @@ from py4j.protocol import Py4JNetworkError
 
 from headwater.cli.main import main
 from headwater.cli.serve import EngineError, doing, end, report, serve
-from headwater.engine.status import Condition
+from headwater.engine.tell.status import Condition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import (
     Altered,

@@ -41,7 +41,7 @@ from headwater.model.event import (
     Unreadable,
 )
 from headwater.model.view import Column, Definition, Job, Query
-from headwater.spark import catalog
+from headwater.spark.tables import catalog
 from headwater.store import codec
 from headwater.store.journal import _entry
 

@@ -8,9 +8,9 @@ from reference import follows, recomputed, wrong
 from strategies import examples, graphs, play, rename, scripts
 from strategies import machine as machine_of
 
-from headwater.engine.consistency import horizontal, vertical
-from headwater.engine.coverage import upstream
-from headwater.engine.policy import SETTLE
+from headwater.engine.requests.coverage import upstream
+from headwater.engine.requests.policy import SETTLE
+from headwater.engine.tell.consistency import horizontal, vertical
 from headwater.model.event import Suspended
 from headwater.model.partition import WHOLE
 

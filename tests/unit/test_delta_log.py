@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from headwater.spark.delta.changes import changes, is_by
-from headwater.spark.delta.layout import Layout, conflict
-from headwater.spark.delta.snapshot import Snapshot, incarnation, mark
-from headwater.spark.delta.values import Spelling
+from headwater.spark.tables.delta.changes import changes, is_by
+from headwater.spark.tables.delta.layout import Layout, conflict
+from headwater.spark.tables.delta.snapshot import Snapshot, incarnation, mark
+from headwater.spark.tables.delta.values import Spelling
 
 # --- changes
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from attrs import frozen
 
 from headwater.model.view import Definition, Pairs
-from headwater.spark.delta.retention import TASKS, TASKS_PER_SLOT, Retention
+from headwater.spark.tables.delta.retention import TASKS, TASKS_PER_SLOT, Retention
 
 SLOTS = 2
 VIEW = Definition("mart.v", "SELECT 1", (), format="delta")

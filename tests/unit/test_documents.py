@@ -15,7 +15,8 @@ from documents import ROOT, anchors, blocks, commands, pages, prose, read, sente
 
 import headwater
 from headwater.cli.main import COMMANDS, main
-from headwater.spark.options import PROPERTIES, SETTINGS
+from headwater.spark.defining.options import PROPERTIES
+from headwater.spark.jvm.settings import SETTINGS
 
 LONGEST = 25
 """Words of a sentence."""

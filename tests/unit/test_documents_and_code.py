@@ -8,11 +8,11 @@ import subprocess
 import pytest
 from documents import ROOT, pages, read, section
 
-from headwater.engine.method import METHODS
-from headwater.engine.refreshes import REFRESHES
-from headwater.engine.status import VIEWS, Condition
+from headwater.engine.methods.choice import METHODS
+from headwater.engine.tell.refreshes import REFRESHES
+from headwater.engine.tell.status import VIEWS, Condition
 from headwater.model.policy import Following
-from headwater.spark.options import SETTINGS
+from headwater.spark.jvm.settings import SETTINGS
 
 LISTED = "tests/README.md"
 """The one document that quotes how long `make test` and `.ci/run` take."""
@@ -60,7 +60,7 @@ def answers(kind: str) -> list[str]:
 
 def scala(start: str) -> list[str]:
     """The columns of an answer, as the shim declares it."""
-    text = read("jvm-shim/src/main/scala/io/headwater/spark/HeadwaterStatement.scala")
+    text = read("jvm-shim/src/main/scala/io/headwater/spark/statements/HeadwaterStatement.scala")
     return re.findall(r'"(\w+)" ->', text.partition(start)[2].partition(")")[0])
 
 

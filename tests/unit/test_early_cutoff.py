@@ -6,10 +6,10 @@ from attrs import evolve
 from cases import A1, A2, change, end, machine, sound, start, view
 from reference import replayed
 
-from headwater.engine.choose import ready, unneeded
-from headwater.engine.policy import SETTLE
-from headwater.engine.refreshes import REFRESHES, refreshes
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import ready, unneeded
+from headwater.engine.record.transition import transition
+from headwater.engine.requests.policy import SETTLE
+from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.event import Renamed, Requested, Skipped
 from headwater.model.partition import WHOLE, Slice
 

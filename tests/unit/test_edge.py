@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from cases import warehouse, written
 
-from headwater.engine.choose import Choice, ready, started
-from headwater.engine.runs import launched
-from headwater.engine.status import VIEWS, statuses
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.record.runs import launched
+from headwater.engine.record.transition import transition
+from headwater.engine.tell.status import VIEWS, statuses
 from headwater.model.edge import Edge
 from headwater.model.error import StatementError
 from headwater.model.event import Advanced, Changed, Declared, Made, Observed, Published
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
 from headwater.model.view import Definition
-from headwater.spark.verify import Comparison
+from headwater.spark.refreshing.verify import Comparison
 
 VIEW = {"v": (("t",), {"event_time": "ts", "freshness": "60 seconds"}, None)}
 

@@ -12,7 +12,7 @@ from headwater.editions import Editions, edition_of
 from headwater.jobs import JobFunction
 from headwater.model.error import RefreshFailed
 from headwater.model.view import Definition, Job
-from headwater.spark.jobs import Jobs
+from headwater.spark.defining.jobs import Jobs
 
 
 @pytest.fixture

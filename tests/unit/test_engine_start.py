@@ -11,10 +11,10 @@ from cases import view
 from py4j.protocol import Py4JJavaError
 
 from headwater.ports import Member
-from headwater.spark.adopt import highest_written
-from headwater.spark.engine import Engine
-from headwater.spark.file_tables import FileTables
-from headwater.spark.formats import Formats
+from headwater.spark.observing.adopt import highest_written
+from headwater.spark.process.engine import Engine
+from headwater.spark.tables.files import FileTables
+from headwater.spark.tables.formats import Formats
 
 ALIVE, LOST = 3, 4
 

@@ -6,8 +6,8 @@ import pytest
 from cases import A1, A2, change, end, machine, start, view
 
 from headwater.algebra import dependency
-from headwater.engine import reached
-from headwater.engine.policy import SETTLE
+from headwater.engine.requests import reach
+from headwater.engine.requests.policy import SETTLE
 
 MAPPED = "a,a"
 """Read twice, so that no map is an identity: each has to be evaluated."""
@@ -23,7 +23,7 @@ def evaluated(monkeypatch) -> list[str]:
         return forward(each, *arguments)
 
     monkeypatch.setattr(dependency, "forward", noted)
-    monkeypatch.setattr(reached, "forward", noted)
+    monkeypatch.setattr(reach, "forward", noted)
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 from cases import A1, change, machine, view
 
 from headwater.cli.explain import say_plan
-from headwater.engine.policy import SETTLE
+from headwater.engine.requests.policy import SETTLE
 from headwater.model.estimate import Estimate
 from headwater.model.state import Took
 from headwater.plan.arrange import explained

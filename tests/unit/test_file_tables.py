@@ -9,8 +9,8 @@ import pytest
 
 from headwater.model.partition import Slice
 from headwater.model.seen import Look, Seen
-from headwater.spark.facts import Asked, Fact, FoundPartition, NamedType
-from headwater.spark.file_tables import FileTables
+from headwater.spark.jvm.facts import Asked, Fact, FoundPartition, NamedType
+from headwater.spark.tables.files import FileTables
 
 FIVE, SIX, NULL = Slice.of(month="5"), Slice.of(month="6"), Slice.of(month=None)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.spark.fingerprint import fingerprint
+from headwater.spark.defining.fingerprint import fingerprint
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden/plans").glob("*.json"))
 

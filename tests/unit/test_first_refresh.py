@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from cases import machine, sound, start, view
 
-from headwater.engine.choose import Choice, ready, started
-from headwater.engine.runs import unfilled
+from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.record.runs import unfilled
 from headwater.model.estimate import Estimate
 from headwater.model.event import Declared
 

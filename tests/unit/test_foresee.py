@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 from cases import view
 
-from headwater.engine.foresee import foresee
+from headwater.engine.tell.foresee import foresee
 from headwater.model.dependency import Adding, Keys
 
 BOTH = frozenset({"t", "u"})

@@ -10,8 +10,8 @@ from cases import view
 
 from headwater.model.error import RefreshFailed
 from headwater.model.seen import Look, Seen
-from headwater.spark.facts import Pin
-from headwater.spark.formats import Formats
+from headwater.spark.jvm.facts import Pin
+from headwater.spark.tables.formats import Formats
 
 
 class Format:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from headwater.engine import report
-from headwater.engine.choose import Choice, ready, started, wake_at
-from headwater.engine.delay.freshness import QUANTILE, hold, learned, needed, waits_for
-from headwater.engine.policy import PATIENCE, SETTLE
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.record.transition import transition
+from headwater.engine.requests.policy import PATIENCE, SETTLE
+from headwater.engine.tell import report
+from headwater.engine.waits.freshness import QUANTILE, hold, learned, needed, waits_for
 from headwater.model.dependency import Dependency
 from headwater.model.event import Altered, Changed, Declared, Hurried, Made, Observed, Published, Suspended
 from headwater.model.partition import WHOLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.spark.iceberg import schemas
+from headwater.spark.tables.iceberg import schemas
 
 
 def schema(*fields, number: int = 0):

@@ -10,10 +10,10 @@ from headwater.algebra.calendar import days_from_civil
 from headwater.algebra.notation import spell_year
 from headwater.model.calendar import Unit
 from headwater.model.partition import WHOLE, Slice
-from headwater.spark.iceberg import values
-from headwater.spark.iceberg.at import At
-from headwater.spark.iceberg.partitioning import Field, Spec
-from headwater.spark.iceberg.regions import region
+from headwater.spark.tables.iceberg import values
+from headwater.spark.tables.iceberg.at import At
+from headwater.spark.tables.iceberg.partitioning import Field, Spec
+from headwater.spark.tables.iceberg.regions import region
 
 
 def test_a_state_is_spelled_and_read():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "jvm-shim/src/main/scala/io/headwater/spark/EngineProcess.scala"
+SOURCE = Path(__file__).parents[2] / "jvm-shim/src/main/scala/io/headwater/spark/session/EngineProcess.scala"
 PLANTED = (
     "attrs",
     "attr",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headwater.model.error import JarError
-from headwater.spark import jar
+from headwater.spark.jvm import jar
 
 
 @pytest.fixture
@@ -59,3 +59,8 @@ def test_a_cache_that_cannot_be_written_is_named(sources: Path, monkeypatch) -> 
     monkeypatch.setenv("XDG_CACHE_HOME", str(taken))
     with pytest.raises(JarError, match="set XDG_CACHE_HOME"):
         jar.built("one", sources)
+
+
+def test_an_installation_without_sources_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(JarError, match="has no Scala sources; install Headwater again"):
+        jar.built("none", tmp_path)

@@ -8,8 +8,8 @@ from headwater import DAY, MONTH, WEEK, job, table
 from headwater.model.calendar import Unit
 from headwater.model.dependency import Same, Windowed
 from headwater.model.error import DefinitionError
-from headwater.spark.jobs import messages
-from headwater.spark.settings import Settings
+from headwater.spark.defining.jobs import messages
+from headwater.spark.jvm.settings import Settings
 
 
 @job(outputs=["weekly"], columns="week DATE, n INT", partition=WEEK, deps=[table("daily", partition=WEEK.days())])

@@ -17,13 +17,13 @@ from headwater.model.partition import WHOLE
 from headwater.model.state import Run
 from headwater.model.view import Definition
 from headwater.ports import Written
-from headwater.spark.counted import Counted
-from headwater.spark.file_tables import Files
+from headwater.spark.jvm.counted import Counted
+from headwater.spark.jvm.wire import Failure, FailureKind, Publication, Sum
 from headwater.spark.memory.blocks import Blocks
 from headwater.spark.memory.memory import Memory
 from headwater.spark.memory.room import HEADROOM, NoRoom, Room
 from headwater.spark.memory.volume import Volume
-from headwater.spark.wire import Failure, FailureKind, Publication, Sum
+from headwater.spark.tables.files import Files
 
 LIMIT = 1_000_000
 SUMS = [Sum({}, 3, "c" * 32)]

@@ -11,10 +11,10 @@ from cases import A1, A2, change, machine, view
 from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 
 from headwater.algebra.derive.keys import derive_keys
-from headwater.engine import method, narrow
-from headwater.engine.basis import Basis, basis
-from headwater.engine.method import ByKeys, choose_method
-from headwater.engine.policy import SETTLE
+from headwater.engine.methods import choice, cost
+from headwater.engine.methods.basis import Basis, basis
+from headwater.engine.methods.choice import ByKeys, choose_method
+from headwater.engine.requests.policy import SETTLE
 from headwater.model.dependency import Keys, common
 from headwater.model.event import Mode, Requested, Started
 from headwater.model.partition import WHOLE, Slice
@@ -172,7 +172,7 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
     known.reads = {"t": 0.5}
     assert why(made, A1) == "is out: a refresh reads less than 4 MB", "its seconds are those of a cold engine"
     with monkeypatch.context() as patched:
-        for each in (method, narrow):
+        for each in (choice, cost):
             patched.setattr(each, "SMALL", 0)
         assert why(made, A1) == "is out: too much changed"
     known.reads = {"t": 1e8}

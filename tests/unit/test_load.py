@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cases import warehouse, written
 
-from headwater.engine.load import load
-from headwater.engine.status import statuses
+from headwater.engine.tell.load import load
+from headwater.engine.tell.status import statuses
 from headwater.model.state import State
 
 

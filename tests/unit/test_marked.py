@@ -6,10 +6,10 @@ import pytest
 from cases import A1, A2, change, end, fail_for_good, machine, sound, start, view
 from reference import wrong
 
-from headwater.engine.backfill import planned
-from headwater.engine.choose import ready
-from headwater.engine.consistency import lacking
-from headwater.engine.policy import SETTLE
+from headwater.engine.decide.readiness import ready
+from headwater.engine.requests.backfill import planned
+from headwater.engine.requests.policy import SETTLE
+from headwater.engine.tell.consistency import lacking
 from headwater.model.event import Declared, Requested
 from headwater.model.partition import WHOLE
 from headwater.model.state import Status

@@ -11,7 +11,7 @@ from headwater.model.event import Mode
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, Run, Totals
 from headwater.model.view import Definition
-from headwater.spark.key_files import SMALL, may_stay
+from headwater.spark.tables.key_files import SMALL, may_stay
 
 BEFORE, NOW = (("t", 5), ("u", 6)), (("t", 9), ("u", 6))
 KEYED = Keys(("k",), (("k",),))

@@ -9,11 +9,11 @@ from hypothesis import given
 from strategies import chains, examples, graphs, play, scripts
 from strategies import machine as machine_of
 
-from headwater.engine.choose import Choice, ready, started
-from headwater.engine.method import METHODS, ByPartition, Chosen, Cost, InFull, allowed, choose_method
-from headwater.engine.policy import SETTLE
-from headwater.engine.report import explain
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.methods.choice import METHODS, ByPartition, Chosen, Cost, InFull, allowed, choose_method
+from headwater.engine.record.transition import transition
+from headwater.engine.requests.policy import SETTLE
+from headwater.engine.tell.report import explain
 from headwater.model.estimate import Estimate
 from headwater.model.event import Mode, Published, Started
 from headwater.model.measure import Effort

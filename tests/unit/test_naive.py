@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cases import A1, A2, machine, view
 
-from headwater.engine.naive import Triggered, immediate, triggered
-from headwater.engine.transition import transition
+from headwater.engine.record.transition import transition
 from headwater.model.event import Suspended
 from headwater.model.partition import WHOLE, Slice
+from headwater.simulate.naive import Triggered, immediate, triggered
 
 DIAMOND = (view("l", "a", "t"), view("r", "a", "t"), view("foot", "a", "l", "r"), view("last", "a", "foot"))
 

@@ -19,37 +19,37 @@ PYTHON, SCALA = ROOT / "python/headwater", ROOT / "jvm-shim/src/main/scala"
 KNOWN_PYTHON = {
     "the keys themselves": {
         "model.name": ["'.'.join", "key.lower", "name.key.lower"],
-        "spark.sql": ["'.'.join"],  # SQL of a key
-        "spark.syntax": ["'.'.join"],  # what a message says
+        "spark.jvm.sql": ["'.'.join"],  # SQL of a key
+        "spark.statements.syntax": ["'.'.join"],  # what a message says
     },
-    "the name of a catalog": {"spark.names": ["first.lower"]},
+    "the name of a catalog": {"spark.statements.view_names": ["first.lower"]},
     "columns": {
         "algebra.derive.__init__": ["name.casefold"],
         "algebra.derive.image": ["declared.casefold", "queried.casefold"],
         "algebra.derive.keys": ["each.casefold", "name.casefold"],
         "algebra.derive.relation": ["column.casefold", "each['name'].casefold", "name.casefold", "str.casefold"],
-        "engine.backfill": ["column.lower", "name.lower"],
+        "engine.requests.backfill": ["column.lower", "name.lower"],
         "model.partition": ["each.casefold", "name.casefold"],
         "model.policy": ["each.strip().rpartition('.')"],
-        "spark.catalog": ["column.name.lower", "name.lower"],
-        "spark.define": ["column.name.lower", "name.lower"],
-        "spark.delta.layout": ["each['name'].casefold"],
-        "spark.edges": ["column.lower", "each.lower", "str.lower"],
-        "spark.jobs": [
+        "spark.tables.catalog": ["column.name.lower", "name.lower"],
+        "spark.defining.analyse": ["column.name.lower", "name.lower"],
+        "spark.tables.delta.layout": ["each['name'].casefold"],
+        "spark.defining.event_times": ["column.lower", "each.lower", "str.lower"],
+        "spark.defining.jobs": [
             "column.lower", "column.name.lower", "each.lower", "each.name.lower", "name.lower", "read.lower",
         ],
-        "spark.options": [
+        "spark.defining.options": [
             "available[alone].lower", "column.name.lower", "match[2].lower", "name.lower", "name.strip().lower",
             "token.text.lower",
         ],
-        "spark.recomputing": ["name.lower"],
+        "spark.statements.recompute": ["name.lower"],
     },
     "types": {
         "algebra.derive.keys": ["plain(declared).casefold", "plain(queried).casefold"],
         "algebra.derive.span": ["queried.lower"],
         "algebra.notation": ["column_type.lower"],
-        "spark.options": ["column.type.lower"],
-        "spark.rows": ["column.type.lower", "field.dataType.simpleString().lower"],
+        "spark.defining.options": ["column.type.lower"],
+        "spark.tables.rows": ["column.type.lower", "field.dataType.simpleString().lower"],
     },
     "words of settings, properties, formats and messages": {
         "algebra.notation": ["unit.value.lower"],
@@ -57,23 +57,23 @@ KNOWN_PYTHON = {
         "model.duration": ["text.lower"],
         "model.partition": ["unit.value.lower"],
         "model.policy": ["text.lower", "text.strip().lower"],
-        "spark.define": ["dict(definition.settings).get(INFERENCE, 'true').lower"],
-        "spark.following": ["(session.conf.get(name) or '').lower"],
+        "spark.defining.analyse": ["dict(definition.settings).get(INFERENCE, 'true').lower"],
+        "spark.refreshing.changed_rows": ["(session.conf.get(name) or '').lower"],
         "spark.memory.opening": ["(settings.memory_path or '').lower"],
-        "spark.options": ["value.strip().lower"],
-        "spark.settings": ["given.get('role', 'auto').lower", "given.get('wait', 'false').lower", "text.lower"],
-        "spark.storage": ["wanted.lower"],
-        "spark.wire": ["kind.__name__.lower"],
+        "spark.defining.options": ["value.strip().lower"],
+        "spark.jvm.settings": ["given.get('role', 'auto').lower", "given.get('wait', 'false').lower", "text.lower"],
+        "spark.defining.storage": ["wanted.lower"],
+        "spark.jvm.wire": ["kind.__name__.lower"],
     },
     "names of Python and of Java, and files": {
         "editions": [
             "'.'.join", "module.partition('.')", "name.partition('.')", "name.rpartition('.')", "name.split('.')",
             "package.split('.')",
         ],
-        "spark.iceberg.java": ["_full(name).split('.')"],
-        "spark.iceberg.publishing": ["before.rpartition('/v')[2].partition('.')"],
-        "spark.jobs": ["function.split('.')"],
-        "spark.shim": ["name.split('.')"],
+        "spark.tables.iceberg.java": ["_full(name).split('.')"],
+        "spark.tables.iceberg.publishing": ["before.rpartition('/v')[2].partition('.')"],
+        "spark.defining.jobs": ["function.split('.')"],
+        "spark.jvm.shim": ["name.split('.')"],
     },
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from cases import warehouse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.engine.narrow import FIXED, fixed, foreseen, learned
+from headwater.engine.methods.cost import FIXED, fixed, foreseen, learned
 from headwater.model.event import Mode, Published
 from headwater.model.measure import Effort
 from headwater.model.partition import WHOLE

@@ -11,9 +11,9 @@ from cases import A1, A2, view
 from reference import computed
 from test_runtime import Bench, Engine, until
 
-from headwater.engine import report
-from headwater.engine.choose import Choice
-from headwater.engine.schedule import InOrder, Planned, Question, pending_of
+from headwater.engine.decide.readiness import Choice
+from headwater.engine.decide.schedule import InOrder, Planned, Question, pending_of
+from headwater.engine.tell import report
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.event import Hurried, Suspended
 from headwater.model.partition import Slice

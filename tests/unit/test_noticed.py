@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 from cases import Machine, end, machine, start, view
 
-from headwater.engine import noticed
+from headwater.engine.record import changes
 from headwater.model.event import Altered, Changed, Dropped, Observed, Renamed, Unreadable
 from headwater.model.partition import Slice
 from headwater.model.seen import Command, CommandKind, Seen
@@ -25,11 +25,11 @@ def made() -> Machine:
 
 
 def change(made: Machine, seen: Seen, command: Command = INSERT, before: int = 0) -> Changed | None:
-    return noticed.change(made.state, seen, command, before, NOW, VERSION)
+    return changes.change(made.state, seen, command, before, NOW, VERSION)
 
 
 def looked_at(made: Machine, seen: Seen = FIRST) -> None:
-    made.record(lambda version: noticed.change(made.state, seen, Command(), 0, NOW, version))
+    made.record(lambda version: changes.change(made.state, seen, Command(), 0, NOW, version))
 
 
 def test_the_first_look_is_a_baseline_with_the_sources_snapshot(made: Machine):
@@ -54,8 +54,8 @@ def test_a_stream_tells_its_watermark_with_a_change_or_after_it(made: Machine):
     made.record(lambda _: found)
     assert made.state.tables["u"].watermark == 900
     later = evolve(FIRST, partitions={A1: "y"}, snapshot="two", watermark=950)
-    made.record(lambda _: noticed.advance(made.state, later, NOW))
-    assert made.state.tables["u"].watermark == 950 and noticed.advance(made.state, later, NOW) is None
+    made.record(lambda _: changes.advance(made.state, later, NOW))
+    assert made.state.tables["u"].watermark == 950 and changes.advance(made.state, later, NOW) is None
     without = evolve(FIRST, partitions={A1: "z"}, snapshot="three")
     made.record(lambda _: change(made, without))
     assert made.state.tables["u"].watermark == 950, "a program beside the stream wrote"
@@ -82,18 +82,18 @@ def test_a_rearrangement_is_no_change_and_moves_the_snapshot(made: Machine):
     looked_at(made, PINNED)
     compacted = since(PINNED, "two")
     assert change(made, compacted) is None
-    made.record(lambda _: noticed.advance(made.state, compacted, NOW))
-    assert made.state.tables["u"].snapshot == "two" and noticed.advance(made.state, compacted, NOW) is None
-    assert noticed.advance(made.state, evolve(FIRST, snapshot="three"), NOW) is None, "files have no log"
+    made.record(lambda _: changes.advance(made.state, compacted, NOW))
+    assert made.state.tables["u"].snapshot == "two" and changes.advance(made.state, compacted, NOW) is None
+    assert changes.advance(made.state, evolve(FIRST, snapshot="three"), NOW) is None, "files have no log"
 
 
 def test_a_look_that_another_one_overtook_says_nothing(made: Machine):
     looked_at(made, PINNED)
     late = since(PINNED, "two", a1="two")
     looked_at(made, late)
-    assert noticed.is_outdated(made.state, since(PINNED, "three", a1="three"))
+    assert changes.is_outdated(made.state, since(PINNED, "three", a1="three"))
     assert change(made, since(PINNED, "three", a1="three")) is None
-    assert not noticed.is_outdated(made.state, since(late, "three", a1="three"))
+    assert not changes.is_outdated(made.state, since(late, "three", a1="three"))
 
 
 def test_so_does_a_look_at_the_whole_table(made: Machine):
@@ -102,13 +102,13 @@ def test_so_does_a_look_at_the_whole_table(made: Machine):
     looked_at(made, whole)
     cleaned = evolve(PINNED, partitions={A1: "two", A2: "two"}, snapshot="two", since="one", lost="its log was cleaned")
     looked_at(made, since(whole, "three", a1="three"))
-    assert noticed.is_outdated(made.state, cleaned)
-    assert change(made, cleaned) is None and noticed.advance(made.state, cleaned, NOW) is None
+    assert changes.is_outdated(made.state, cleaned)
+    assert change(made, cleaned) is None and changes.advance(made.state, cleaned, NOW) is None
 
 
 def test_a_look_at_a_table_that_nobody_knows_any_more_is_not_taken_again(made: Machine):
     """Its view was dropped meanwhile. Another look would record that a table of this name is gone."""
-    assert not noticed.is_outdated(made.state, since(PINNED, "two", a1="two"))
+    assert not changes.is_outdated(made.state, since(PINNED, "two", a1="two"))
 
 
 def test_a_run_that_is_about_to_read_sees_no_later_snapshot(made: Machine):
@@ -149,12 +149,12 @@ def test_other_columns_another_incarnation_and_the_end_of_a_table(made: Machine)
     looked_at(made)
     gone = Seen("u", exists=False)
     for seen in (evolve(FIRST, schema="s2"), evolve(FIRST, incarnation=2), gone):
-        assert noticed.is_another(made.state, seen)
+        assert changes.is_another(made.state, seen)
         assert change(made, seen).partitions == ()
-    assert not noticed.is_another(made.state, FIRST)
+    assert not changes.is_another(made.state, FIRST)
     looked_at(made, gone)
-    assert not noticed.is_another(made.state, gone) and change(made, gone) is None
-    assert noticed.is_another(made.state, FIRST), "it is there again"
+    assert not changes.is_another(made.state, gone) and change(made, gone) is None
+    assert changes.is_another(made.state, FIRST), "it is there again"
 
 
 def test_what_became_a_view_meanwhile_is_no_table(made: Machine):
@@ -163,32 +163,32 @@ def test_what_became_a_view_meanwhile_is_no_table(made: Machine):
 
 def test_readability_is_told_once(made: Machine):
     lost = Seen("u", unreadable="no file system")
-    assert noticed.readability(made.state, FIRST, NOW) is None
-    made.record(lambda _: noticed.readability(made.state, lost, NOW))
-    assert noticed.readability(made.state, lost, NOW) is None
-    assert noticed.readability(made.state, FIRST, NOW) == Unreadable(NOW, "u", "")
+    assert changes.readability(made.state, FIRST, NOW) is None
+    made.record(lambda _: changes.readability(made.state, lost, NOW))
+    assert changes.readability(made.state, lost, NOW) is None
+    assert changes.readability(made.state, FIRST, NOW) == Unreadable(NOW, "u", "")
 
 
 # --- views
 
 
-def drift(made: Machine, was: noticed.Standing) -> Changed | None:
-    return noticed.drift(made.state, Seen("v", partitions={A1: "by hand"}), was, Command(), NOW, VERSION)
+def drift(made: Machine, was: changes.Standing) -> Changed | None:
+    return changes.drift(made.state, Seen("v", partitions={A1: "by hand"}), was, Command(), NOW, VERSION)
 
 
 def test_a_view_that_was_written_past_headwater_drifted(made: Machine):
-    was = noticed.standing(made.state, "v")
+    was = changes.standing(made.state, "v")
     assert drift(made, was).verb == "was written past Headwater (by another program)"
 
 
 def test_a_view_that_moved_on_since_the_look_began_did_not_drift(made: Machine):
-    was = noticed.standing(made.state, "v")
+    was = changes.standing(made.state, "v")
     cases.change(made, "t", A1)
     made.now += 300_000
     assert start(made, "v")
-    assert noticed.standing(made.state, "v") is None and drift(made, was) is None
+    assert changes.standing(made.state, "v") is None and drift(made, was) is None
     end(made, "v")
-    assert noticed.standing(made.state, "v") is not None and drift(made, was) is None
+    assert changes.standing(made.state, "v") is not None and drift(made, was) is None
 
 
 def test_a_look_that_began_before_a_view_was_published_does_not_move_its_snapshot():
@@ -196,27 +196,27 @@ def test_a_look_that_began_before_a_view_was_published_does_not_move_its_snapsho
     made = machine({"t": "a"}, view("v", "a", "t", format="delta"))
     early = Seen("v", snapshot="created", pinned=True)
     assert made.state.tables["v"].pinned
-    assert noticed.advance(made.state, early, NOW) is None
+    assert changes.advance(made.state, early, NOW) is None
 
 
 def test_the_snapshot_of_a_view_stays_where_it_was_written_past_headwater_and_altered_meanwhile():
     """The next look still has to tell where."""
     made = machine({"t": "a"}, view("v", "a", "t", format="delta"))
-    recorded, was = made.state.tables["v"].snapshot, noticed.standing(made.state, "v")
+    recorded, was = made.state.tables["v"].snapshot, changes.standing(made.state, "v")
     written = since(Seen("v", snapshot=recorded, pinned=True), "later", a1="later")
-    assert noticed.drift(made.state, written, was, Command(), NOW, VERSION) is not None
+    assert changes.drift(made.state, written, was, Command(), NOW, VERSION) is not None
     made.record(lambda _: Altered(NOW, "v", (("headwater.freshness", "1 minute"),)))
-    assert noticed.drift(made.state, written, was, Command(), NOW, VERSION) is None
-    assert noticed.advance(made.state, written, NOW) is None
+    assert changes.drift(made.state, written, was, Command(), NOW, VERSION) is None
+    assert changes.advance(made.state, written, NOW) is None
 
 
 def test_a_lost_table_means_that_the_view_was_dropped_or_renamed(made: Machine):
-    was = noticed.standing(made.state, "v")
-    assert noticed.lost(made.state, "v", was, None, NOW) == Dropped(NOW, "v")
-    renamed = noticed.lost(made.state, "v", was, "w", NOW)
+    was = changes.standing(made.state, "v")
+    assert changes.lost(made.state, "v", was, None, NOW) == Dropped(NOW, "v")
+    renamed = changes.lost(made.state, "v", was, "w", NOW)
     assert renamed == Renamed(NOW, "v", "w", evolve(was.definition, view="w"))
-    assert noticed.lost(made.state, "v", was, "v", NOW) is None, "a view on record has that name"
-    assert noticed.lost(made.state, "v", evolve(was, highest=0), None, NOW) is None, "it moved on"
+    assert changes.lost(made.state, "v", was, "v", NOW) is None, "a view on record has that name"
+    assert changes.lost(made.state, "v", evolve(was, highest=0), None, NOW) is None, "it moved on"
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_lost_table_means_that_the_view_was_dropped_or_renamed(made: Machine):
 )
 def test_a_directory_that_is_away_is_lost_if_it_had_files(made: Machine, seen: Seen, lost: bool):
     looked_at(made)
-    found = noticed.without_lost(made.state, seen, Command())
+    found = changes.without_lost(made.state, seen, Command())
     assert found == seen if not lost else "/u/a=1 is not there" in found.unreadable
 
 
@@ -245,4 +245,4 @@ def test_a_directory_that_is_away_is_lost_if_it_had_files(made: Machine, seen: S
 def test_a_command_may_leave_no_directory(made: Machine, command: Command, asked: tuple[Slice, ...], lost: bool):
     looked_at(made)
     seen = Seen("u", incarnation=1, partitions={A1: "none"}, away={A1: "/u/a=1"}, asked=asked)
-    assert bool(noticed.without_lost(made.state, seen, command).unreadable) == lost
+    assert bool(changes.without_lost(made.state, seen, command).unreadable) == lost

@@ -10,7 +10,7 @@ from attrs import evolve
 from cases import view
 
 from headwater.model.error import DefinitionError
-from headwater.spark.declare import Declarations
+from headwater.spark.statements.create import Declarations
 
 V, SELF = evolve(view("lake.d.v", "a", "t"), owner="me"), view("lake.d.w", "a", "lake.d.V")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from cases import A1, A2, change, end, machine, sound, start, view
 
-from headwater.engine.choose import ready, wake_at
-from headwater.engine.policy import PREEMPTED, SETTLE, SKIPPED
-from headwater.engine.status import waits
+from headwater.engine.decide.readiness import ready, wake_at
+from headwater.engine.requests.policy import PREEMPTED, SETTLE, SKIPPED
+from headwater.engine.tell.status import waits
 from headwater.model.event import Hurried
 
 

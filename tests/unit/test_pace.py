@@ -8,7 +8,7 @@ import pytest
 from cases import view
 from test_arrange import pending
 
-from headwater.engine.pace import FORGETTING, learn, saving
+from headwater.engine.methods.pace import FORGETTING, learn, saving
 from headwater.model.event import Published
 from headwater.model.measure import Effort, Moved, Place
 from headwater.model.state import Took, ViewState

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.spark import paths
+from headwater.spark.jvm import paths
 from headwater.store.sql import SqlStore
 
 ODD = "a b#c%20d?e:f"

@@ -7,7 +7,7 @@ from attrs import evolve
 from cases import A1, A2, Machine, change, end, fail_for_good, machine, sound, start, view
 from reference import recomputed
 
-from headwater.engine.choose import Choice, ready, started
+from headwater.engine.decide.readiness import Choice, ready, started
 from headwater.model.event import Advanced, Changed, EngineLost, Failed, Made, Prepared, Published, Started
 
 LAKE = view("v", "a", "t", format="delta")

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from headwater.engine.policy import ATTEMPTS, back_off, gives_up
+from headwater.engine.requests.policy import ATTEMPTS, back_off, gives_up
 from headwater.model.duration import duration
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.policy import PROPERTIES, Fill, Learned, Overrun, Policy, Propagate, Upstream
 from headwater.model.view import Definition
-from headwater.spark.options import check_properties
+from headwater.spark.defining.options import check_properties
 
 
 def having(**properties: str) -> Definition:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from headwater.cli import progress as bars
 from headwater.cli.progress import said, shown
-from headwater.spark.progress import Progress
+from headwater.spark.jvm.progress import Progress
 
 READING = Progress("default.wide", 7, 12, 6, 120_400, 5_242_880, 0, 0, 0, 0)
 WRITING = evolve(READING, done=11, rows=1_204, bytes=2_000_000)

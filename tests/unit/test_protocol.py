@@ -12,7 +12,7 @@ from attrs import evolve, fields
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
-from headwater.engine.refreshes import refreshes
+from headwater.engine.tell.refreshes import refreshes
 from headwater.model.command import Launch
 from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.event import Made, Mode, Published, Started
@@ -22,26 +22,28 @@ from headwater.model.seen import Look
 from headwater.model.state import PartitionRecord, Run, State
 from headwater.model.view import Column, Definition
 from headwater.ports import TableFormat, Written
-from headwater.spark import catalog, syntax, wire
-from headwater.spark.counted import counts
-from headwater.spark.define import Analyst
-from headwater.spark.engine import Engine
-from headwater.spark.evaluator import SparkEvaluator
-from headwater.spark.facts import Asked, CatalogView, Fact, Pin
-from headwater.spark.file_tables import Files, FileTables, _part, place_of
-from headwater.spark.formats import Formats
+from headwater.spark.defining.analyse import Analyst
+from headwater.spark.jvm import wire
+from headwater.spark.jvm.counted import counts
+from headwater.spark.jvm.evaluator import SparkEvaluator
+from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin
+from headwater.spark.jvm.progress import Progress, progress
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import Failure, FailureKind
 from headwater.spark.memory.memory import Memory
 from headwater.spark.memory.moved import moved
 from headwater.spark.memory.room import NoRoom, Room
 from headwater.spark.memory.scans import Lying, Part
 from headwater.spark.memory.volume import Volume
-from headwater.spark.observer import Observer, Target
-from headwater.spark.progress import Progress, progress
-from headwater.spark.shim import Shim
-from headwater.spark.statements import Statements
-from headwater.spark.warehouse import SparkWarehouse
-from headwater.spark.wire import Failure, FailureKind
-from headwater.spark.writer import Writer
+from headwater.spark.observing.observer import Observer, Target
+from headwater.spark.process.engine import Engine
+from headwater.spark.refreshing.warehouse import SparkWarehouse
+from headwater.spark.statements import syntax
+from headwater.spark.statements.dispatch import Statements
+from headwater.spark.tables import catalog
+from headwater.spark.tables.files import Files, FileTables, _part, place_of
+from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.writer import Writer
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol"
 MARCH, FEBRUARY = Slice.of({"month": "1996-03-01"}), Slice.of({"month": "1996-02-01"})

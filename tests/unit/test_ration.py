@@ -7,17 +7,17 @@ from random import Random
 import pytest
 from test_hold import build, change
 
-from headwater.engine import report
-from headwater.engine.choose import Choice, ready, started, wake_at
-from headwater.engine.delay.deadline import Due
-from headwater.engine.delay.ration import LONGEST, MADE_ANEW, ration
-from headwater.engine.policy import SETTLE
-from headwater.engine.transition import transition
+from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.record.transition import transition
+from headwater.engine.requests.policy import SETTLE
+from headwater.engine.tell import report
+from headwater.engine.waits.deadline import Due
+from headwater.engine.waits.ration import LONGEST, MADE_ANEW, ration
 from headwater.model.error import StatementError
 from headwater.model.event import Budgeted, Changed, Hurried, Made, Observed, Published
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
-from headwater.spark.settings import Settings
+from headwater.spark.jvm.settings import Settings
 
 NOW = 60_000
 

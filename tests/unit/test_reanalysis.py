@@ -13,9 +13,9 @@ from pyspark.errors import PySparkException
 from headwater.model.error import AnalysisFailed, NotNow
 from headwater.model.event import Broken, Declared
 from headwater.model.view import Query
-from headwater.spark.define import Analyst
-from headwater.spark.observer import Observer
-from headwater.spark.wire import Failure, FailureKind
+from headwater.spark.defining.analyse import Analyst
+from headwater.spark.jvm.wire import Failure, FailureKind
+from headwater.spark.observing.observer import Observer
 
 DEFINITION = evolve(view("v", "a", "t"), made_by="SELECT 1", fingerprint="before")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cases import A1, A2, change, end, machine, start, view, warehouse, written
 
-from headwater.engine import report
-from headwater.engine.choose import Choice, ready, started
-from headwater.engine.policy import SETTLE
-from headwater.engine.refreshes import REFRESHES, refreshes
+from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.requests.policy import SETTLE
+from headwater.engine.tell import report
+from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.event import Broken, EngineLost, Failed, Made, Mode, Published, Requested, Started, Suspended
 from headwater.model.partition import WHOLE, Slice

@@ -11,7 +11,7 @@ from cases import A1, A2, view
 from reference import recomputed
 from test_runtime import Bench, evict, until
 
-from headwater.engine.choose import Choice
+from headwater.engine.decide.readiness import Choice
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Dropped, Failed, Prepared, Published, Resumed, Started, Suspended
 from headwater.model.extract import Extract, Shared

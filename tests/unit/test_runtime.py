@@ -13,11 +13,11 @@ from cases import A1, A2, view
 from reference import computed, recomputed, replayed
 from world import World
 
-from headwater.engine.choose import Choice, Ready, ready, started, wake_at
-from headwater.engine.policy import GRACE
-from headwater.engine.schedule import InOrder, Question, pending_of
-from headwater.engine.status import summary
-from headwater.ledger.compare import differences
+from headwater.engine.decide.readiness import Choice, Ready, ready, started, wake_at
+from headwater.engine.decide.schedule import InOrder, Question, pending_of
+from headwater.engine.record.compare import differences
+from headwater.engine.requests.policy import GRACE
+from headwater.engine.tell.status import summary
 from headwater.model.command import Launch
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.error import JournalError, PlanError, RefreshCancelled, RefreshFailed, StoreError, TakenOver

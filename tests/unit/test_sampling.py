@@ -13,8 +13,8 @@ from cases import machine, view
 from headwater.model.error import StatementError
 from headwater.model.partition import WHOLE
 from headwater.model.state import Status
-from headwater.spark.sampling import Sampler
-from headwater.spark.verify import Difference, Sample
+from headwater.spark.process.sampling import Sampler
+from headwater.spark.refreshing.verify import Difference, Sample
 from headwater.store.sql import SqlStore
 
 HOUR = 3_600_000

@@ -7,10 +7,10 @@ from attrs import evolve
 from cases import A1, A2, change, machine, view
 
 from headwater.cli.explain import say_plan
-from headwater.engine.choose import ready
-from headwater.engine.pace import learn, learn_scanned
-from headwater.engine.policy import SETTLE
-from headwater.engine.schedule import pending_views
+from headwater.engine.decide.readiness import ready
+from headwater.engine.decide.schedule import pending_views
+from headwater.engine.methods.pace import learn, learn_scanned
+from headwater.engine.requests.policy import SETTLE
 from headwater.model.event import Published
 from headwater.model.extract import Extract
 from headwater.model.measure import Moved, Place, Scanned

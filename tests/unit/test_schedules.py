@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from strategies import examples, graphs, play, scripts
 from strategies import machine as machine_of
 
-from headwater.engine.choose import Choice, ready
-from headwater.engine.policy import SETTLE
-from headwater.engine.schedule import InOrder, Planned
+from headwater.engine.decide.readiness import Choice, ready
+from headwater.engine.decide.schedule import InOrder, Planned
+from headwater.engine.requests.policy import SETTLE
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Place
 from headwater.model.partition import WHOLE

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 from cases import view
 
-from headwater.spark.sessions import FIXED, LOG_TASKS, PARSER, Sessions
+from headwater.spark.jvm.sessions import FIXED, LOG_TASKS, PARSER, Sessions
 
 V = evolve(view("v", "", "t"), database="shop", settings=(("spark.sql.ansi.enabled", "false"), ("spark.app.name", "x")))
 

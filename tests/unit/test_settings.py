@@ -7,7 +7,7 @@ import os
 import pytest
 
 from headwater.model.error import StatementError
-from headwater.spark.settings import Settings
+from headwater.spark.jvm.settings import Settings
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.model.partition import WHOLE, Slice
-from headwater.spark import sql
+from headwater.spark.jvm import sql
 
 TYPES = {"region": "STRING", "month": "DATE", "hour": "timestamp", "note": "VARCHAR(9)"}
 EMPTY = "(`region` IS NULL OR `region` IN ('', '__HIVE_DEFAULT_PARTITION__'))"

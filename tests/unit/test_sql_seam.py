@@ -1,4 +1,4 @@
-"""Values of data come into SQL by ``headwater.spark.sql`` alone, and plans of the shim by ``Access.frame`` alone."""
+"""Values of data come into SQL by ``spark.jvm.sql`` alone, and plans of the shim by ``Access.frame`` alone."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ SCALA = Path(__file__).parents[2] / "jvm-shim/src/main/scala"
 KNOWN = {
     "headwater.cli.serve: view": "a name as its user writes it in SQL",
     "headwater.runtime.evaluate: expression.sql": "Spark's spelling of an expression of the query",
-    "headwater.spark.catalog: column.type": "Spark's spelling of a type",
-    "headwater.spark.catalog: definition.format": "one of the names of formats",
-    "headwater.spark.delta.looks: kind": "the name of a type of Delta's",
-    "headwater.spark.delta.retention: definition.policy.retain": "a number",
-    "headwater.spark.edges: edge.at": "a number",
-    "headwater.spark.iceberg.loaded: json.loads(self._java('iceberg.SchemaParser.toJson', schema))": "types",
-    "headwater.spark.iceberg.tables: loaded.layout.schema": "types",
-    "headwater.spark.keyed: each.name": "a key of the types of columns",
-    "headwater.spark.keyed: each.type": "Spark's spelling of a type",
-    "headwater.spark.keyed: keys.columns": "a key of the expressions of a place",
-    "headwater.spark.keyed: keys.places": "Spark's spelling of expressions of the query",
-    "headwater.spark.making: definition.made_by": "the query itself",
+    "headwater.spark.tables.catalog: column.type": "Spark's spelling of a type",
+    "headwater.spark.tables.catalog: definition.format": "one of the names of formats",
+    "headwater.spark.tables.delta.looks: kind": "the name of a type of Delta's",
+    "headwater.spark.tables.delta.retention: definition.policy.retain": "a number",
+    "headwater.spark.refreshing.trailing_edge: edge.at": "a number",
+    "headwater.spark.tables.iceberg.loaded: json.loads(self._java('iceberg.SchemaParser.toJson', schema))": "types",
+    "headwater.spark.tables.iceberg.tables: loaded.layout.schema": "types",
+    "headwater.spark.refreshing.methods.keys: each.name": "a key of the types of columns",
+    "headwater.spark.refreshing.methods.keys: each.type": "Spark's spelling of a type",
+    "headwater.spark.refreshing.methods.keys: keys.columns": "a key of the expressions of a place",
+    "headwater.spark.refreshing.methods.keys: keys.places": "Spark's spelling of expressions of the query",
+    "headwater.spark.refreshing.recipe: definition.made_by": "the query itself",
     "headwater.spark.memory.scanner: extract.condition": "Spark's spelling of conditions of the query",
-    "headwater.spark.recomputing: column.name": "a key of the types of columns",
-    "headwater.spark.recomputing: column.type": "Spark's spelling of a type",
-    "headwater.spark.verify: definition.made_by.text": "the query itself",
+    "headwater.spark.statements.recompute: column.name": "a key of the types of columns",
+    "headwater.spark.statements.recompute: column.type": "Spark's spelling of a type",
+    "headwater.spark.refreshing.verify: definition.made_by.text": "the query itself",
 }
 """What is no value of data, and why. All that is spelled from data must come from ``sql.string`` or its like."""
 

@@ -9,7 +9,7 @@ import stat
 import pytest
 import sqlalchemy as sa
 
-from headwater.engine.status import Condition, Summary, ViewStatus
+from headwater.engine.tell.status import Condition, Summary, ViewStatus
 from headwater.model.error import StoreError
 from headwater.model.event import Dropped, EngineLost
 from headwater.store.board import Kept

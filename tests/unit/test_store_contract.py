@@ -8,8 +8,8 @@ import time
 import pytest
 import sqlalchemy as sa
 
-from headwater.engine.refreshes import Outcome, refreshes
-from headwater.engine.status import Condition, Phase, Summary, ViewStatus
+from headwater.engine.tell.refreshes import Outcome, refreshes
+from headwater.engine.tell.status import Condition, Phase, Summary, ViewStatus
 from headwater.model.error import JournalError, StillAlive, StoreError, TakenOver
 from headwater.model.event import Dropped, EngineLost, Failed, Hurried, Mode, Published, Started
 from headwater.model.partition import WHOLE

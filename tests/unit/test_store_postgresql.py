@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from headwater.cli.main import main
 from headwater.model.error import StoreError
 from headwater.model.event import Hurried
-from headwater.spark import place
+from headwater.spark.process import store_location
 from headwater.store import postgresql as dialect
 from headwater.store.journal import Stale
 from headwater.store.sql import SqlStore
@@ -138,10 +138,10 @@ def test_a_command_makes_no_store(url):
 
 
 def test_a_store_is_of_one_catalog(url):
-    place.opened(url, "thrift://one:9083").close()
-    place.opened(url, "thrift://one:9083").close()
+    store_location.opened(url, "thrift://one:9083").close()
+    store_location.opened(url, "thrift://one:9083").close()
     with pytest.raises(StoreError, match="holds the views of the catalog thrift://one:9083"):
-        place.opened(url, "thrift://two:9083")
+        store_location.opened(url, "thrift://two:9083")
 
 
 def test_what_others_keep_in_the_database_is_left_alone(url):

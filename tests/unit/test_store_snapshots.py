@@ -7,13 +7,13 @@ import threading
 import pytest
 from test_store_contract import Clock, execute
 
-from headwater.engine.transition import transition
+from headwater.engine.record.transition import transition
 from headwater.model.error import StatementError, StoreError
 from headwater.model.event import Changed, Hurried, Observed
 from headwater.model.partition import Slice
 from headwater.model.state import PartitionRecord, State, TableRecord
 from headwater.ports import Mark
-from headwater.spark.settings import Settings
+from headwater.spark.jvm.settings import Settings
 from headwater.store import keeper, snapshot
 from headwater.store.journal import Compacted, Gone
 from headwater.store.keeper import DAY, Keeper

@@ -9,9 +9,9 @@ from machine import Machine
 from reference import computed
 from world import World
 
-from headwater.engine.choose import unspread_images
-from headwater.engine.coverage import cover
-from headwater.engine.succession import following
+from headwater.engine.decide.readiness import unspread_images
+from headwater.engine.requests.coverage import cover
+from headwater.engine.requests.succession import following
 from headwater.model.calendar import YEAR, Window
 from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
 from headwater.model.event import Failed, Requested

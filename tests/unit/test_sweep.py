@@ -10,10 +10,10 @@ from attrs import evolve
 from cases import machine, view
 
 from headwater.model.error import RefreshFailed
-from headwater.spark.facts import Asked, Fact, FoundPartition
-from headwater.spark.file_tables import FileTables
-from headwater.spark.formats import Formats
-from headwater.spark.sweep import Sweeper
+from headwater.spark.jvm.facts import Asked, Fact, FoundPartition
+from headwater.spark.process.sweep import Sweeper
+from headwater.spark.tables.files import FileTables
+from headwater.spark.tables.formats import Formats
 from headwater.store.sql import SqlStore
 
 NOW, HOUR = 100_000_000, 3_600_000

@@ -7,11 +7,11 @@ from cases import A1, change, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.basis import Basis
-from headwater.engine.method import ByChanges, ByKeys, ByPartition, choose_method
-from headwater.engine.policy import SETTLE
-from headwater.engine.report import explain
-from headwater.engine.totals import added, leaves_totals
+from headwater.engine.methods.basis import Basis
+from headwater.engine.methods.choice import ByChanges, ByKeys, ByPartition, choose_method
+from headwater.engine.methods.totals import added, leaves_totals
+from headwater.engine.requests.policy import SETTLE
+from headwater.engine.tell.report import explain
 from headwater.model.dependency import Adding, Keys
 from headwater.model.event import Declared, Mode, Published, Requested, Started
 from headwater.model.partition import Slice

@@ -6,9 +6,9 @@ from cases import A1, A2, B2, change, end, fail_for_good, machine, sound, start,
 from reference import lost
 from strategies import rename
 
-from headwater.engine import queue
-from headwater.engine.choose import ready, wake_at
-from headwater.engine.policy import PATIENCE, SETTLE
+from headwater.engine.decide.readiness import ready, wake_at
+from headwater.engine.record import queue
+from headwater.engine.requests.policy import PATIENCE, SETTLE
 from headwater.model.event import (
     Broken,
     Changed,

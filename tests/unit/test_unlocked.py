@@ -17,12 +17,12 @@ from headwater.model.seen import Look, Seen
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
-from headwater.spark.facts import CatalogView
-from headwater.spark.formats import Formats
-from headwater.spark.observer import Observer, Target
-from headwater.spark.statements import Statements
-from headwater.spark.sweep import Sweeper
-from headwater.spark.wire import Hint, Session, Statement, StatementKind
+from headwater.spark.jvm.facts import CatalogView
+from headwater.spark.jvm.wire import Hint, Session, Statement, StatementKind
+from headwater.spark.observing.observer import Observer, Target
+from headwater.spark.process.sweep import Sweeper
+from headwater.spark.statements.dispatch import Statements
+from headwater.spark.tables.formats import Formats
 from headwater.store.sql import SqlStore
 
 V = evolve(view("default.v", "a", "t"), owner="me", root="file:/w/v")

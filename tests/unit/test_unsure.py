@@ -8,9 +8,9 @@ from attrs import evolve
 from cases import A1, A2, change
 from test_appended import came, copied, why
 
-from headwater.engine.appended import appended
-from headwater.engine.basis import inputs, only_changed
-from headwater.engine.transition import transition
+from headwater.engine.methods.appending import appended
+from headwater.engine.methods.basis import inputs, only_changed
+from headwater.engine.record.transition import transition
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Declared, EngineLost, Event, Failed, Made, Mode, Published, Renamed, Started
 from headwater.model.partition import WHOLE, Slice

@@ -6,11 +6,11 @@ import pytest
 from attrs import evolve
 from cases import A1, A2, change, end, fail_for_good, machine, sound, start, view
 
-from headwater.engine.choose import ready
-from headwater.engine.coverage import depending
-from headwater.engine.report import explain
-from headwater.engine.settled import settled
-from headwater.engine.status import held_by, waits
+from headwater.engine.decide.readiness import ready
+from headwater.engine.requests.coverage import depending
+from headwater.engine.tell.report import explain
+from headwater.engine.tell.status import held_by, waits
+from headwater.engine.tell.waiting import settled
 from headwater.model.event import Altered, Broken, Hurried, Suspended
 from headwater.model.state import Status
 

@@ -7,10 +7,10 @@ from cases import change, machine, view, warehouse, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.engine.choose import Choice, ready, ready_at, wake_at
-from headwater.engine.path import benefit, best
-from headwater.engine.transition import transition
-from headwater.engine.urgency import MANY, PATIENCE, first, queue
+from headwater.engine.decide.benefit import benefit, best
+from headwater.engine.decide.readiness import Choice, ready, ready_at, wake_at
+from headwater.engine.decide.urgency import MANY, PATIENCE, first, queue
+from headwater.engine.record.transition import transition
 from headwater.model.event import Altered, Hurried, Requested
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State, Took

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from headwater.model.error import StatementError
+from headwater.spark.jvm.settings import Memory, Settings
 from headwater.spark.memory import volume as volumes
 from headwater.spark.memory.room import HEADROOM, OutOfRoom
 from headwater.spark.memory.volume import NoVolume, Volume, opened
-from headwater.spark.settings import Memory, Settings
 
 LIMIT = 1_000_000
 

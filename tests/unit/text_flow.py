@@ -1,4 +1,4 @@
-"""Where the texts come from that Spark parses: from constants, from ``headwater.spark.sql``, or from elsewhere.
+"""Where the texts come from that Spark parses: from constants, from ``headwater.spark.jvm.sql``, or from elsewhere.
 
 A text is followed backwards through the package: through f-strings, lists and joins, through what helper functions
 return, and from a parameter to all calls of its function. What cannot be followed further is a leaf, such as
@@ -22,7 +22,7 @@ PARSED_FIELDS = {"Pin": ("columns", "until"), "evolve": ("until",)}
 """Fields of messages that the shim has Spark parse."""
 
 SAFE = {"string", "literal", "identifier", "quoted", "predicate"}
-"""Functions of ``headwater.spark.sql`` whose results are safe whatever they get."""
+"""Functions of ``headwater.spark.jvm.sql`` whose results are safe whatever they get."""
 
 NUMBERS = {"len", "int", "round", "time_ns", "bool", "range"}
 PASSING = {

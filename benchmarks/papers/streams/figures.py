@@ -9,8 +9,9 @@ The paper leaves open, and these settle:
 - Figure 9 and 10 have as many tasks of each class. k of the clusters compares periods, as the example of §3.2.4 does.
 - Figure 11 has fifteen chains of two tables.
 
-The series *Headwater* has the benefit by which the engine orders refreshes (``engine.path``). Its tracks and pieces are
-for tasks with periods. Those of the engine (``engine.urgency``) go by expected changes, and by minutes.
+The series *Headwater* has the benefit by which the engine orders refreshes (``engine.decide.benefit``). Its tracks and
+pieces are for tasks with periods. Those of the engine (``engine.decide.urgency``) go by expected changes, and by
+minutes.
 """
 
 from __future__ import annotations

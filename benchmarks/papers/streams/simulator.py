@@ -16,7 +16,7 @@ from benchmarks.papers.streams.pick import Rule
 from benchmarks.papers.streams.priority import Inherit, own
 from benchmarks.papers.streams.task import Task
 from benchmarks.papers.streams.tracks import Shared, Tracks
-from headwater.engine.path import best
+from headwater.engine.decide.benefit import best
 
 
 @frozen
@@ -48,7 +48,7 @@ class Algorithm:
         rule: ``None``: at random.
         tracks: made of the tasks and the number of tracks; it gives ``None`` where the tasks do not fit.
         chop: a refresh takes the data of so many periods at most, by the tasks and the number of tracks.
-        path: refreshes count with those that they let run: ``engine.path``.
+        path: refreshes count with those that they let run: ``engine.decide.benefit``.
     """
 
     name: str

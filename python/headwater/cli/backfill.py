@@ -11,8 +11,8 @@ from rich.progress import Progress
 
 from headwater.cli.journal import state_of
 from headwater.cli.shared import json_option, known_table, open_store, store_option, table
-from headwater.engine.backfill import Part, asked, planned
-from headwater.engine.coverage import unresolved
+from headwater.engine.requests.backfill import Part, asked, planned
+from headwater.engine.requests.coverage import unresolved
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
 from headwater.model.partition import Slice

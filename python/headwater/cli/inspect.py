@@ -10,8 +10,8 @@ import click
 
 from headwater.cli.journal import readable, state_of
 from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
-from headwater.engine.policy import back_off
-from headwater.engine.refreshes import REFRESHES, refreshes
+from headwater.engine.requests.policy import back_off
+from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.error import StoreError
 from headwater.simulate.accounts import as_it_ran
 from headwater.store.dialect import Where

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from headwater.spark.progress import Progress as Refresh
+    from headwater.spark.jvm.progress import Progress as Refresh
 
 LOOK = 0.5
 """Seconds between two looks."""

@@ -19,9 +19,9 @@ from headwater.cli.journal import state_of
 from headwater.cli.progress import shown
 from headwater.cli.shared import known_view, open_store
 from headwater.demo.formats import FORMATS
-from headwater.engine.reasons import counted_rows
+from headwater.engine.requests.reasons import counted_rows
 from headwater.model.error import HeadwaterError
-from headwater.spark.jar import EXTENSION, build_jar
+from headwater.spark.jvm.jar import EXTENSION, build_jar
 from headwater.store.dialect import Where, is_url
 from headwater.store.place import default_store
 from headwater.store.sql import SqlStore
@@ -193,7 +193,7 @@ def _keep(session, stopped: threading.Event) -> None:
 
 def _doing(session) -> str:
     """What this application does, beside which others."""
-    from headwater.spark.place import store_place
+    from headwater.spark.process.store_location import store_place
 
     application, conf = session.sparkContext.applicationId, dict(session.sparkContext.getConf().getAll())
     store = SqlStore(store_place(session, conf), creates=False)
@@ -215,7 +215,7 @@ def doing(application: str, alive: Sequence[str]) -> str:
 
 
 def _progress(session):
-    from headwater.spark.progress import progress
+    from headwater.spark.jvm.progress import progress
 
     return shown(lambda: progress(session))
 

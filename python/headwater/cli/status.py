@@ -10,7 +10,7 @@ from collections.abc import Collection
 import click
 
 from headwater.cli.shared import json_option, milliseconds, open_store, store_option, table
-from headwater.engine.status import VIEWS, Summary, detail, summary
+from headwater.engine.tell.status import VIEWS, Summary, detail, summary
 from headwater.store.board import Kept
 from headwater.store.dialect import Where
 from headwater.store.sql import SqlStore

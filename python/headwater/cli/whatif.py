@@ -16,14 +16,14 @@ from rich.text import Text
 
 from headwater.cli.journal import readable
 from headwater.cli.shared import json_option, open_store, pictures, store_option, wide_console
-from headwater.engine.policy import TRACKS
+from headwater.engine.requests.policy import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.opening import opening
 from headwater.simulate.policies import USUAL, Policy
 from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
-from headwater.spark.options import DEPENDENCY, PROPERTIES, check_properties
+from headwater.spark.defining.options import DEPENDENCY, PROPERTIES, check_properties
 from headwater.store.dialect import Where
 from headwater.store.replay import recorded_in
 

@@ -9,11 +9,11 @@ from typing import Protocol
 from attrs import frozen
 
 from headwater.demo.life import Step
-from headwater.engine.naive import immediate
-from headwater.engine.refreshes import REFRESHES
+from headwater.engine.tell.refreshes import REFRESHES
 from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.state import State
+from headwater.simulate.naive import immediate
 from headwater.store.place import default_store
 from headwater.store.replay import restored
 from headwater.store.sql import SqlStore

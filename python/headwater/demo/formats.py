@@ -12,7 +12,7 @@ class Format:
     Attributes:
         name: the word after ``USING``.
         package: what ``spark.jars.packages`` names; Spark's own formats need nothing.
-        extension: of ``spark.sql.extensions``.
+        extension: of ``spark.jvm.sql.extensions``.
         settings: further settings of every session.
     """
 

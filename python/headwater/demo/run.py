@@ -22,7 +22,7 @@ from headwater.demo.report import Report, show, write_json
 from headwater.demo.session import SparkSql
 from headwater.demo.views import View, read_views
 from headwater.model.error import HeadwaterError
-from headwater.spark.jar import build_jar
+from headwater.spark.jvm.jar import build_jar
 
 DRAIN = "REFRESH MATERIALIZED VIEWS"
 

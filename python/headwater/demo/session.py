@@ -23,7 +23,7 @@ from typing import IO, cast
 
 from headwater.demo.formats import PARQUET, Format
 from headwater.model.error import HeadwaterError
-from headwater.spark.jar import EXTENSION
+from headwater.spark.jvm.jar import EXTENSION
 
 PROMPT = "spark-sql ("
 LOG_LINE = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d |\s+at |\s+\.\.\. \d+ more")

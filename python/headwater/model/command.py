@@ -1,7 +1,7 @@
 """What the kernel wants done, and what it is told of that. All are inert values.
 
-``engine.kernel.decide`` makes commands of what is known; an interpreter carries each out and gives its answer back
-(``engine.flight.answered``). ``Record`` is answered by its own event, in the journal.
+``engine.decide.kernel.decide`` makes commands of what is known; an interpreter carries each out and gives its answer
+back (``engine.decide.flight.answered``). ``Record`` is answered by its own event, in the journal.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ Command = Record | Plan | Evaluate | Look | Compute | Bring | Publish | Cancel |
 
 @frozen
 class Planned:
-    """``plan`` is a plan of ``engine.schedule``."""
+    """``plan`` is a plan of ``engine.decide.schedule``."""
 
     plan: Any
 

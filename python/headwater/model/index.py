@@ -85,19 +85,20 @@ class Rations:
 
 @define
 class Index:
-    """Facts that follow from a state, kept so that nobody has to search for them; ``engine.index`` makes one anew.
+    """Facts that follow from a state, kept to save searches; ``engine.requests.index`` makes one anew.
 
     Attributes:
         order, readers: of the graph of views.
         carried: how many slices, pending or running, carry each origin.
-        routes: for a table, the views that its changes, or marked ones, may reach (see ``engine.coverage``).
-        relations: how tables at which changes start lie to one another (see ``engine.queue``).
+        routes: for a table, the views that its changes, or marked ones, may reach (see ``engine.requests.coverage``).
+        relations: how tables at which changes start lie to one another (see ``engine.record.queue``).
         promising: the views that promise a freshness.
-        slack: how long changes of a view can wait for the promises there and downstream (``engine.delay.freshness``).
+        slack: how long changes of a view can wait for the promises there and downstream (``engine.waits.freshness``).
         rations: how long changes wait for the budget's sake; ``learned``: whether something that this depends on was
-            learned since (see ``engine.delay.ration``).
+            learned since (see ``engine.waits.ration``).
         stale, free, idle: which views can run as far as their inputs are concerned, and which need not because
-            nothing that they read changed, and for which that has to be found out anew (see ``engine.choose``).
+            nothing that they read changed, and for which that has to be found out anew (see
+            ``engine.decide.readiness``).
     """
 
     order: dict[str, int] = Factory(dict)

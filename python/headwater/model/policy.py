@@ -20,7 +20,7 @@ PREFIX = "headwater."
 
 DEPENDENCY = "dependency."
 """``headwater.dependency.<table>`` has a table in its name. Its text means something beside the query only, so it is
-no field of a policy (see ``spark.options``)."""
+no field of a policy (see ``spark.defining.options``)."""
 
 
 class Propagate(Enum):

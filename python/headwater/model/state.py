@@ -34,7 +34,7 @@ class Origin:
     """A recorded change that starts a dependent backfill. Its identity is its version.
 
     ``wave``: when the oldest of those changes came that are reflected together with this one, so that their
-    promises are kept; ``None`` when nothing is promised or nobody knows (see ``engine.delay.freshness``).
+    promises are kept; ``None`` when nothing is promised or nobody knows (see ``engine.waits.freshness``).
     ``marked``: it reaches the views too that only marked changes reach.
     ``asked``: nothing changed, somebody asked for it: a backfill.
     """

@@ -11,9 +11,9 @@ from copy import copy
 
 from attrs import frozen
 
-from headwater.engine import schedule
-from headwater.engine.choose import Choice, Ready
-from headwater.engine.schedule import Planned, pending_of, pending_views
+from headwater.engine.decide import schedule
+from headwater.engine.decide.readiness import Choice, Ready
+from headwater.engine.decide.schedule import Planned, pending_of, pending_views
 from headwater.model.extract import Shared
 from headwater.model.state import State, TableRecord, ViewState
 from headwater.plan.joint import joint, side_by_side

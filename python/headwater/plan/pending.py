@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from headwater.engine.pace import saving
-from headwater.engine.runs import expected_sizes
+from headwater.engine.methods.pace import saving
+from headwater.engine.record.runs import expected_sizes
 from headwater.model.measure import Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, ViewState

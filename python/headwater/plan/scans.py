@@ -12,7 +12,7 @@ from operator import or_
 
 from attrs import evolve
 
-from headwater.engine.pace import saving
+from headwater.engine.methods.pace import saving
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Scanned
 from headwater.model.partition import WHOLE, Region, Slice, sort_key

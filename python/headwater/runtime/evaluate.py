@@ -17,7 +17,7 @@ Questions = Mapping[tuple[Definition, Computed], list[tuple[Value, ...]]]
 
 
 def questions(state: State, wanted: Wanted) -> Questions:
-    """The expressions that ``engine.coverage.unknown_images`` asks for, each once with all its inputs."""
+    """The expressions that ``engine.requests.coverage.unknown_images`` asks for, each once with all its inputs."""
     found: dict[tuple[Definition, Computed], list[tuple[Value, ...]]] = {}
     for view, key, inputs in sorted(wanted, key=repr):
         if view not in state.views:

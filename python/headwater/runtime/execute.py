@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headwater.engine import schedule as schedules
-from headwater.engine.schedule import Schedule
+from headwater.engine.decide import schedule as schedules
+from headwater.engine.decide.schedule import Schedule
 from headwater.model.command import (
     Answer,
     Bring,

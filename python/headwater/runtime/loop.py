@@ -10,10 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from headwater.engine.choose import wake_at
-from headwater.engine.flight import Flights, answered, claim, issued, recorded, renumbered
-from headwater.engine.kernel import Capacity, decide
-from headwater.engine.schedule import InOrder, Schedule
+from headwater.engine.decide.flight import Flights, answered, claim, issued, recorded, renumbered
+from headwater.engine.decide.kernel import Capacity, decide
+from headwater.engine.decide.readiness import wake_at
+from headwater.engine.decide.schedule import InOrder, Schedule
 from headwater.model.command import (
     Answer,
     Answered,

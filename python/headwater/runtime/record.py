@@ -15,8 +15,8 @@ from typing import TypeVar, overload
 
 from attrs import frozen
 
-from headwater.engine.coverage import unknown_images
-from headwater.engine.transition import transition
+from headwater.engine.record.transition import transition
+from headwater.engine.requests.coverage import unknown_images
 from headwater.model.command import Wanted
 from headwater.model.error import HeadwaterError
 from headwater.model.event import Evaluated, Event

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 
-from headwater.engine.coverage import plan, unresolved, upstream
-from headwater.engine.status import detail, summary
+from headwater.engine.requests.coverage import plan, unresolved, upstream
+from headwater.engine.tell.status import detail, summary
 from headwater.model.error import HeadwaterError
 from headwater.model.state import State
 from headwater.ports import Clock, Store

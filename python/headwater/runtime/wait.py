@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 
-from headwater.engine.coverage import upstream
-from headwater.engine.refreshes import Outcome, Refresh, refreshes
-from headwater.engine.settled import settled
-from headwater.engine.status import held_by
+from headwater.engine.requests.coverage import upstream
+from headwater.engine.tell.refreshes import Outcome, Refresh, refreshes
+from headwater.engine.tell.status import held_by
+from headwater.engine.tell.waiting import settled
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import Hurried
 from headwater.model.state import State

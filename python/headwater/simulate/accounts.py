@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from attrs import Factory, define
 
-from headwater.engine.transition import transition
+from headwater.engine.record.transition import transition
 from headwater.model.event import Event, Failed, Published, Renamed
 from headwater.model.state import State
 from headwater.model.version import Version

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from attrs import Factory, define
 
-from headwater.engine.choose import wake_at
-from headwater.engine.flight import Flights, answered, claim, issued, recorded
-from headwater.engine.kernel import Capacity, decide
-from headwater.engine.schedule import InOrder
-from headwater.engine.transition import transition
+from headwater.engine.decide.flight import Flights, answered, claim, issued, recorded
+from headwater.engine.decide.kernel import Capacity, decide
+from headwater.engine.decide.readiness import wake_at
+from headwater.engine.decide.schedule import InOrder
+from headwater.engine.record.transition import transition
 from headwater.model.command import (
     Answer,
     Answered,

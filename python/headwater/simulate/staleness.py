@@ -12,7 +12,7 @@ from functools import cached_property
 
 from attrs import Factory, define, frozen
 
-from headwater.engine.coverage import plan, unresolved
+from headwater.engine.requests.coverage import plan, unresolved
 from headwater.model.state import State
 from headwater.model.version import Version
 

@@ -1,4 +1,4 @@
-"""What immediate triggering would have run over a history (see ``engine.naive``)."""
+"""What immediate triggering would have run over a history (see ``simulate.naive``)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from attrs import Factory, define, evolve, field
 
-from headwater.engine.naive import triggered
 from headwater.model.command import Launch, Written
 from headwater.model.event import Changed, Declared, Event, Made, Requested
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import State
 from headwater.simulate.clock import Agenda
 from headwater.simulate.interpreter import Interpreter
+from headwater.simulate.naive import triggered
 from headwater.simulate.scenario import Scenario
 
 LATER = 10**15

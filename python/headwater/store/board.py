@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from attrs import frozen
 
-from headwater.engine.status import Summary
+from headwater.engine.tell.status import Summary
 from headwater.store import codec
 from headwater.store.database import Database
 from headwater.store.schema import command, engine, garbage, note, summary
@@ -24,7 +24,7 @@ class Order:
 
 @frozen
 class Kept:
-    """What is said of all views as of a journal entry; ``detail`` is JSON text (see ``engine.status.detail``)."""
+    """What is said of all views as of a journal entry; ``detail`` is JSON text (see ``engine.tell.status.detail``)."""
 
     summary: Summary
     detail: str | None

@@ -8,7 +8,7 @@ from typing import Any, cast
 from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
-from headwater.engine.status import Summary
+from headwater.engine.tell.status import Summary
 from headwater.model.calendar import Step
 from headwater.model.dependency import Expression
 from headwater.model.event import Event, Observed

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from headwater.engine.transition import transition
+from headwater.engine.record.transition import transition
 from headwater.model.state import State
 from headwater.ports import Entry, Store
 from headwater.store.journal import Compacted

@@ -16,7 +16,7 @@ from attrs import evolve, fields
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.preconf.json import JsonConverter
 
-from headwater.engine.index import rebuilt
+from headwater.engine.requests.index import rebuilt
 from headwater.model.partition import Slice
 from headwater.model.state import PartitionRecord, State, TableRecord, ViewState
 from headwater.model.version import Version

@@ -19,12 +19,12 @@ from headwater.model.command import Launch, Written
 from headwater.model.measure import Place
 from headwater.model.version import Version
 from headwater.plan.means import Costs
-from headwater.spark.counted import Counted, counts
-from headwater.spark.file_tables import Files
+from headwater.spark.jvm.counted import Counted, counts
+from headwater.spark.jvm.settings import Memory
+from headwater.spark.jvm.shim import Shim
 from headwater.spark.memory.room import Application, Room
-from headwater.spark.settings import Memory
-from headwater.spark.shim import Shim
-from headwater.spark.writer import Writer
+from headwater.spark.tables.files import Files
+from headwater.spark.tables.writer import Writer
 
 log = logging.getLogger("headwater")
 

@@ -21,15 +21,15 @@ from headwater.model.error import RefreshFailed
 from headwater.model.measure import Effort, Moved, Place, Scanned
 from headwater.model.state import Run
 from headwater.model.version import Version
-from headwater.spark.counted import Counted
+from headwater.spark.jvm.counted import Counted
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import FailureKind, Spent
 from headwater.spark.memory.moved import moved
 from headwater.spark.memory.overlay import PROPERTY, Output, Overlays
 from headwater.spark.memory.room import OutOfRoom, Room
 from headwater.spark.memory.scanner import Scanner
 from headwater.spark.memory.scans import Scans
-from headwater.spark.shim import Shim
-from headwater.spark.wire import FailureKind, Spent
-from headwater.spark.writer import Writer, group
+from headwater.spark.tables.writer import Writer, group
 
 log = logging.getLogger("headwater")
 

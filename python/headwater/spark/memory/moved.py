@@ -9,9 +9,9 @@ from attrs import evolve
 from headwater.model.command import Written
 from headwater.model.measure import Moved, Place
 from headwater.model.state import Run
-from headwater.spark import paths
+from headwater.spark.jvm import paths
+from headwater.spark.jvm.wire import Read, Spent
 from headwater.spark.memory.scans import Lying
-from headwater.spark.wire import Read, Spent
 
 
 def moved(

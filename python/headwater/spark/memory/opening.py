@@ -14,14 +14,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from headwater.engine.schedule import InOrder, Schedule
+from headwater.engine.decide.schedule import InOrder, Schedule
 from headwater.model.state import State
 from headwater.plan.means import Means
+from headwater.spark.jvm.settings import Settings
+from headwater.spark.jvm.shim import Shim
 from headwater.spark.memory import blocks, volume
 from headwater.spark.memory.room import Application, NoRoom, Room
 from headwater.spark.memory.volume import NoVolume
-from headwater.spark.settings import Settings
-from headwater.spark.shim import Shim
 
 log = logging.getLogger("headwater")
 

@@ -19,7 +19,7 @@ from headwater.model.measure import Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.version import Version
-from headwater.spark import sql
+from headwater.spark.jvm import sql
 from headwater.spark.memory.scans import Lying, Part
 
 PROPERTY = "spark.headwater.overlay"

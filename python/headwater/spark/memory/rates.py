@@ -10,7 +10,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from headwater.plan.means import Costs
-from headwater.spark.shim import Shim
+from headwater.spark.jvm.shim import Shim
 
 PROBED = 8 << 20
 """Bytes that are written and read to measure a place."""

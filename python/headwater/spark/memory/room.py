@@ -22,11 +22,11 @@ from headwater.model.error import RefreshFailed
 from headwater.model.measure import Place
 from headwater.model.version import Version
 from headwater.plan.means import Costs, Means
-from headwater.spark.counted import Counted
-from headwater.spark.define import first_line
-from headwater.spark.settings import Settings
-from headwater.spark.shim import Shim
-from headwater.spark.writer import Writer
+from headwater.spark.jvm.counted import Counted
+from headwater.spark.jvm.failures import first_line
+from headwater.spark.jvm.settings import Settings
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.writer import Writer
 
 log = logging.getLogger("headwater")
 

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Effort, Scanned
-from headwater.spark import sql
+from headwater.spark.jvm import sql
+from headwater.spark.jvm.shim import Shim
 from headwater.spark.memory.room import OutOfRoom, Room
 from headwater.spark.memory.scans import Lying, Number, Part
-from headwater.spark.shim import Shim
-from headwater.spark.writer import Writer
+from headwater.spark.tables.writer import Writer
 
 log = logging.getLogger("headwater")
 

@@ -17,7 +17,7 @@ from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.version import Version
-from headwater.spark import sql
+from headwater.spark.jvm import sql
 
 Number = int
 """Of a scan, in the room: below zero, where runs have their versions."""

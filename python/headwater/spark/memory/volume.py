@@ -24,12 +24,12 @@ from headwater.model.error import HeadwaterError
 from headwater.model.measure import Place
 from headwater.model.version import Version
 from headwater.plan.means import Costs
-from headwater.spark import paths
-from headwater.spark.counted import Counted
+from headwater.spark.jvm import paths
+from headwater.spark.jvm.counted import Counted
+from headwater.spark.jvm.settings import Memory
 from headwater.spark.memory import rates
 from headwater.spark.memory.room import Application, Room
-from headwater.spark.settings import Memory
-from headwater.spark.writer import Writer
+from headwater.spark.tables.writer import Writer
 
 log = logging.getLogger("headwater")
 

@@ -1,0 +1,1 @@
+"""Decisions: from a state to the next commands."""

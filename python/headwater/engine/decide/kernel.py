@@ -1,0 +1,219 @@
+"""The kernel: every step of every run is decided here, and nowhere else. Pure.
+
+``transition`` follows what happened, ``decide`` says what is to be done. Whoever asks for the next step asks
+``decide``: the Spark engine, the embedded engine, the simulators and the laws. They differ in how commands are
+carried out, and by whose clock.
+
+Several engines may act on one store. A run belongs to the engine that started it, and only that engine goes on with
+it. What engines do at the same time is ordered by the journal: an event is recorded only where nothing was recorded
+since the decision, and otherwise it is decided again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from attrs import evolve, frozen
+
+from headwater.engine.decide.flight import Flight, Flights, Stage, bases, published, seen, unpinned
+from headwater.engine.decide.readiness import Ready, ready, skipped, started, unneeded, unspread_images
+from headwater.engine.decide.schedule import Schedule
+from headwater.engine.decide.urgency import first
+from headwater.engine.requests.coverage import images_of_readers, wanted_of
+from headwater.engine.requests.policy import GRACE, overdue
+from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
+from headwater.model.event import EngineLost, Failed, Prepared
+from headwater.model.state import Run, State
+
+
+@frozen
+class Capacity:
+    """What an engine can do at the same time.
+
+    Attributes:
+        tracks: runs that are computed side by side.
+        copies: copies to the warehouse side by side.
+        schedule: which of the ready runs start, and in which order.
+    """
+
+    tracks: int
+    schedule: Schedule[Any]
+    copies: int = 1
+
+
+def decide(state: State, mine: Flights, capacity: Capacity, now: int) -> list[Command]:
+    """The commands that follow from all that is known, at a time (ms). At most one of them is a ``Record``, the last
+    one: afterwards everything is decided again."""
+    commands: list[Command] = [*_cancelled(state, mine, now), *_released(state, mine)]
+    if mine.number is None:
+        return commands
+    if (lost := _lost(state, mine)) is not None:
+        return [*commands, Record(EngineLost(now, lost), evicting=lost)]
+    copies = capacity.copies - sum(each.busy and each.stage is Stage.BRING for each in mine.flights.values())
+    last: Command | None = None
+    for flight in mine.flights.values():
+        step = _given_up(state, flight, now) if flight.busy else _step(state, flight, copies, now)
+        if isinstance(step, Record):
+            last = last or step
+        elif step is not None:
+            commands.append(step)
+            copies -= isinstance(step, Bring)
+    last = last or _skip(state, mine, now) or _start(state, mine, mine.number, capacity, now)
+    return commands if last is None else [*commands, last]
+
+
+def _lost(state: State, mine: Flights) -> int | None:
+    """An engine that is gone: one that was not heard of for too long, or one with a run that the store does not know,
+    as it is after an older copy of the store took its place."""
+    known = mine.known
+    strangers = [run.engine for run in state.running.values() if known is not None and run.engine not in known]
+    return next(iter((*mine.overdue, *strangers)), None)
+
+
+def free(mine: Flights, capacity: Capacity) -> int:
+    """How many more runs an engine may start: those that wait for a copy or for their turn take no track."""
+    return capacity.tracks - sum(not each.told and each.stage is not Stage.GONE for each in mine.flights.values())
+
+
+# --- runs under way
+
+
+def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None:
+    """The next step of a run, if it need not wait."""
+    launch, run = flight.launch, flight.launch.run
+    match flight.stage:
+        case Stage.GONE:
+            return None
+        case Stage.FAIL if flight.cancelled and not _refused(state, flight) and (late := overdue(state, run, now)):
+            return Record(_failed(flight, late, False, now))
+        case Stage.FAIL:
+            said = _refused(state, flight) if flight.cancelled else ""
+            return Record(_failed(flight, said or flight.error, flight.cancelled, now))
+        case Stage.RECORD:
+            return _evaluate(state, flight) or Record(published(flight))
+    if refused := _refused(state, flight):
+        return Record(_failed(flight, refused, True, now))
+    match flight.stage:
+        case Stage.LOOK if unpinned(state, flight):
+            return Look(launch, before=True)
+        case Stage.LOOK | Stage.COMPUTE:
+            return Compute(launch, seen(state, flight))
+        case Stage.CHECK if unpinned(state, flight):
+            return Look(launch, before=False)
+        case Stage.CHECK | Stage.PREPARE if not launch.definition.is_lake and (run.kept or _awaited(state, run)):
+            written = flight.output
+            prepared = Prepared(now, run.version, run.view, written.made, written.removed)
+            return _evaluate(state, flight) or Record(prepared)
+        case Stage.BRING if run.kept:
+            return Bring(launch, flight.output) if copies > 0 else None
+        case _:
+            return None if _awaited(state, run) else Publish(launch, flight.output)
+
+
+def _given_up(state: State, flight: Flight, now: int) -> Record | None:
+    """Ends a run whose step goes on long after it was cancelled. It takes no track any more, and what the step leaves
+    is not published."""
+    if flight.stage not in (Stage.LOOK, Stage.COMPUTE, Stage.CHECK, Stage.BRING):
+        return None
+    late = overdue(state, flight.launch.run, now - GRACE)
+    return (
+        Record(_failed(flight, f"{late}; its tasks go on, and their rows are never published", False, now))
+        if late
+        else None
+    )
+
+
+def _refused(state: State, flight: Flight) -> str:
+    """Why a run is not wanted any more; empty if it is."""
+    run = flight.launch.run
+    known = state.running.get(run.view)
+    if known is None or known.version != run.version:
+        return f"{run.view} was dropped, renamed or redefined while it was computed, or what it read was not published"
+    if known.preempted:
+        return f"a change came for what was computed of {run.view}; both run together now"
+    if known.cancelled:
+        keeps = f"ALTER MATERIALIZED VIEW {run.view} SUSPEND keeps it stopped"
+        return f"the refresh of {run.view} was cancelled, by headwater cancel; {keeps}"
+    lost = [each for each in bases(state, flight) if each in state.unreadable]
+    if lost and flight.stage in (Stage.COMPUTE, Stage.PREPARE):
+        return f"{run.view} reads {', '.join(lost)}, which cannot be read now"
+    return ""
+
+
+def _evaluate(state: State, flight: Flight) -> Evaluate | None:
+    """Readers are told of the partitions that a run made as they see them, by their computed columns."""
+    if flight.refused:
+        return None
+    made = [*(each.slice for each in flight.output.made), *flight.output.removed]
+    wanted = images_of_readers(state, flight.launch.run.view, made)
+    return Evaluate(frozenset(wanted), flight.version) if wanted else None
+
+
+def _failed(flight: Flight, error: str, cancelled: bool, now: int) -> Failed:
+    seconds = round(flight.seconds, 3)
+    return Failed(now, flight.version, flight.launch.run.view, error, seconds, cancelled, flight.unsure)
+
+
+def _awaited(state: State, run: Run) -> bool:
+    """Whether a run is on one that is not published yet."""
+    return any(other.version in run.on for other in state.running.values())
+
+
+def _cancelled(state: State, mine: Flights, now: int) -> Iterator[Cancel]:
+    """Stops what is not wanted any more while it runs, or takes too long, once each time that time goes on: a run
+    between two Spark jobs has none to cancel. One that is being published is let go on."""
+    for flight in mine.flights.values():
+        if flight.busy and flight.stage is not Stage.PUBLISH and flight.version not in mine.stopped:
+            run = flight.launch.run
+            known = state.running.get(run.view)
+            unwanted = known is None or known.version != run.version or known.preempted or known.cancelled
+            if unwanted or overdue(state, run, now):
+                yield Cancel(run.view, run.version)
+
+
+def _released(state: State, mine: Flights) -> Iterator[Release]:
+    if mine.readable:
+        yield from (Release(each) for each in sorted(mine.readable - wanted_of(state) - mine.flights.keys()))
+
+
+# --- runs to come
+
+
+def _skip(state: State, mine: Flights, now: int) -> Command | None:
+    """Completes what need not run."""
+    found = unneeded(state)
+    if not found:
+        return None
+    wanted = unspread_images(state) - mine.refused
+    if wanted:
+        return None if mine.evaluating else Evaluate(frozenset(wanted))
+    return Record(skipped(state, found[0], 0, now), numbered=True)
+
+
+def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: int) -> Command | None:
+    """Starts what the schedule chooses of what is ready."""
+    if free(mine, capacity) < 1 or mine.planning:
+        return None
+    found = [each for each in ready(state, now) if _is_open(state, mine, each)]
+    if not found:
+        return None
+    question = capacity.schedule.question(state, mine.plan)
+    if question is not None:
+        return Plan(question)
+    choices = capacity.schedule.choose(state, found, mine.plan)
+    if not choices:
+        return None
+    planned = mine.plan is not None and bool(mine.plan.order)
+    choice = first(state, choices, now, free(mine, capacity), capacity.tracks, planned)
+    if choice is None:
+        return None
+    if state.views[choice.ready.view].unsure:
+        choice = evolve(choice, kept=False)  # the warehouse tells which partitions it has to remove
+    return Record(evolve(started(state, choice, 0, now), engine=number), numbered=True)
+
+
+def _is_open(state: State, mine: Flights, found: Ready) -> bool:
+    """Whether an engine can run it: what another one prepared, only that one can read before it is published."""
+    runs = (state.running.get(each) for each in state.views[found.view].definition.sources)
+    return all(run is None or not run.prepared or run.engine == mine.number for run in runs)

@@ -1,0 +1,252 @@
+"""Which requests can run now, and when to look again.
+
+A slice is ready when no slice of its inputs that reaches it is still to be renewed. Because a change
+requests everything it covers at once, "an input is pending or running" and "an input is not resolved
+for an origin this slice carries" are the same, except when newer changes overtake. Those of the same wave
+(see ``engine.waits.freshness``) are waited for, however long they take through the graph; later ones are not: the older
+origins, resolved in all inputs, go alone.
+
+Pending slices that overlap (``a=1`` and ``b=2`` do) run together, or a partition in both would be
+published twice for one change.
+
+Of a slice that could run, the parts need not in which no origin changed anything that the view reads: they
+are skipped, and what is left of the slice runs. Of a view that reads earlier partitions of itself, a slice of no
+certain time is left to its partitions in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from headwater.engine.methods.basis import inputs, pins, watermarks
+from headwater.engine.methods.choice import choose_method
+from headwater.engine.methods.totals import leaves_totals
+from headwater.engine.requests.blockers import blockers
+from headwater.engine.requests.policy import GRACE, HALTED, latest_end
+from headwater.engine.requests.reach import Reached
+from headwater.engine.requests.reasons import reason
+from headwater.engine.requests.succession import awaited, is_dated, spread, unspread
+from headwater.engine.waits.deadline import Due
+from headwater.engine.waits.freshness import waits_for
+from headwater.engine.waits.ration import renew
+from headwater.model.event import Mode, Skipped, Started
+from headwater.model.extract import Shared
+from headwater.model.partition import Slice, Value, overlapping, sort_key
+from headwater.model.state import State, ViewState
+from headwater.model.version import Needs, Version
+
+MOST_PARTS = 1_000
+"""A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
+
+
+@frozen
+class Ready:
+    """Slices of one view that can run together, each with the origins on whose behalf."""
+
+    view: str
+    needs: tuple[tuple[Slice, tuple[Version, ...]], ...]
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        return tuple(each for each, _ in self.needs)
+
+    @property
+    def origins(self) -> tuple[Version, ...]:
+        return tuple(sorted({origin for _, origins in self.needs for origin in origins}))
+
+
+def ready(state: State, now: int) -> list[Ready]:
+    """Everything that can run at ``now``, at most one run a view, those with the oldest change first."""
+    renew(state, now)
+    found = []
+    for name, groups in _free_views(state).items():
+        view = state.views[name]
+        if view.retry_at > now:
+            continue
+        due = Due(state, view)
+        chosen = [needs for needs in groups if any(due.at(origin) <= now for origin in _origins(needs))]
+        if chosen:
+            needs = sorted((need for group in chosen for need in group), key=lambda need: sort_key(need[0]))
+            found.append(Ready(name, tuple(needs)))
+    return sorted(found, key=lambda each: (min(each.origins), state.index.order[each.view]))
+
+
+def started(state: State, choice: Choice, version: Version, now: int) -> Started:
+    """The event that begins a run of what was chosen."""
+    chosen = choice.ready
+    definition = state.views[chosen.view].definition
+    method, why = choose_method(state, chosen.view, chosen.slices), reason(state, chosen.origins)
+    basis = method.offer.basis
+    since = basis.since if basis is not None else ()
+    totals = leaves_totals(state, chosen.view) and method.method.mode is not Mode.KEYS
+    return Started(
+        now,
+        version,
+        chosen.view,
+        chosen.needs,
+        inputs(state, definition),
+        method.method.mode,
+        why,
+        kept=choice.kept and not definition.is_lake,
+        shared=() if since or totals else choice.shared,
+        snapshots=pins(state, definition),
+        since=since,
+        churn=basis.churn if basis is not None else 0,
+        totals=totals,
+        appends=basis is not None and basis.appends,
+        refused=method.refused,
+        foreseen=method.cost.seconds,
+        foreseen_cores=method.cost.cores,
+        watermarks=watermarks(state, definition),
+    )
+
+
+@frozen
+class Choice:
+    """What is to start.
+
+    Attributes:
+        kept: whether its output is to be kept for its readers.
+        shared: the scans that it is to read in place of tables.
+    """
+
+    ready: Ready
+    kept: bool = False
+    shared: tuple[Shared, ...] = ()
+
+
+@frozen
+class Unneeded:
+    """Slices of one view that need not run for these origins, but for the parts that are left."""
+
+    view: str
+    needs: Needs
+    left: Needs
+
+
+def unneeded(state: State) -> list[Unneeded]:
+    """What need not run: no origin that it could run for changed anything that the view reads there."""
+    _look_again(state)
+    return [Unneeded(name, *found) for name, found in state.index.idle.items()]
+
+
+def unspread_images(state: State) -> set[tuple[str, str, tuple[Value, ...]]]:
+    """Computed values (view, sql, inputs) that ``unneeded`` would use if it knew them, to leave slices of no certain
+    time to their partitions."""
+    _look_again(state)
+    wanted: set[tuple[str, str, tuple[Value, ...]]] = set()
+    for name, (needs, _) in state.index.idle.items():
+        definition = state.views[name].definition
+        if definition.earlier and not all(is_dated(definition, each) for each, _ in needs):
+            wanted |= unspread(state, name)
+    return wanted
+
+
+def skipped(state: State, chosen: Unneeded, version: Version, now: int) -> Skipped:
+    """The event that completes, without running, what was chosen of ``unneeded``."""
+    origins = {origin for _, some in chosen.needs for origin in some}
+    why = f"{reason(state, sorted(origins))}; what {chosen.view} reads of it came out unchanged"
+    return Skipped(now, version, chosen.view, chosen.needs, why, chosen.left)
+
+
+def wake_at(state: State, now: int) -> int | None:
+    """When something that waits for time alone becomes ready; ``None`` when nothing does."""
+    renew(state, now)
+    times = []
+    for name, groups in _free_views(state).items():
+        view = state.views[name]
+        times.append(view.retry_at)
+        due = Due(state, view)
+        times += [due.at(origin) for origin in _origins(need for needs in groups for need in needs)]
+    for run in state.running.values():
+        if (until := latest_end(state, run)) is not None:
+            times += [until, until + GRACE]
+    return min((each for each in times if each > now), default=None)
+
+
+def ready_at(state: State, name: str) -> int | None:
+    """When a view can run if nothing else happens until then; ``None`` when it waits for more than time."""
+    groups = _free_views(state).get(name)
+    if not groups:
+        return None
+    view = state.views[name]
+    due = Due(state, view)
+    return max(view.retry_at, min(due.at(origin) for origin in _origins(need for needs in groups for need in needs)))
+
+
+def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:
+    """What can run as far as inputs are concerned, for each view that has any: groups of overlapping slices."""
+    _look_again(state)
+    return state.index.free
+
+
+def _look_again(state: State) -> None:
+    """Brings up to date what is kept of readiness, for the views that ``engine.record.queue`` noted only."""
+    for name in state.index.stale:
+        state.index.free.pop(name, None)
+        state.index.idle.pop(name, None)
+        if name in state.views:
+            free, idle = _sorted_out(state, name)
+            if free:
+                state.index.free[name] = free
+            if idle:
+                state.index.idle[name] = idle
+    state.index.stale.clear()
+
+
+def _sorted_out(state: State, name: str) -> tuple[tuple[Needs, ...], tuple[Needs, Needs] | None]:
+    """What of a view can run, in groups of overlapping slices; and what need not, with what is left of that."""
+    view = state.views[name]
+    if not view.pending or view.status in HALTED or name in state.running:
+        return (), None
+    blocking, news = blockers(state, view), Reached(view.news.items())
+    if view.definition.earlier:
+        undated = [each for each in view.pending if not is_dated(view.definition, each)]
+        if undated:
+            return (), _spread(state, view, undated, blocking)
+        for each, origins in awaited(state, name):
+            blocking.add(each, origins)
+    groups, idle, left = [], [], []
+    for group in overlapping(view.pending):
+        free = _free(state, view, group, blocking)
+        needs = []
+        for each in group:
+            origins = view.pending[each] & free
+            parts = news.parts(each, origins) if origins else {}
+            if each in parts or len(parts) > MOST_PARTS:
+                needs.append((each, tuple(sorted(origins))))
+            elif origins:
+                idle.append((each, tuple(sorted(origins))))
+                left += [(part, tuple(sorted(some))) for part, some in parts.items()]
+        if needs:
+            groups.append(tuple(needs))
+    return tuple(groups), (tuple(idle), tuple(left)) if idle else None
+
+
+def _spread(state: State, view: ViewState, undated: list[Slice], blocking: Reached) -> tuple[Needs, Needs] | None:
+    """Slices of no certain time, as far as they could run, and the partitions that are to run instead."""
+    needs, parts = [], []
+    for each in undated:
+        free = tuple(sorted(_free(state, view, [each], blocking)))
+        if free:
+            needs.append((each, free))
+            parts += [(part, free) for part in spread(state, view.definition.view, each)]
+    return (tuple(needs), tuple(parts)) if needs else None
+
+
+def _origins(needs: Iterable[tuple[Slice, tuple[Version, ...]]]) -> set[Version]:
+    return {origin for _, origins in needs for origin in origins}
+
+
+def _free(state: State, view: ViewState, group: list[Slice], blocking: Reached) -> frozenset[Version]:
+    """The origins for which these slices may run as far as their inputs are concerned."""
+    origins = frozenset().union(*(view.pending[each] for each in group))
+    if not blocking:
+        return origins
+    awaited = {origin for each in group for origin in blocking.at(each)}
+    if not awaited:
+        return origins
+    alone = origins - awaited
+    return frozenset() if not alone or waits_for(state, view, origins, awaited) else alone

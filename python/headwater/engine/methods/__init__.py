@@ -1,0 +1,1 @@
+"""Refresh methods: what each needs and costs, and the choice between them."""

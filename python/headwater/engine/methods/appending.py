@@ -1,0 +1,55 @@
+"""Views without an aggregate: from which states of its sources a run goes on that adds rows to a view.
+
+Example: ``SELECT * FROM sales WHERE price > 0`` reflects version 5 of ``sales``, and since then rows only came. Those
+of them that have a price are added to the view, and no row of it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.engine.methods.basis import Basis, inputs, reflected
+from headwater.model.partition import Region, Slice
+from headwater.model.state import State, ViewState
+from headwater.model.view import Definition
+
+
+def has_rows(definition: Definition) -> bool:
+    """Whether a view has no aggregate, so that rows of sources make rows of it."""
+    return any(each.adding.rows for each in definition.dependencies)
+
+
+def appended(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
+    """What a run would go on from that renews these slices of a view by new rows; or why there can be none."""
+    view = state.views[name]
+    states = reflected(state, view, slices, most=1)
+    if isinstance(states, str):
+        return states
+    if _uncounted(state, view, slices):
+        return "nobody counted its rows"
+    [reflects] = states
+    before, now = dict(reflects), dict(inputs(state, view.definition))
+    since, churn = {}, 0
+    for dependency in view.definition.dependencies:
+        source = dependency.source
+        if before.get(source) == now[source]:
+            continue
+        if not dependency.adding.possible:
+            return dependency.adding.reason
+        past = state.tables[source].past if source in state.tables else {}
+        if before.get(source) not in past or now[source] not in past:
+            return f"nobody can say which rows of {source} came and went"
+        old, new = past[before[source]], past[now[source]]
+        if new.went > old.went:
+            return f"rows of {source} went or changed"
+        since[source] = old.snapshot
+        churn += new.churn - old.churn
+    return Basis(tuple(since.items()), (), churn, appends=True) if since else "no source changed"
+
+
+def _uncounted(state: State, view: ViewState, slices: Sequence[Slice]) -> bool:
+    """Whether the record of some partition does not say how many rows it has."""
+    known, region = state.tables[view.definition.view].partitions, Region(slices)
+    return any(
+        record.rows is None and record.fingerprint is not None for each, record in known.items() if region.covers(each)
+    )

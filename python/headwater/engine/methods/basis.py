@@ -1,0 +1,188 @@
+"""What a run reads, and from which states of its sources a run by keys goes on.
+
+Example: the partitions of a view reflect version 5 of ``sales``, and ``sales`` has version 9 now. If both states can be
+read, the rows between them tell which rows of the view differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from attrs import frozen
+
+from headwater.engine.requests.coverage import prepared_by
+from headwater.model.dependency import Dependency, common
+from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.policy import Following
+from headwater.model.state import State, ViewState
+from headwater.model.version import Inputs, Version
+from headwater.model.view import Definition, Pairs, Query
+
+FORMATS = ("delta", "iceberg", "parquet")
+"""The formats of views that were tried by random changes."""
+
+MOST_STATES = 3
+"""So many states of one source the partitions of a run may reflect. The rows since each of them are read."""
+
+
+@frozen
+class Basis:
+    """What a run by keys goes on from.
+
+    Attributes:
+        since: the changed sources, each with a snapshot that partitions reflect; one source may have several.
+        columns: of the view, by which it finds the rows that changes reach.
+        churn: bytes of the files that came and went since then.
+        appends: rows are added to the view, and all others stay as they are.
+    """
+
+    since: Pairs
+    columns: tuple[str, ...]
+    churn: int
+    appends: bool = False
+
+
+def inputs(state: State, definition: Definition) -> tuple[tuple[str, Version], ...]:
+    """The versions of its sources that a run of a view reads which starts now."""
+    return tuple((source, _highest(state, source, definition.reads_ahead)) for source in definition.sources)
+
+
+def pins(state: State, definition: Definition) -> Pairs:
+    """The snapshots on record of the tables that are pinned, among those that a run reads and writes."""
+    tables = dict.fromkeys((*definition.sources, definition.view))
+    records = {each: state.tables[each] for each in tables if each in state.tables}
+    return tuple((name, record.snapshot) for name, record in records.items() if record.pinned)
+
+
+def watermarks(state: State, definition: Definition) -> tuple[tuple[str, int], ...]:
+    """The watermarks on record of the streams that write sources of a view, beside the snapshots of these sources."""
+    known = [(each, state.tables[each].watermark) for each in definition.sources if each in state.tables]
+    return tuple((each, watermark) for each, watermark in known if watermark is not None)
+
+
+def basis(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
+    """What a run by keys would go on from which renews these slices of a view; or why there can be none."""
+    view = state.views[name]
+    states = reflected(state, view, slices, MOST_STATES)
+    if isinstance(states, str):
+        return states
+    now, since, churn = dict(inputs(state, view.definition)), dict[tuple[str, str], None](), 0
+    changed: dict[str, Dependency] = {}
+    for dependency in view.definition.dependencies:
+        source = dependency.source
+        before = {dict(each).get(source) for each in states}
+        if before == {now[source]}:
+            continue
+        if not dependency.keys.columns:
+            return dependency.keys.reason or f"nobody knows which rows a change of {source} reaches"
+        past = state.tables[source].past if source in state.tables else {}
+        known = sorted(each for each in before if each is not None)
+        if len(known) < len(before) or not {*known, now[source]} <= past.keys():
+            return f"nobody can say which rows of {source} came and went"
+        changed[source] = dependency
+        since.update(dict.fromkeys((source, past[each].snapshot) for each in known))
+        churn += past[now[source]].churn - min(past[each].churn for each in known)
+    columns = common(each.keys for each in changed.values())
+    if not columns:
+        return f"{' and '.join(changed)} reach its rows by different columns" if changed else "no source changed"
+    return Basis(tuple(since), columns, churn)
+
+
+def never(definition: Definition) -> str:
+    """Why runs of a view always compute whole partitions; empty if changed rows may be followed."""
+    if not isinstance(definition.made_by, Query):
+        return "a function makes its rows"
+    if definition.earlier:
+        return "it reads earlier partitions of itself"
+    return "" if definition.format in FORMATS else f"views in {definition.format} were not tried"
+
+
+def strict(definition: Definition) -> bool:
+    """Whether a refresh fails rather than compute whole partitions because a source changed."""
+    asked = definition.policy.method
+    return asked is not None and Following.FULL not in asked
+
+
+def only_changed(state: State, name: str, slices: Sequence[Slice]) -> bool:
+    """Whether changes of sources are the only reason to renew these slices of a view, and it has rows of all of them.
+    Nobody asked for all rows, it was not redefined, no other program wrote into it, and its runs are on record."""
+    view = state.views[name]
+    if view.unsure or _asked_for(state, view, slices):
+        return False
+    known = state.tables[name].partitions if name in state.tables else {}
+    return bool(known) and all(each in known for each in slices if each != WHOLE)
+
+
+def unkeyed(definition: Definition) -> str:
+    """Why a view could follow the changes of no source by keys; empty if it can follow those of one."""
+    keys = [each.keys for each in definition.dependencies]
+    if any(each.columns for each in keys):
+        return ""
+    return next((each.reason for each in keys if each.reason), "it reads no table")
+
+
+def unpinned(state: State, view: ViewState) -> str:
+    """Of which source a run would read rows newer than its record; empty if all are read at a snapshot. A run that
+    computes a part of its rows would read a new write for that part only."""
+    sources = ((each, state.tables.get(each)) for each in view.definition.sources)
+    return next((without_snapshots(each) for each, known in sources if not (known and known.pinned)), "")
+
+
+def without_snapshots(table: str) -> str:
+    """Why changed rows of a table cannot be followed that its format does not tell."""
+    return f"{table} has no snapshots; a table USING delta or USING iceberg has"
+
+
+def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int) -> frozenset[Inputs] | str:
+    """The states of the sources that the partitions in some slices reflect; or why no run can go on from their rows.
+    One that is on no record had no rows when all partitions were made the last time, and reflects that state.
+
+    Args:
+        most: so many states a run can go on from.
+    """
+    if why := _unfit(view) or unpinned(state, view) or _asked_for(state, view, slices):
+        return why
+    known, region = state.tables[view.definition.view].partitions, Region(slices)
+    states = frozenset(record.inputs for each, record in known.items() if region.covers(each))
+    if not all(each in known for each in slices):
+        if view.whole is None:
+            return "nobody knows since when it has no other partitions"
+        states |= {view.whole}
+    return states if len(states) <= most else f"its partitions reflect {len(states)} states of its sources"
+
+
+# --- inside
+
+
+def _highest(state: State, source: str, ahead: bool) -> Version:
+    """The newest version of a source that a run reads which starts now; ``ahead``: before it is published."""
+    run = prepared_by(state, source) if ahead else None
+    if run is not None:
+        return run.version
+    return state.tables[source].highest if source in state.tables else 0
+
+
+def _unfit(view: ViewState) -> str:
+    definition = view.definition
+    if view.failures and not strict(definition):
+        return "the last refresh failed"
+    if why := never(definition):
+        return why
+    if any(re.search(r"\b(CHAR|VARIANT)\b", each.type, re.IGNORECASE) for each in definition.columns):
+        return "it has a column of which the rows are not read back as they were written"
+    return "a refresh that is on no record may have been published" if view.unsure else ""
+
+
+def _asked_for(state: State, view: ViewState, slices: Iterable[Slice]) -> str:
+    """Changes of sources tell which rows differ. Other reasons for a refresh do not."""
+    origins = {origin for each in slices for origin in view.pending.get(each, ())}
+    for origin in sorted(origins):
+        found = state.origins.get(origin)
+        if found is None or found.definition:
+            return "it was redefined"
+        if found.marked:
+            return "somebody asked for all rows"
+        if found.table == view.definition.view:
+            return "it was written past Headwater"
+    return ""

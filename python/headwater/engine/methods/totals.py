@@ -1,0 +1,99 @@
+"""The totals of a view's aggregate: whether a run leaves some, and from which states of its sources a run by changes
+goes on.
+
+Example: the totals of a view reflect version 5 of ``sales``, and ``sales`` has version 9 now. The totals of the rows
+between them are added. The view itself is not read, so whatever happened to it does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.engine.methods.appending import has_rows
+from headwater.engine.methods.basis import Basis, inputs, never, strict, unpinned
+from headwater.engine.methods.cost import SMALL, fixed, is_cheaper, read_in_full
+from headwater.model.event import Mode
+from headwater.model.partition import Slice
+from headwater.model.policy import Following
+from headwater.model.state import State, ViewState
+from headwater.model.view import Definition
+
+PAYS = 1.2
+"""A refresh of whole partitions leaves totals if it takes so many times the fixed part of one by changes. With 2.0,
+views without totals lost half of all core-seconds that choices lost in 200 pairs (``benchmarks/choices.py``)."""
+FEW = 0.01
+"""It leaves none if by changes would be dearer after a change of this part of the sources. The last change may have
+been larger. Those of a view without totals add up, so no smaller one ever comes."""
+
+
+def leaves_totals(state: State, name: str) -> bool:
+    """Whether a run of a view that starts now leaves totals for later runs."""
+    view = state.views[name]
+    asked = view.definition.policy.method
+    wanted = _pays(view, fixed(state, view, Mode.CHANGES)) if asked is None else Following.CHANGES in asked
+    return wanted and not _without(state, view)
+
+
+def added(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
+    """What a run by changes would go on from which renews these slices of a view; or why there can be none."""
+    view = state.views[name]
+    why = _without(state, view) or _asked_for(state, view, slices)
+    if why:
+        return why
+    if view.totals is None:
+        return "it has no totals yet"
+    before, now = dict(view.totals.inputs), dict(inputs(state, view.definition))
+    since, churn = {}, 0
+    for dependency in view.definition.dependencies:
+        source = dependency.source
+        if before.get(source) == now[source] or (dependency.adding.possible and not dependency.adding.below):
+            continue
+        if not dependency.adding.possible:
+            return dependency.adding.reason
+        past = state.tables[source].past
+        if before.get(source) not in past or now[source] not in past:
+            return f"nobody can say which rows of {source} came and went"
+        since[source] = past[before[source]].snapshot
+        churn += past[now[source]].churn - past[before[source]].churn
+    return Basis(tuple(since.items()), (), churn)
+
+
+def unfollowed(definition: Definition) -> str:
+    """Why the totals of a view could follow the changes of no source; empty if they can follow those of one."""
+    adding = [each.adding for each in definition.dependencies]
+    if any(each.possible and each.below for each in adding):
+        return ""
+    return next((each.reason for each in adding if not each.possible), "it reads no table below an aggregate")
+
+
+# --- inside
+
+
+def _without(state: State, view: ViewState) -> str:
+    """Why a view has no totals; empty if it may have some."""
+    definition = view.definition
+    if why := never(definition):
+        return why
+    if has_rows(definition):
+        return "it does not aggregate"
+    return unpinned(state, view) or unfollowed(definition)
+
+
+def _pays(view: ViewState, least: float) -> bool:
+    """Whether a run by changes, of so many seconds at least, may be cheaper than others by enough that its totals are
+    worth their time."""
+    read = read_in_full(view)
+    if view.took is None or read < SMALL:
+        return False
+    if view.added is not None:
+        return is_cheaper(view, view.added, least, round(FEW * read), read)
+    return view.took.mean >= PAYS * least
+
+
+def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:
+    if view.failures and not strict(view.definition):
+        return "the last refresh failed"
+    origins = [state.origins.get(each) for slice in slices for each in view.pending.get(slice, ())]
+    if any(each is None or each.definition for each in origins):
+        return "it was redefined"
+    return "somebody asked for all rows" if any(each.marked for each in origins if each is not None) else ""

@@ -1,0 +1,252 @@
+"""Runs begin and end: what is computed then, what is on record afterwards, and who is told of it.
+
+A reader of a view awaits changes that the view has not computed yet. When a run ends, those that did change
+what the reader reads are news for it; a change that is news for nobody any more is completed without running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from headwater.engine.methods import cost
+from headwater.engine.methods.pace import learn, learn_scanned
+from headwater.engine.record import queue, snapshots
+from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, together
+from headwater.engine.requests.policy import back_off, follows, gives_up
+from headwater.engine.requests.reach import Reached
+from headwater.engine.requests.succession import inherited, preceded
+from headwater.engine.waits.freshness import lately, learned
+from headwater.model.command import Launch
+from headwater.model.event import Failed, Mode, Prepared, Published
+from headwater.model.partition import WHOLE, Region, Slice, simplified
+from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Totals, ViewState
+from headwater.model.version import Version
+
+FORGETTING = 0.5
+"""The weight of the newest size in the mean, so that a view that grew is noticed soon."""
+
+
+def originate(state: State, origin: Origin, itself: Reach) -> None:
+    """Records a change of a table with a request for every slice it covers, and for ``itself``; it is news for
+    that and for what reads the table."""
+    reached, news = cover_with_news(state, origin.table, origin.slices, origin.marked)
+    request(state, origin, together(itself, reached), together(itself, news))
+
+
+def request(state: State, origin: Origin, reached: Reach, news: Reach) -> None:
+    """Records a change with a request for every slice it covers. What is new in a view that reads earlier
+    partitions of itself is covered by what these are still to be renewed for, too."""
+    queue.originate(state, origin, reached, news)
+    for name in [name for name in reached if state.views[name].definition.earlier]:
+        inherit(state, name, reached[name])
+
+
+def inherit(state: State, name: str, slices: Iterable[Slice]) -> None:
+    """New slices of a view that reads earlier partitions of itself are pending for what is pending for these."""
+    view = state.views[name]
+    for each, origins in inherited(state, name, slices):
+        for some, marked, beyond in cover_each(state, name, (each,), origins):
+            if follows(view.definition, marked):
+                for reader, covered in together({name: (each,)}, {} if view.released else beyond).items():
+                    queue.request(state, reader, covered, some)
+
+
+def launched(state: State, name: str) -> Launch:
+    """The run of a view that has just begun, with what has to be known to carry it out."""
+    run = state.running[name]
+    existing = _existing(state, name, run.slices)
+    size, _ = expected_sizes(state, name, run.slices)
+    view = state.views[name]
+    return Launch(run, view.definition, existing, size, bool(view.unsure), view.totals, view.edge)
+
+
+def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:
+    """How many bytes a run of a view writes for these slices, and how many they take in blocks of Spark's memory, by
+    what its partitions took lately or, of the first run, by an estimate; 0 if nobody knows."""
+    slices, view = tuple(slices), state.views[name]
+    if view.estimate is not None:
+        return view.estimate.size, view.estimate.size
+    count = max(len(_existing(state, name, slices)), len(slices))
+    return round(view.size * count), round((view.held or view.size) * count)
+
+
+def unfilled(state: State, sources: Iterable[str]) -> dict[str, int | None]:
+    """Bytes of those tables that are views which were not filled yet; ``None`` where nothing is foreseen."""
+    views = {name: state.views[name] for name in sources if name in state.views}
+    never = {
+        name: view.estimate for name, view in views.items() if view.took is None and not state.tables[name].partitions
+    }
+    return {name: estimate.size if estimate else None for name, estimate in never.items()}
+
+
+def _existing(state: State, name: str, slices: Iterable[Slice]) -> dict[Slice, PartitionRecord]:
+    asked, columns = Region(slices), frozenset(state.views[name].definition.partitioned_by)
+    known = state.tables[name].partitions
+    # Partitions that are asked for by name are not searched among a million.
+    found = [each for each in asked if each in known] if all(each.columns == columns for each in asked) else known
+    return {
+        each: known[each]
+        for each in found
+        if known[each].fingerprint is not None and each.columns == columns and asked.covers(each)
+    }
+
+
+def prepared(state: State, view: ViewState, event: Prepared) -> None:
+    """Lets readers go on with what a run made, if it certainly differs from what is published, all of it. Of what
+    may prove to be unchanged they wait for the publication, which tells."""
+    run = state.running.get(event.view)
+    if run is None or run.version != event.version or view.released or view.status is not Status.ACTIVE:
+        return
+    if _is_of_a_definition(state, run) and view.estimate is None:
+        return  # it may have other columns than what is published
+    record = state.tables[event.view]
+    if record.pinned:
+        return  # another program made its table a lake table: readers read that at a snapshot until it is published
+    known = record.partitions
+    if any(each.content and (old := known.get(each.slice)) and old.content == each.content for each in event.made):
+        return
+    changed = _differing(state, run, event)
+    readers = state.index.readers.get(event.view, ())
+    queue.prepare(state, run)
+    for reader in readers if changed else ():
+        _tell(state, reader, event.view, changed)
+
+
+def published(state: State, view: ViewState, event: Published) -> None:
+    run = state.running.get(event.view)
+    if run is None or run.version != event.version:
+        return
+    changed, redefined = _differing(state, run, event), _is_of_a_definition(state, run)
+    marked = any(state.origins[origin].marked for _, origins in run.needs for origin in origins)
+    queue.end(state, run)
+    record = state.tables.setdefault(event.view, TableRecord())
+    for made in event.made:
+        record.partitions[made.slice] = PartitionRecord(
+            event.version, made.fingerprint, made.rows, run.inputs, made.content
+        )
+    region = Region(run.slices)
+    for gone in event.removed:
+        record.partitions[gone] = PartitionRecord(event.version, None, 0, run.inputs)
+    for each, known in [*record.partitions.items()]:
+        if known.fingerprint is None and region.covers(each):
+            record.partitions[each] = evolve(known, inputs=run.inputs)  # it is still empty
+    if redefined:
+        columns = frozenset(view.definition.partitioned_by)
+        for other in [each for each in record.partitions if each.columns != columns]:
+            del record.partitions[other]  # of a definition that was partitioned otherwise
+    record.highest = event.version
+    record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
+    went = 0 if run.appends and not event.instead else event.size
+    snapshots.went_on(record, None if redefined else event.size + went, went)
+    view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, ""
+    view.unsure = tuple(each for each in view.unsure if not region.covers(each))
+    view.overran = (event.version, state.highest)
+    if WHOLE in run.slices:
+        view.whole = run.inputs
+    if event.edge is not None:
+        view.edge = event.edge
+    if event.totals:
+        view.totals = Totals(event.version, run.inputs, event.totals)
+    elif marked:
+        view.totals = None  # who asks for all rows doubts those that there are, and the totals with them
+    follows_changes = run.mode in (Mode.KEYS, Mode.CHANGES)
+    if run.mode is Mode.KEYS:
+        view.keyed = cost.learned(state, view, run, event)
+    elif run.mode is Mode.CHANGES:
+        view.added = cost.learned(state, view, run, event)
+    else:
+        learn(view, event)
+        count = max(1, len(event.made))
+        if not event.totals:  # a run that leaves some reads its sources before what it moves is measured
+            view.reads = {each.table: each.size / count for each in event.moved if each.table != event.view}
+    for scanned in event.scanned:
+        learn_scanned(state.tables.setdefault(scanned.table, TableRecord()), scanned)
+    if not follows_changes:
+        view.took = learned(view.took, event.seconds)
+        view.cores = view.cores if event.cores is None else lately(view.cores or 0.0, event.cores)
+    view.refreshed_at, view.estimate = event.at, None
+    view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
+    partly = follows_changes and not event.instead
+    if event.made and event.size and not partly:
+        view.size = _newer(view.size, event.size / len(event.made))
+    if event.made and event.held:
+        view.held = _newer(view.held, event.held / len(event.made))
+    if view.status is Status.FAILED:
+        view.status, view.reason = Status.ACTIVE, ""
+    if view.released:
+        # What is still pending was not announced to the readers either, so the view stays released
+        # until it has caught up; and a run that was under way when it was released is news as well.
+        view.released = view.status is not Status.ACTIVE or bool(view.pending)
+        if changed:
+            slices = simplified(each for each, _ in changed)
+            again = Origin(event.version, event.at, event.view, "was refreshed again", slices, marked=marked)
+            originate(state, again, {})
+    for reader in state.index.readers.get(event.view, ()) if changed else ():
+        _tell(state, reader, event.view, changed)
+    if view.definition.earlier:
+        _tell_following(state, view, changed)
+
+
+def _is_of_a_definition(state: State, run: Run) -> bool:
+    """Whether a run is the first of a definition."""
+    return any(state.origins[origin].definition for _, origins in run.needs for origin in origins)
+
+
+def _newer(mean: float, size: float) -> float:
+    return mean + FORGETTING * (size - mean) if mean else size
+
+
+def _differing(state: State, run: Run, event: Prepared | Published) -> list[tuple[Slice, frozenset[Version]]]:
+    """What a run leaves that is not as it was before, each with the origins on whose behalf. A new definition
+    may give equal rows another meaning, so all that was computed by it differs."""
+    if _is_of_a_definition(state, run):
+        return list(run.needs)
+    needs = Reached(run.needs)
+    slices = [*(made.slice for made in event.made if not made.unchanged), *event.removed]
+    return [(each, frozenset(needs.at(each))) for each in slices]
+
+
+def _tell(state: State, reader: str, source: str, changed: list[tuple[Slice, frozenset[Version]]]) -> None:
+    """Lets a reader know which of the changes that it awaits did reach it."""
+    definition = state.views[reader].definition
+    reached = Reached()
+    for dependency in definition.dependencies:
+        if dependency.source == source:
+            reached.reach(definition, dependency, changed, state.images)
+    queue.tell(state, reader, reached)
+
+
+def _tell_following(state: State, view: ViewState, changed: list[tuple[Slice, frozenset[Version]]]) -> None:
+    """Lets later partitions of a view know which changes did reach those that they read."""
+    reached = [
+        (part, origins)
+        for each in view.pending
+        for earlier, origins in changed
+        for part in preceded(view.definition, earlier, each)
+    ]
+    queue.tell(state, view.definition.view, reached)
+
+
+def failed(state: State, view: ViewState, event: Failed) -> None:
+    run = state.running.get(event.view)
+    if run is None or run.version != event.version:
+        return
+    queue.put_back(state, run, event.unsure)
+    if event.cancelled and run.preempted:
+        return
+    if event.cancelled:
+        view.retry_at, view.stopped = event.at + back_off(1), event.error
+        return
+    view.failures, view.failed, view.stopped = view.failures + 1, event.version, ""
+    # Whoever asked after the run began wants an attempt of their own: the cause may be gone meanwhile.
+    asked_since = event.version < max(view.hurried, state.hurried)
+    view.retry_at = event.at if asked_since else event.at + back_off(view.failures)
+    view.reason = event.error
+    if gives_up(view.failures) and view.status is Status.ACTIVE:
+        release(view, Status.FAILED, event.error)
+
+
+def release(view: ViewState, status: Status, reason: str) -> None:
+    view.status, view.reason, view.released = status, reason, True

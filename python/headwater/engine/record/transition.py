@@ -1,0 +1,342 @@
+"""The only rule of change: a state and an event make the next state. Pure.
+
+A request is a slice of a view with the set of origins on whose behalf it is to be recomputed. All
+requests for the same slice are one, with the union of their origins (the merge of [Xu23] §3.5 with
+sets instead of a scalar bound and one origin; see docs/decisions/0003-origin-sets.md).
+
+A change is recorded together with a request for every slice it covers downstream, so a slice never
+runs before those of its inputs that the same change will renew, and a diamond's foot runs once.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from headwater.algebra import graph
+from headwater.algebra.dependency import forward
+from headwater.engine.record import joins, queue, runs, snapshots
+from headwater.engine.requests.coverage import Reach, cover, cover_each, together, unresolved
+from headwater.engine.requests.policy import follows
+from headwater.engine.waits.ration import learn_gap
+from headwater.model.event import (
+    Advanced,
+    Altered,
+    Broken,
+    Budgeted,
+    CancelAsked,
+    Changed,
+    Declared,
+    Dropped,
+    EngineLost,
+    Evaluated,
+    Event,
+    Failed,
+    Hurried,
+    Prepared,
+    Published,
+    Renamed,
+    Requested,
+    Resumed,
+    Skipped,
+    Started,
+    Suspended,
+    Unreadable,
+)
+from headwater.model.partition import WHOLE, simplified
+from headwater.model.state import Budget, Origin, PartitionRecord, State, Status, TableRecord, ViewState
+from headwater.model.view import Definition
+
+
+def transition(state: State, event: Event) -> State:
+    """Applies one event. ``state`` is consumed: use only the returned one from here on.
+
+    Events about a view that is not there change nothing: it was dropped while they were under way.
+    """
+    state.highest = max(state.highest, getattr(event, "version", 0))
+    match event:
+        case Changed():
+            _changed(state, event)
+        case Advanced(table=table, snapshot=snapshot, watermark=watermark):
+            if table in state.tables and table not in state.running:
+                snapshots.advance(state.tables[table], snapshot)
+                snapshots.reached(state.tables[table], watermark)
+        case Declared():
+            _declared(state, event)
+        case Evaluated(images=images):
+            state.images.update({(sql, inputs): value for sql, inputs, value in images})
+            state.index.stale.update(state.views)
+        case Hurried():
+            _hurried(state, event)
+        case Budgeted(core_seconds_per_day=spent, cores=cores):
+            state.budget, state.index.rations = None if spent is None else Budget(spent, cores), None
+        case Unreadable(table=table, reason=reason):
+            _unreadable(state, table, reason)
+        case EngineLost(engine=engine):
+            queue.forget_engine(state, engine)
+        case Dropped(view=view):
+            _dropped(state, view)
+        case Requested():
+            _requested(state, event)
+        case Started(view=view) if view in state.views:
+            queue.start(state, event)
+        case _ if event.view in state.views:
+            _of_view(state, state.views[event.view], event)
+            _reconsider(state, event.to if isinstance(event, Renamed) else event.view)
+    return state
+
+
+def _hurried(state: State, event: Hurried) -> None:
+    """Somebody waits: what failed, or was cancelled, is tried now and not after its pause."""
+    if event.views is None:
+        state.hurried = max(state.hurried, event.version)
+    for name in state.views if event.views is None else state.views.keys() & set(event.views):
+        view = state.views[name]
+        view.retry_at = 0
+        if event.views is not None:
+            view.hurried = max(view.hurried, event.version)
+
+
+def _requested(state: State, event: Requested) -> None:
+    origin = Origin(event.version, event.at, event.view, event.why, event.slices, marked=event.downstream, asked=True)
+    view = state.views.get(event.view)
+    reached = _itself(state, origin) if view is not None else {}
+    if event.downstream:
+        reached = together(reached, cover(state, event.view, event.slices, marked=True))
+    runs.request(state, origin, reached, reached)  # asked for by hand: it runs, changed or not
+    if view is None:
+        return
+    view.failures, view.retry_at = 0, 0
+    if view.status is Status.FAILED:
+        view.status, view.reason = Status.ACTIVE, ""
+    _reconsider(state, event.view)
+
+
+def _of_view(state: State, view: ViewState, event: Event) -> None:
+    match event:
+        case Prepared():
+            runs.prepared(state, view, event)
+        case Published():
+            runs.published(state, view, event)
+        case Failed():
+            runs.failed(state, view, event)
+        case Skipped():
+            queue.skip(state, event)
+            if view is not None and view.definition.earlier:
+                # A change of an earlier partition came while these were one slice of no certain time.
+                runs.inherit(state, event.view, [each for each, _ in event.left])
+        case CancelAsked():
+            if event.view in state.running:
+                state.running[event.view] = evolve(state.running[event.view], cancelled=True)
+        case Suspended():
+            runs.release(view, Status.SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
+        case Resumed():
+            _resumed(state, event.view)
+            _halt_unreadable(state, event.view)
+        case Broken(reason=reason):
+            runs.release(view, Status.BROKEN, reason)
+        case Altered(properties=properties):
+            view.definition = evolve(view.definition, properties=properties)
+            state.index.routes.clear()
+        case Renamed(to=to, definition=definition):
+            _renamed(state, event.view, to, definition)
+
+
+# --- changes and definitions
+
+
+def _changed(state: State, event: Changed) -> None:
+    if event.table in state.running:
+        return  # its run is about to replace what was seen; what it leaves is seen at the next look
+    record = state.tables.get(event.table)
+    if record is None:
+        record = state.tables[event.table] = TableRecord()
+    if record.created != event.created:
+        record.watermark = None
+    record.schema, record.created = event.schema, event.created
+    snapshots.reached(record, event.watermark)
+    record.snapshot, record.pinned = event.snapshot, event.pinned
+    for seen in event.partitions:
+        record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
+    record.highest = event.version
+    snapshots.went_on(record, event.churn, event.went)
+    state.kept.pop(event.table, None)  # what was kept of a view that was written past Headwater is not what it is
+    queue.touch(state, event.table)  # a new partition counts for readers too that this change does not reach
+    if not event.baseline:
+        learn_gap(record, event.at)
+        state.index.learned = True
+        slices = tuple(seen.slice for seen in event.partitions)
+        origin = Origin(event.version, event.at, event.table, event.verb, slices)
+        # A view found changed was written past Headwater: it is repaired, and so is what read it.
+        runs.originate(state, origin, _itself(state, origin) if event.table in state.views else {})
+        if event.before:
+            joins.take_along(state, origin, event.before)
+
+
+def _declared(state: State, event: Declared) -> None:
+    name = event.definition.view
+    known = state.views.get(name)
+    follows_again = known is not None and follows(event.definition) and not follows(known.definition)
+    fill = event.fill or follows_again
+    if known is None:
+        state.views[name] = ViewState(event.definition, estimate=event.estimate)
+        state.tables.setdefault(name, TableRecord())
+        _halt_unreadable(state, name)
+    else:
+        if name in state.running:
+            queue.put_back(state, state.running[name], unsure=True)  # what it makes is of the old definition
+        known.definition, known.estimate, known.totals, known.whole = event.definition, None, None, None
+        known.edge = None
+        known.reads = {each: size for each, size in known.reads.items() if each in event.definition.sources}
+        if known.status is not Status.SUSPENDED:
+            known.status, known.reason = Status.ACTIVE, ""
+        known.failures, known.retry_at = 0, 0
+        _halt_unreadable(state, name)
+        if fill:
+            queue.widen(state, name)  # slices of the old definition may mean nothing in the new one
+    if (
+        known is None
+        and name not in state.index.readers
+        and all(each in state.index.order for each in _views_read(state, name))
+    ):
+        _append(state, name)
+    else:
+        _rewire(state)
+    _reconsider(state, name)
+    if fill:
+        _pass_on(state, name)
+        origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True)
+        itself = _itself(state, origin)
+        runs.request(state, origin, itself | cover(state, name, (WHOLE,)), itself)
+    _join(state, name)
+
+
+def _pass_on(state: State, name: str) -> None:
+    """Requests the views downstream for the changes that a view is pending for, as its new definition reaches them.
+
+    The old definition told which partitions of theirs a change covers when it was recorded.
+    """
+    view = state.views[name]
+    if view.released:
+        return
+    for each, origins in [*view.pending.items()]:
+        for some, _, beyond in cover_each(state, name, (each,), origins):
+            for reader, covered in beyond.items():
+                queue.request(state, reader, covered, some)
+
+
+def _join(state: State, name: str) -> None:
+    """Requests a view for the changes that its inputs are still to be renewed for.
+
+    They were recorded before the view read those inputs, so they did not cover it.
+    """
+    definition = state.views[name].definition
+    for dependency in definition.dependencies:
+        source = state.views.get(dependency.source)
+        if source is None or source.released:
+            continue
+        for each, origins in unresolved(state, dependency.source).items():
+            hit = forward(dependency, each, state.images)
+            for some, marked, reached in cover_each(state, name, hit, origins):
+                for view, slices in together({name: hit}, reached).items() if follows(definition, marked) else ():
+                    queue.request(state, view, slices, some)
+
+
+def _dropped(state: State, view: str) -> None:
+    if view not in state.views:
+        return
+    queue.forget(state, view)
+    del state.views[view]
+    state.tables.pop(view, None)
+    state.unreadable.pop(view, None)
+    state.index.promising.discard(view)
+    _rewire(state)
+
+
+def _renamed(state: State, old: str, new: str, definition: Definition) -> None:
+    if old in state.running:
+        queue.put_back(state, state.running[old], unsure=True)  # it would be published under the old name
+    state.kept.pop(old, None)
+    state.sharing.pop(old, None)
+    view = state.views.pop(old)
+    view.definition = definition
+    state.views[new] = view
+    state.tables[new] = state.tables.pop(old, TableRecord())
+    if old in state.unreadable:
+        state.unreadable[new] = state.unreadable.pop(old)
+    for version, origin in state.origins.items():
+        if origin.table == old:
+            state.origins[version] = evolve(origin, table=new)
+    state.index.promising.discard(old)
+    _rewire(state)
+
+
+def _unreadable(state: State, table: str, reason: str) -> None:
+    """Lets the views that need a table wait while nobody can look at it, and go on afterwards."""
+    if reason:
+        state.unreadable[table] = reason
+    else:
+        state.unreadable.pop(table, None)
+    for name in (table, *state.index.readers.get(table, ())):
+        if name not in state.views:
+            continue
+        if state.views[name].status is Status.UNREADABLE:
+            _resumed(state, name)
+        _halt_unreadable(state, name)
+        _reconsider(state, name)
+
+
+def _resumed(state: State, name: str) -> None:
+    view = state.views[name]
+    view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, "", 0, 0
+    view.released = view.released and (bool(view.pending) or name in state.running)
+
+
+def _halt_unreadable(state: State, name: str) -> None:
+    """A view waits while one of the tables that it needs cannot be looked at; its readers go on past it."""
+    view = state.views[name]
+    needed = [each for each in (name, *view.definition.sources) if each in state.unreadable]
+    if needed and view.status in (Status.ACTIVE, Status.FAILED):
+        told = "; ".join(f"{each} cannot be read: {state.unreadable[each]}" for each in needed)
+        runs.release(view, Status.UNREADABLE, f"{told}. The view follows when it can be read again")
+
+
+def _reconsider(state: State, name: str) -> None:
+    if state.views[name].definition.policy.freshness is None:
+        state.index.promising.discard(name)
+    else:
+        state.index.promising.add(name)
+    state.index.learned = True
+    queue.reconsider(state, name)
+
+
+def _rewire(state: State) -> None:
+    sources = {name: view.definition.sources for name, view in state.views.items()}
+    state.index.order, state.index.readers = graph.order(sources), graph.readers(sources)
+    state.index.stale |= state.views.keys() | state.index.free.keys() | state.index.idle.keys()
+    state.index.routes.clear()
+    state.index.slack.clear()
+    state.index.learned = True
+    state.index.relations.clear()
+
+
+def _append(state: State, name: str) -> None:
+    """Puts a new view that nothing reads behind all others; the graph is large and mostly the same."""
+    state.index.order[name] = len(state.index.order)
+    for source in dict.fromkeys(state.views[name].definition.sources):
+        state.index.readers[source] = tuple(sorted((*state.index.readers.get(source, ()), name)))
+    state.index.stale.add(name)
+    state.index.routes.clear()
+    state.index.relations.clear()
+
+
+def _views_read(state: State, name: str) -> list[str]:
+    return [each for each in state.views[name].definition.sources if each in state.views]
+
+
+# --- requests
+
+
+def _itself(state: State, origin: Origin) -> Reach:
+    """The slices of a view that an origin of its own renews."""
+    columns = state.views[origin.table].definition.partitioned_by
+    return {origin.table: simplified(each.keep(columns) for each in origin.slices)}

@@ -1,0 +1,1 @@
+"""Answers to people: states, reasons, histories and forecasts of views."""

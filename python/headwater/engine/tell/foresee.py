@@ -1,0 +1,44 @@
+"""The ways in which a view would follow changes, before there is one (``EXPLAIN CREATE MATERIALIZED VIEW``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from headwater.engine.methods.basis import never, without_snapshots
+from headwater.engine.methods.totals import unfollowed
+from headwater.engine.tell.report import mapped
+from headwater.model.dependency import Dependency
+from headwater.model.view import Definition
+
+
+def foresee(definition: Definition, pinned: Set[str]) -> list[str]:
+    """What a definition would do, a line each.
+
+    Args:
+        pinned: those of its sources that are read at snapshots.
+    """
+    by = f", partitioned by {', '.join(definition.partitioned_by)}" if definition.partitioned_by else ""
+    lines = [f"{definition.view} can be created USING {definition.format}{by}"]
+    for each in definition.dependencies:
+        lines += [f"  depends on {line}" for line in mapped(each, definition)]
+        lines += [f"    {line}" for line in _followed(definition, each, pinned)]
+    return lines
+
+
+def _followed(definition: Definition, dependency: Dependency, pinned: Set[str]) -> Iterator[str]:
+    """How changes of one source are followed, or the reason against it."""
+    why = _never(definition, pinned)
+    adding, keys = dependency.adding, dependency.keys
+    added = why or unfollowed(definition) or ("" if adding.possible else adding.reason)
+    keyed = why or ("" if keys.columns else keys.reason)
+    yield f"by changes is out: {added}" if added else "can be followed by changes"
+    named = ", ".join(keys.columns)
+    yield f"by keys is out: {keyed}" if keyed else f"can be followed by keys ({named})"
+
+
+def _never(definition: Definition, pinned: Set[str]) -> str:
+    """Why a view computes whole partitions after each change; empty if it need not."""
+    if why := never(definition):
+        return why
+    loose = [each for each in definition.sources if each not in pinned]
+    return without_snapshots(loose[0]) if loose else ""

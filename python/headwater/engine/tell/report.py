@@ -1,0 +1,281 @@
+"""The state, as rows for statements and the command line. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headwater.algebra.notation import spell_window
+from headwater.engine.decide.readiness import Choice, ready
+from headwater.engine.decide.urgency import Kind, queue
+from headwater.engine.methods.choice import Chosen, choose_method
+from headwater.engine.requests.reasons import of_origin, where
+from headwater.engine.tell.consistency import Verdict, vertical
+from headwater.engine.tell.status import VIEWS, Condition, Row, behind, condition, existing, statuses, views, waits
+from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
+from headwater.model.name import FunctionName, named
+from headwater.model.partition import WHOLE, Slice, sort_key
+from headwater.model.state import Origin, State, Status, ViewState
+from headwater.model.view import Definition, Job, Query
+
+MOST_LINES = 20
+"""So many partitions that are behind are named."""
+
+
+def explain(state: State, name: str, now: int) -> list[str]:
+    """The next refresh of the view and its reasons, a line each."""
+    view = state.views[name]
+    late = behind(state, name)
+    count = len(existing(state, name))
+    chosen = choose_method(state, name, late) if late else None
+    lines = []
+    ill = _ill(state, name, now)
+    if chosen is None:
+        lines += ill or [f"{name}: nothing to do, {count} of {count} partitions are fresh"]
+    else:
+        of = "everything" if WHOLE in late else f"{len(late)} of {max(count, len(late))} partitions"
+        lines.append(f"{name}: {of} behind, refresh {chosen.method.said}{_estimate(state, name, chosen)}")
+        lines += _behind_lines(_needs(state, name))
+        if view.pending:
+            lines.append(f"  {waits(state, name, now)}")
+            lines += _place(state, name, now)
+        if view.status is not Status.SUSPENDED:  # its wait says the same
+            lines += [f"  {each.strip()}" for each in ill]
+    lines += [f"  depends on {line}" for each in view.definition.dependencies for line in mapped(each, view.definition)]
+    lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
+    return lines if chosen is None else [*lines, *_method(chosen, count)]
+
+
+def _ill(state: State, name: str, now: int) -> list[str]:
+    """Why a view is not kept fresh, and what is next; nothing of one that is."""
+    view = state.views[name]
+    match condition(state, name):
+        case Condition.BROKEN:
+            following = (
+                "its query is analysed again at each check, and the view is refreshed when that succeeds; "
+                f"CREATE OR REPLACE MATERIALIZED VIEW {name} gives it another query"
+            )
+        case Condition.UNREADABLE:
+            following = "the source is looked at again at each check"
+        case Condition.SUSPENDED:
+            following = f"what changes meanwhile stays pending; ALTER MATERIALIZED VIEW {name} RESUME starts it again"
+        case Condition.FAILED | Condition.FAILING as found:
+            often = f"{view.failures} refreshes failed in a row" if view.failures > 1 else "the last refresh failed"
+            wait = max(0, view.retry_at - now) / 1000
+            next_one = f"the next one starts in {wait:.0f} s" if wait else "the next one starts at once"
+            following = f"{often}; {next_one}, and REFRESH MATERIALIZED VIEW {name} does not wait for that"
+            return [f"{name}: {found.value}: {view.reason}", f"  {following}"]
+        case _:
+            return []
+    return [f"{name}: {condition(state, name).value}: {view.reason}", f"  {following}"]
+
+
+def _estimate(state: State, name: str, chosen: Chosen) -> str:
+    """The duration of the next run, as far as past ones tell; or the version of the run under way."""
+    run, seconds = state.running.get(name), chosen.cost.seconds
+    if run is not None and run.prepared:
+        return f", computed as version {run.version}; its copy to the warehouse is under way"
+    if run is not None:
+        return f", running as version {run.version}"
+    return f", about {seconds:.1f} s" if seconds is not None else ""
+
+
+def _method(chosen: Chosen, existing: int) -> list[str]:
+    """How the partitions that are behind are renewed, and why not otherwise."""
+    count = chosen.cost.partitions
+    written = "everything" if chosen.frame == (WHOLE,) else f"{count} of {max(existing, count)} partitions"
+    others = [f"    {method.said} {why}" for method, why in chosen.rejected]
+    if chosen.refused:
+        said = f"'headwater.method' allows none; {chosen.method.said} is out: {chosen.refused}"
+    else:
+        said = f"{chosen.method.said}, {written}, {chosen.cost.told}"
+    return [f"  method: {said}", *others]
+
+
+def _place(state: State, name: str, now: int) -> list[str]:
+    """The place of a view's refresh among those that may start, and the reason why another one comes before it."""
+    claims = queue(state, [Choice(each) for each in ready(state, now)], now)
+    at = next((n for n, each in enumerate(claims) if each.choice.ready.view == name), None)
+    if at is None or len(claims) < 2:
+        return []
+    said = f"  place {at + 1} of {len(claims)} refreshes that may start"
+    if at == 0:
+        return [said]
+    mine, before = claims[at], claims[at - 1]
+    match before.kind(now):
+        case Kind.ASKED:
+            why = "a statement waits for it"
+        case Kind.PATIENT:
+            why = "it waited longest"
+        case Kind.PROMISED:
+            why = "its promised freshness is at stake"
+        case _:
+            why = f"it takes {before.benefit:.1f} off the weighted staleness a second, this one {mine.benefit:.1f}"
+    return [f"{said}; {before.choice.ready.view} comes before it: {why}"]
+
+
+def _behind_lines(needs: Mapping[Slice, Sequence[Origin]]) -> list[str]:
+    lines = [f"  {_named(each)}: {_because(needs[each])}" for each in [*needs][:MOST_LINES]]
+    return lines + ([f"  … and {len(needs) - MOST_LINES} more"] if len(needs) > MOST_LINES else [])
+
+
+def _needs(state: State, name: str) -> dict[Slice, list[Origin]]:
+    """What is behind of a view, with the changes that it lacks, the oldest one first."""
+    run = state.running.get(name)
+    needs = {each: set(origins) for each, origins in state.views[name].pending.items()}
+    for each, origins in run.needs if run else ():
+        needs.setdefault(each, set()).update(origins)
+    return {
+        each: [state.origins[v] for v in sorted(needs[each]) if v in state.origins]
+        for each in sorted(needs, key=sort_key)
+    }
+
+
+def _named(each: Slice) -> str:
+    return "everything" if each == WHOLE else str(each)
+
+
+def _because(origins: Sequence[Origin]) -> str:
+    return "; ".join(map(of_origin, origins))
+
+
+def mapped(dependency: Dependency, definition: Definition) -> list[str]:
+    """How partitions of a source reach those of a view, a line for each place where the query reads it."""
+    lines = []
+    for occurrence in dependency.occurrences:
+        told = _told(occurrence)
+        if not definition.partitioned_by:
+            said = "as a whole: the view has one partition"
+        elif told:
+            said = told + (f"; {occurrence.reason}" if occurrence.reason else "")
+        else:
+            said = f"as a whole: {occurrence.reason}"
+        lines.append(f"{dependency.source} {said}" + (" (stated)" if dependency.stated else ""))
+    return lines
+
+
+def _told(occurrence: Occurrence) -> str:
+    told = ", ".join(f"{column} = {spelled(expression)}" for column, expression in occurrence.columns)
+    return f"by {told}" if told else ""
+
+
+def spelled(expression: Expression) -> str:
+    match expression:
+        case Same(column):
+            return column
+        case Computed(sql=sql):
+            return sql
+        case Windowed(column, window):
+            return f"{spell_window(window)} OF {column}"
+
+
+def describe(state: State, name: str, extended: bool, now: int, formats: Mapping[str, str] | None = None) -> list[Row]:
+    """The rows of ``DESCRIBE MATERIALIZED VIEW``: name, value and note; ``formats`` are those of its sources."""
+    view = state.views[name]
+    definition = view.definition
+    rows: list[Row] = [[c.name, c.type, c.comment or None] for c in definition.columns]
+    rows += [
+        ["", "", ""],
+        ["# view", name, condition(state, name).value],
+        [_kind(definition), definition.query, None],
+        ["format", definition.format, None],
+        ["partitioned by", ", ".join(definition.partitioned_by) or "()", None],
+        ["partitions", str(len(existing(state, name))), f"{len(behind(state, name))} behind"],
+        *([["a refresh", costs, "lately"]] if (costs := _costs(view)) else []),
+    ]
+    if not extended:
+        return rows
+    rows += [[key, value, "property"] for key, value in definition.properties]
+    rows += [["location", definition.root, None], ["session", f"{definition.catalog}.{definition.database}", None]]
+    rows += [["", "", ""], ["# reads", "", ""]]
+    for dependency in definition.dependencies:
+        rows += [
+            [dependency.source, line.removeprefix(dependency.source).strip(), _found(state, dependency.source, formats)]
+            for line in mapped(dependency, definition)
+        ]
+    rows += [["itself", _told(each), "the earliest first"] for each in definition.earlier]
+    rows += [_through(each) for each in definition.through]
+    rows += [["", "", ""], ["# partition", "version", "reflects"]]
+    for each in sorted(existing(state, name), key=sort_key):
+        known = state.tables[name].partitions[each]
+        reflects = ", ".join(f"{source} {version}" for source, version in known.inputs)
+        rows.append([str(each), str(known.version), reflects])
+    rows += [["", "", ""], ["# consistent", "", ""]]
+    rows += [[f"with {each.other}", *_verdict(each, now)] for each in vertical(state, name)]
+    rows += [["", "", ""], ["# pending", "because", "waits"]]
+    waiting, needs = waits(state, name, now) if view.pending else "running", _needs(state, name)
+    for each in [*needs][:MOST_LINES]:
+        stale = [f"stale for {max(0, now - origin.at) / 1000:.1f} s" for origin in needs[each][:1]]
+        rows.append([_named(each), _because(needs[each]), "; ".join(filter(None, [*stale, waiting]))])
+    return rows + ([["", f"… and {len(needs) - MOST_LINES} more", None]] if len(needs) > MOST_LINES else [])
+
+
+def _found(state: State, source: str, formats: Mapping[str, str] | None) -> str:
+    """The format of a source, its snapshot, and how its changes are found."""
+    record, format = state.tables.get(source), (formats or {}).get(source, "")
+    told = [format] if format else []
+    if record is not None and record.pinned:
+        told.append(f"snapshot {record.snapshot}")
+    if source in state.views:
+        told.append("its refreshes are its changes")
+    elif record is not None and record.pinned and format not in ("files", ""):
+        told.append("changes come from its log")
+    else:
+        told.append("changes come from a listing")
+    if record is not None and record.gap is not None:
+        told.append(f"every {record.gap:.0f} s lately")
+    return ", ".join(told)
+
+
+def _costs(view: ViewState) -> str:
+    """What refreshes of a view took, by their methods; empty before the first."""
+    told = [f"{view.took.mean:.1f} s as whole partitions"] if view.took is not None else []
+    for known, said in ((view.keyed, "by keys"), (view.added, "by changes")):
+        if known is not None and known.seconds is not None:
+            told.append(f"{known.seconds:.1f} s {said}, when {known.churn / 1e6:.1f} MB had come and gone")
+    return "; ".join(told)
+
+
+def _kind(definition: Definition) -> str:
+    match definition.made_by:
+        case Query():
+            return "query"
+        case Job():
+            return "job"
+
+
+def _through(key: str) -> Row:
+    """An ordinary view or a function that the query uses."""
+    match named(key):
+        case FunctionName(database=database, name=name):
+            return [f"{database}.{name}", "function", None]
+        case _:
+            return [key, "ordinary view", None]
+
+
+def _verdict(verdict: Verdict, now: int) -> list[str | None]:
+    if verdict.consistent or verdict.since is None:
+        return ["yes", None]
+    lacks = "; ".join(of_origin(each) for each in verdict.lacks[:3])
+    more = f"; and {len(verdict.lacks) - 3} more" if len(verdict.lacks) > 3 else ""
+    requests = ", ".join(f"{table}{where((each,))}" for table, each in verdict.requests[:5])
+    return [f"no, for {(now - verdict.since) / 1000:.0f} s: {lacks}{more}", f"pending: {requests}"]
+
+
+def reading(state: State, name: str) -> Sequence[str]:
+    """The views that read a view."""
+    return state.index.readers.get(name, ())
+
+
+__all__ = [
+    "VIEWS",
+    "behind",
+    "condition",
+    "describe",
+    "existing",
+    "explain",
+    "reading",
+    "statuses",
+    "views",
+    "waits",
+    "where",
+]

@@ -1,0 +1,66 @@
+"""When somebody who waits for a view need wait no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headwater.engine.requests.policy import HALTED, awaits
+from headwater.model.state import State, Status, ViewState
+from headwater.model.version import Version
+
+
+def settled(state: State, name: str, version: Version) -> bool:
+    """Whether a view reflects everything recorded up to ``version``, or will not soon."""
+    view = state.views.get(name)
+    if view is None:
+        return True
+    run = state.running.get(name)
+    if run is not None and any(min(origins, default=0) <= version for _, origins in run.needs):
+        return False
+    if not any(min(origins) <= version for origins in view.pending.values() if origins):
+        return True
+    return _stuck(state, name, version)
+
+
+def failing(state: State, names: Iterable[str], version: Version) -> dict[str, str]:
+    """What somebody who waits since ``version`` hears of each view that is given up: its newest run failed and began
+    after that, or it cannot run. A view that its owner suspended is none of them."""
+    known = {name: state.views[name] for name in sorted(names) if name in state.views}
+    said = {name: _given_up(name, view, version) for name, view in known.items()}
+    return {name: words for name, words in said.items() if words}
+
+
+def cannot_run(name: str, view: ViewState) -> str:
+    """Why a view cannot run, by nobody's wish, and the remedy; empty if it can."""
+    match view.status:
+        case Status.BROKEN:
+            other = f"CREATE OR REPLACE MATERIALIZED VIEW {name} gives it another query"
+            return f"{name} is broken: {_clause(name, view)}; {other}"
+        case Status.UNREADABLE:
+            return f"{name} cannot be refreshed now: {_clause(name, view)}"
+        case _:
+            return ""
+
+
+def _given_up(name: str, view: ViewState, version: Version) -> str:
+    if view.status in HALTED:
+        return cannot_run(name, view)
+    failed = view.failures and view.failed > version
+    return f"{name} could not be refreshed: {_clause(name, view)}" if failed else ""
+
+
+def _clause(name: str, view: ViewState) -> str:
+    """The reason, behind a name that many reasons begin with."""
+    return view.reason.strip().removeprefix(f"{name}: ").removesuffix(".")
+
+
+def _stuck(state: State, name: str, version: Version) -> bool:
+    """Whether a view cannot run now, failed in an attempt that began after ``version``, or waits for such a view."""
+    view = state.views[name]
+    if view.status in HALTED or (view.failures and view.failed > version):
+        return True
+    return any(
+        _stuck(state, source, version)
+        for source in view.definition.sources
+        if source in state.views and awaits(view.definition, state.views[source].status)
+    )

@@ -1,0 +1,70 @@
+"""The columns with the times of events, as the properties of a view name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from headwater.model.error import DefinitionError
+from headwater.model.name import PathName, loosely, named, short
+from headwater.model.view import Definition, Job, Pairs
+
+TIMES = re.compile(r"DATE|TIMESTAMP(_NTZ|_LTZ)?", re.IGNORECASE)
+"""Types of a column with times of events."""
+
+
+Columns = Mapping[str, Mapping[str, str]]
+"""The columns of each source, with their types."""
+
+
+def event_times(definition: Definition, sources: Columns) -> Pairs:
+    """The column with the times of events, for each source that has one.
+
+    Raises:
+        DefinitionError: the properties of the view name no such column of a source.
+    """
+    policy, view = definition.policy, definition.view
+    if not policy.event_time:
+        if policy.trailing_edge or policy.lateness is not None:
+            raise _refused(view, "without 'headwater.event_time' there is no column with times of events; name it")
+        return ()
+    if isinstance(definition.made_by, Job):
+        raise _refused(view, "a function makes its rows, so nobody knows which rows of its sources it reads")
+    if definition.earlier and policy.trailing_edge:
+        raise _refused(view, "its query reads its own earlier partitions, which have no trailing edge")
+    found = {}
+    for table, column in policy.event_time:
+        for source in _meant(view, table, column, sources):
+            found[source] = _checked(view, source, column, sources[source])
+    return tuple(found.items())
+
+
+def _meant(view: str, table: str, column: str, sources: Columns) -> list[str]:
+    """The sources of which a property names a column: the one of that name, or all that have the column."""
+    if table:
+        found = [each for each in sources if loosely(table) in (loosely(each), loosely(short(each)))]
+        problem = f"it does not read {table}; it reads {', '.join(sources)}"
+    else:
+        found = [each for each, columns in sources.items() if column.lower() in map(str.lower, columns)]
+        problem = f"none of {', '.join(sources)} has a column {column}"
+    if not found:
+        raise _refused(view, f"'headwater.event_time': {problem}")
+    return found
+
+
+def _checked(view: str, source: str, column: str, columns: Mapping[str, str]) -> str:
+    by_name = {each.lower(): each for each in columns}
+    if column.lower() not in by_name:
+        known = ", ".join(columns)
+        raise _refused(view, f"'headwater.event_time': {source} has no column {column}; it has {known}")
+    own = by_name[column.lower()]
+    if not TIMES.fullmatch(columns[own]):
+        told = f"{source}.{own} is a {columns[own]}"
+        raise _refused(view, f"'headwater.event_time': {told}; name a column of the type TIMESTAMP or DATE")
+    if isinstance(named(source), PathName):
+        raise _refused(view, f"'headwater.event_time': {source} is a path; read the files as a table of a catalog")
+    return own
+
+
+def _refused(view: str, why: str) -> DefinitionError:
+    return DefinitionError("PROPERTY", f"{view}: {why}")

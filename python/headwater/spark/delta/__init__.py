@@ -1,9 +1,0 @@
-"""Delta tables, as sources and as the tables of views: a format of ``ports.TableFormat`` (``tables.DeltaTables``).
-
-``snapshot``, ``layout``, ``changes`` and ``values`` are pure: they read the text of the log. All others ask Delta's own
-classes, over the gateway; ``jvm`` makes their arguments.
-"""
-
-from headwater.spark.delta.tables import DeltaTables
-
-__all__ = ["DeltaTables"]

@@ -1,5 +1,0 @@
-"""Iceberg tables: the changes between two snapshots, reads at a snapshot, and views that one commit publishes."""
-
-from headwater.spark.iceberg.tables import IcebergTables
-
-__all__ = ["IcebergTables"]

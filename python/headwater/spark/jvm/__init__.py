@@ -1,0 +1,1 @@
+"""The driver's JVM: calls, messages, sessions and spelling of SQL."""

@@ -1,0 +1,96 @@
+"""Tables as looks ask for them and find them, and as runs read them (docs/protocol.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from headwater.spark.jvm.wire import Spec, Values
+
+
+@frozen
+class Asked:
+    """A table to look at: all of it if ``whole``, else these partitions; ``since``: the snapshot on record."""
+
+    table: str
+    partitions: tuple[Values, ...] | None = None
+    whole: bool = True
+    since: str = ""
+
+
+@frozen
+class NamedType:
+    name: str
+    type: str
+
+
+@frozen
+class FoundPartition:
+    """A partition that a look found; ``away``: nothing is at its location."""
+
+    values: Values
+    fingerprint: str
+    spec: Spec = {}
+    version: int | None = None
+    location: str | None = None
+    files: int = 0
+    bytes: int = 0
+    away: bool = False
+
+
+@frozen
+class Fact:
+    """What a look found of a table.
+
+    Attributes:
+        readable: whether the table can be read at its ``snapshot`` later.
+        added: bytes of the files that came since the snapshot on record; ``None`` if others went, or nobody can say.
+    """
+
+    table: str
+    exists: bool = True
+    unreadable: str = ""
+    kind: str = ""
+    created: int = 0
+    schema: str = ""
+    snapshot: str = ""
+    readable: bool = False
+    added: int | None = None
+    location: str | None = None
+    properties: Mapping[str, str] = {}
+    partition_columns: tuple[NamedType, ...] = ()
+    asked: tuple[Values, ...] = ()
+    whole: bool = True
+    partitions: tuple[FoundPartition, ...] = ()
+
+
+@frozen
+class CatalogView:
+    """A view that the catalog holds."""
+
+    table: str
+    created: int
+    properties: Mapping[str, str]
+
+
+@frozen
+class Pin:
+    """How a query reads a table as it was at a snapshot.
+
+    Attributes:
+        version: the snapshot, as ``VERSION AS OF`` names it; empty, unless it is one of ``files``: the table had no
+            rows then.
+        columns: for each column of the table now an expression over those of the snapshot; none: they are the same.
+        rows: the name of rows that stand in for the table; then there is no snapshot.
+        files: whether it is a table of files.
+        live: whether it is read as it is at that moment.
+        until: a condition on its rows; empty: all are read.
+    """
+
+    version: str
+    columns: tuple[tuple[str, str], ...] = ()
+    rows: str | None = None
+    files: bool = False
+    live: bool = False
+    until: str = ""

@@ -1,0 +1,90 @@
+"""Spark's failures in terms of a run. The shim tells their kinds, by the types of exceptions (``Failures.scala``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from headwater.engine.methods.basis import strict
+from headwater.model.command import Launch
+from headwater.model.error import DriverGone, RefreshCancelled, RefreshFailed, Untold
+from headwater.model.event import Mode
+from headwater.model.state import Run
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import FailureKind
+
+
+@contextmanager
+def translating(run: Run, shim: Shim) -> Iterator[None]:
+    """Raises the errors of the block in terms of a run.
+
+    Raises:
+        DriverGone: the application ends, or nobody answers.
+        RefreshCancelled: somebody cancelled the run, or a source was overwritten while the run read it.
+        RefreshFailed: any other failure.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise _translated(run, error, shim) from error
+
+
+def fallen_back(launch: Launch, why: str) -> str:
+    """Why a run computes whole partitions after all.
+
+    Raises:
+        RefreshFailed: the property of its view does not allow that.
+    """
+    view, method = launch.run.view, {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}[launch.run.mode]
+    if strict(launch.definition):
+        raise RefreshFailed(
+            f"{view} cannot be refreshed {method}: {why}. REFRESH MATERIALIZED VIEW {view} FULL computes all its rows. "
+            f"With 'headwater.method' = '{launch.run.mode.value}, full' a refresh does so by itself"
+        )
+    return why
+
+
+@contextmanager
+def telling(shim: Shim) -> Iterator[None]:
+    """Raises the errors of a block that finds out what changed.
+
+    Raises:
+        Untold: nobody can say now, so whole partitions are computed.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if shim.is_gone(error):
+            raise
+        failure = shim.failure(error)
+        if failure.kind in (FailureKind.STOPPED, FailureKind.CANCELLED):
+            raise
+        raise Untold(failure.said) from error
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what Spark says that is not empty."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _translated(run: Run, error: Exception, shim: Shim) -> RefreshFailed | RefreshCancelled | DriverGone:
+    ended = DriverGone("this application has ended")
+    if shim.is_gone(error):
+        return ended
+    failure = shim.failure(error)
+    match failure.kind:
+        case FailureKind.STOPPED:
+            return ended
+        case FailureKind.CANCELLED:
+            return RefreshCancelled(f"the refresh of {run.view} was cancelled; its changes stay pending")
+        case FailureKind.SOURCE_GONE | FailureKind.OVERLAY_GONE:
+            # No fault of the view's: the change is recorded, or will be, and the work is wanted all the more.
+            return RefreshCancelled(f"a source of {run.view} was overwritten while it was read; the refresh runs again")
+        case FailureKind.UNWRITABLE:
+            remedy = "free space there or make its directory writable; the refresh is tried again"
+            return RefreshFailed(f"{run.view} cannot be written: {failure.said}; {remedy}")
+        case FailureKind.ANALYSIS | FailureKind.OTHER:
+            return RefreshFailed(f"{run.view}: {failure.said}")

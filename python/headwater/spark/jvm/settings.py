@@ -1,0 +1,190 @@
+"""The settings of an application, read when its engine starts."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from headwater.engine.requests.policy import TRACKS
+from headwater.model.duration import duration
+from headwater.model.error import StatementError
+from headwater.store.keeper import HISTORY
+
+SETTINGS = (
+    "store",
+    "history",
+    "role",
+    "wait",
+    "wait.timeout",
+    "tracks",
+    "budget",
+    "python",
+    "check.interval",
+    "join",
+    "jobs",
+    "internal",
+    "memory",
+    "memory.path",
+    "memory.bandwidth",
+)
+"""The session settings ``spark.headwater.<name>``."""
+
+ROLES = ("auto", "report", "off")
+WAITS = ("true", "false")
+PREFIX = "spark.headwater."
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt%]?)b?")
+UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+LEAST_TRACKS = 2
+"""A long refresh shall not stop all others."""
+
+
+@frozen
+class Memory:
+    """A number of bytes, or a share of the volume."""
+
+    bytes: int = 0
+    share: float = 0
+
+    def of(self, total: int) -> int:
+        return self.bytes or round(self.share * total)
+
+
+@frozen
+class Settings:
+    """
+    Attributes:
+        role: ``auto`` reports and refreshes; ``report`` leaves refreshes to another engine on the store.
+        tracks: the number of refreshes side by side.
+        check: seconds between two checks of all sources.
+        join: seconds in which further writes join a look.
+        budget: core-seconds a day for refreshes; ``None``: no limit.
+        jobs: modules with jobs, declared at the start.
+        memory: memory for the rows that views downstream read.
+        memory_path: the place of that memory; ``None``: the usual one, if it exists.
+        bandwidth: bytes a second of the copy to the warehouse, at most; 0: no limit.
+        history: ms for which the store keeps what happened.
+    """
+
+    role: str
+    tracks: int
+    check: float
+    budget: float | None = None
+    jobs: tuple[str, ...] = ()
+    memory: Memory = Memory()
+    memory_path: str | None = None
+    bandwidth: int = 0
+    history: int = HISTORY
+    join: float = 0.5
+
+    @classmethod
+    def of(cls, conf: Mapping[str, str]) -> Settings:
+        """The settings in a Spark configuration.
+
+        Raises:
+            StatementError: a setting is unknown (the message names the nearest known one), or its value is malformed.
+        """
+        problems = check_settings(conf)
+        if problems:
+            raise StatementError("; ".join(problems))
+        given = {key.removeprefix(PREFIX): value.strip() for key, value in conf.items() if key.startswith(PREFIX)}
+        role = given.get("role", "auto").lower()
+        if role not in ROLES:
+            raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
+        wait = given.get("wait", "false").lower()
+        if wait not in WAITS:
+            raise StatementError(f"{PREFIX}wait is '{wait}'; it is one of {', '.join(WAITS)}")
+        _millis("wait.timeout", given.get("wait.timeout", "1 hour"))
+        history = _millis("history", given.get("history", "30 days"))
+        check = _seconds("check.interval", given.get("check.interval", "1 minute"))
+        join = _seconds("join", given.get("join", "500 milliseconds"))
+        modules = tuple(each.strip() for each in given.get("jobs", "").split(",") if each.strip())
+        usual = str(_usual_tracks(conf.get("spark.master", "")))
+        tracks, budget = _number(given.get("tracks", usual)), _budget(given.get("budget"))
+        memory, bandwidth = _memory(given.get("memory", "0")), _bandwidth(given.get("memory.bandwidth", "0"))
+        return cls(role, tracks, check, budget, modules, memory, given.get("memory.path"), bandwidth, history, join)
+
+
+def _usual_tracks(master: str) -> int:
+    """The refreshes side by side where nobody says. More than a local master has threads take turns on these, so that
+    each ends later. A played load of 90 % left views nearly three times as stale with four tracks on two threads
+    (``benchmarks.overload``)."""
+    match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master)
+    if match is None:
+        return TRACKS
+    threads = (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
+    return min(TRACKS, max(LEAST_TRACKS, threads))
+
+
+def _number(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise StatementError(f"{PREFIX}tracks is '{text}'; write a whole number, 1 or more")
+    return int(text)
+
+
+def _budget(text: str | None) -> float | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) == 0:
+        raise StatementError(f"{PREFIX}budget is '{text}'; write a positive number of core-seconds a day, such as 3600")
+    return float(text)
+
+
+def _bandwidth(text: str) -> int:
+    """Bytes a second."""
+    match = SIZE.fullmatch(text.lower().removesuffix("/s"))
+    if match is None or match[2] == "%":
+        raise StatementError(
+            f"{PREFIX}memory.bandwidth is '{text}'; write a number of bytes a second, such as 50m, or 0 for no limit"
+        )
+    return round(float(match[1]) * UNITS[match[2]])
+
+
+def _memory(text: str) -> Memory:
+    """Bytes in Spark's spelling, or a share."""
+    match = SIZE.fullmatch(text.lower())
+    if match is None or (match[2] == "%" and float(match[1]) > 100):
+        raise StatementError(
+            f"{PREFIX}memory is '{text}'; write a number of bytes such as 2g, a share of the volume such as 20%, or 0 "
+            "for none"
+        )
+    number, unit = float(match[1]), match[2]
+    return Memory(share=number / 100) if unit == "%" else Memory(round(number * UNITS[unit]))
+
+
+def _millis(name: str, text: str) -> int:
+    try:
+        return duration(text)
+    except StatementError as error:
+        raise StatementError(f"{PREFIX}{name}: {error}") from error
+
+
+def _seconds(name: str, text: str) -> float:
+    """A duration; a plain number is seconds."""
+    try:
+        return duration(f"{text} seconds" if text.replace(".", "", 1).isdigit() else text) / 1000
+    except StatementError as error:
+        raise StatementError(f"{PREFIX}{name}: {error}") from error
+
+
+def check_settings(settings: Mapping[str, str]) -> list[str]:
+    """A sentence for each unknown setting under ``spark.headwater.``."""
+    names = [key.removeprefix("spark.headwater.") for key in settings if key.startswith("spark.headwater.")]
+    return [
+        f"there is no setting 'spark.headwater.{name}'{nearest(name, SETTINGS, 'spark.headwater.')}"
+        for name in names
+        if name not in SETTINGS
+    ]
+
+
+def nearest(name: str, known, prefix: str) -> str:
+    close = difflib.get_close_matches(name, list(known), 1, 0.5)
+    return (
+        f"; did you mean '{prefix}{close[0]}'?"
+        if close
+        else f"; there are {', '.join(prefix + each for each in known)}"
+    )

@@ -1,0 +1,273 @@
+"""The shim's functions, as Python functions of values (docs/protocol.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any, cast
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.model.estimate import Estimate
+from headwater.model.extract import Extract
+from headwater.model.measure import Effort
+from headwater.model.seen import Changed
+from headwater.spark.jvm import wire
+from headwater.spark.jvm.counted import Counted
+from headwater.spark.jvm.facts import Asked, CatalogView, Fact
+from headwater.spark.jvm.wire import Failure, FailureKind
+
+
+def is_broken(error: BaseException) -> bool:
+    """Whether a call came to no answer: the gateway's connection broke, a new one was refused, or there is no such
+    function. Py4J has one error for all of these."""
+    return isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
+
+
+class Shim:
+    """Calls into the driver's JVM; ``session`` arguments are the sessions they act in."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._jvm = cast(Any, session._jvm)
+        self._package = self._jvm.io.headwater.spark
+        self._functions: dict[str, Callable[..., Any]] = {}
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Calls a function, or the constructor, of one of the shim's objects. Each is looked up once, which takes py4j
+        two calls to the JVM."""
+        function = self._functions.get(name)
+        if function is None:
+            function = self._functions[name] = reduce(getattr, name.split("."), self._package)
+        return function(*arguments)
+
+    def is_gone(self, error: BaseException) -> bool:
+        """Whether an error says that there is no driver to talk to any more."""
+        return is_broken(error) and not self._answers()
+
+    def _answers(self) -> bool:
+        try:
+            self._jvm.java.lang.System.nanoTime()
+        except (Py4JError, ConnectionError):
+            return False
+        return True
+
+    def poll(self, millis: int) -> wire.Message | None:
+        """The next message from the driver; ``None`` when none came in time."""
+        text = self._call("Bridge.poll", millis)
+        return wire.decode(text, wire.Message) if text else None
+
+    def reply(self, message_id: int, answer: wire.Answer) -> None:
+        self._call("Bridge.reply", message_id, wire.encode(answer))
+
+    def registered(self) -> list[str]:
+        """The modules whose jobs programs of this application registered."""
+        return wire.decode(self._call("Bridge.registered"), list[str])
+
+    def observe(self, asked: Sequence[Asked]) -> list[Fact]:
+        """The state of tables, partitions or paths."""
+        told = self._call("Tables.observe", self._session._jsparkSession, wire.encode(asked))
+        return wire.decode(told, list[Fact])
+
+    def views(self) -> list[CatalogView]:
+        """The materialized views that the catalogs hold."""
+        return wire.decode(self._call("CatalogViews.all", self._session._jsparkSession), list[CatalogView])
+
+    def mark(self, table: str, owner: str) -> None:
+        """Names the owner of a Delta table in the metastore's entry, too."""
+        self._call("CatalogViews.mark", self._session._jsparkSession, table, owner)
+
+    def format(self, table: str) -> str:
+        """The name of a table's format; empty when there is no such table."""
+        return self._call("TableFormats.name", self._session._jsparkSession, table)
+
+    def has(self, format: str) -> bool:
+        """Whether the application can read tables of a lake format."""
+        return self._call("LakeTables.has", format)
+
+    def lake_formats(self, session: SparkSession, catalog: str) -> list[str]:
+        """The lake formats that tables of a catalog can have."""
+        return wire.decode(self._call("Catalogs.formats", session._jsparkSession, catalog), list[str])
+
+    def owner(self, table: str) -> str | None:
+        """Who owns a table: empty for one that is no view's; ``None`` when there is none of that name."""
+        return self._call("Tables.owner", self._session._jsparkSession, table)
+
+    def home(self, database: str) -> str:
+        """Where the tables of a database of the session catalog lie."""
+        return self._call("Tables.home", self._session._jsparkSession, database)
+
+    def rename(self, table: str, to: str) -> None:
+        """Gives a table another name in its database."""
+        self._call("Tables.rename", self._session._jsparkSession, table, to)
+
+    def exchange(self, view: str, filled: str) -> str | None:
+        """Lets a view's table and the one that is filled to replace it change their places, in one step for readers.
+
+        Returns where the view's table lay, if its catalog owns those files, or else an empty string; ``None``: the
+        catalog cannot do this, and nothing has changed.
+        """
+        return self._call("Exchange.exchange", self._session._jsparkSession, view, filled)
+
+    def meant(self, frame: DataFrame) -> str:
+        """The ordinary views and functions of a query, as its analysis found them."""
+        return self._call("Meant.of", frame._jdf)
+
+    def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
+        """Lets the next queries of a session see tables and paths as they are now."""
+        self._call("Tables.renew", session._jsparkSession, wire.encode(tables))
+
+    def recache(self, table: str) -> None:
+        """Lets all sessions read anew what they cached of a table."""
+        self._call("Tables.recache", self._session._jsparkSession, table)
+
+    def publish(self, request: wire.Publication) -> wire.PublicationAnswer:
+        """Moves a view's pointers, or tells why they stay."""
+        told = self._call("Publication.publish", self._session._jsparkSession, wire.encode(request))
+        return wire.decode(told, wire.PublicationAnswer)
+
+    def counted(
+        self, frame: DataFrame, columns: Sequence[str], hashed: bool, exact: bool = False, weight: str = ""
+    ) -> Counted:
+        """The same rows, counted while they are written. Unless they are ``exact``, partition columns have the values
+        that directories give back: NULL for the empty string. With a column ``weight``, the count is a difference: of
+        rows that come (1), stay (0) or go (-1). Those that go are not written, nor is the column."""
+        counted = self._call("Counted", frame._jdf, list(columns), hashed, exact, weight)
+        frame = DataFrame(counted.counted(), frame.sparkSession)
+        return Counted(
+            frame, lambda: wire.decode(counted.sums(), list[wire.Sum]), lambda: wire.decode(counted.spent(), wire.Spent)
+        )
+
+    def apart(self, frame: DataFrame) -> DataFrame:
+        """The same rows, for a write into a table of another catalog than Spark's own."""
+        return DataFrame(self._call("Counted.apart", frame._jdf), frame.sparkSession)
+
+    def effort(self, session: SparkSession, group: str) -> Effort | None:
+        """What the tasks of a job group took so far."""
+        return wire.decode(self._call("Progress.effort", session._jsparkSession, group), Effort | None)
+
+    def written(self, root: str, columns: int) -> list[wire.Directory]:
+        """The partition directories below ``root``, ``columns`` levels deep."""
+        told = self._call("Files.written", self._session._jsparkSession, root, columns)
+        return wire.decode(told, list[wire.Directory])
+
+    def names(self, root: str) -> list[str]:
+        return wire.decode(self._call("Files.names", self._session._jsparkSession, root), list[str])
+
+    def make(self, path: str) -> None:
+        """Makes a directory, and those above it."""
+        self._call("Files.make", self._session._jsparkSession, path)
+
+    def copy(self, name: str, source: str, target: str, rate: int) -> None:
+        """Copies the files below a directory to below another one, ``rate`` bytes a second at most; 0: no limit."""
+        self._call("Copies.copy", self._session._jsparkSession, name, source, target, rate)
+
+    def stop_copy(self, name: str) -> None:
+        """Lets the copy of that name fail, if there is one."""
+        self._call("Copies.stop", name)
+
+    def hold(self, frame: DataFrame, version: int, level: str) -> None:
+        """Computes rows and holds them in Spark's memory, at a storage level."""
+        self._call("Blocks.hold", frame._jdf, version, level)
+
+    def held(self, session: SparkSession, version: int) -> DataFrame:
+        """The rows that are held of a version."""
+        return DataFrame(self._call("Blocks.frame", session._jsparkSession, version), session)
+
+    def held_size(self, version: int) -> int:
+        """The bytes that are held of a version so far."""
+        return self._call("Blocks.size", version)
+
+    def held_room(self) -> int:
+        """The bytes that Spark can hold in memory."""
+        return self._call("Blocks.room", self._session._jsparkSession)
+
+    def release_held(self, version: int) -> None:
+        self._call("Blocks.release", version)
+
+    def release_all_held(self) -> None:
+        self._call("Blocks.releaseAll")
+
+    def totals(self, query: DataFrame) -> DataFrame:
+        """The totals of the rows that a query reads; if some stand in for a table, those of each weight."""
+        return DataFrame(self._call("Totals", query._jdf).rows(), query.sparkSession)
+
+    def with_totals(self, query: DataFrame, before: DataFrame, changed: Sequence[DataFrame]) -> DataFrame:
+        """Totals of a query with those of rows that stood in for tables."""
+        sides = [each._jdf for each in changed]
+        return DataFrame(self._call("Totals", query._jdf).changed(before._jdf, sides), query.sparkSession)
+
+    def finished(self, query: DataFrame, totals: DataFrame) -> DataFrame:
+        """The rows of a query by its totals."""
+        return DataFrame(self._call("Totals", query._jdf).finished(totals._jdf), query.sparkSession)
+
+    def appended(self, query: DataFrame) -> DataFrame:
+        """The rows that a query makes of those that stand in for a table."""
+        return DataFrame(self._call("Appended.rows", query._jdf), query.sparkSession)
+
+    def stand_in(self, name: str, changed: Changed, lasting: bool) -> None:
+        """Names rows that queries read in place of a table (``Pin``); ``lasting``: all that came are there now."""
+        added, removed = (None if rows is None else rows._jdf for rows in (changed.added, changed.removed))
+        self._call("StandIns.put", name, added, removed, lasting)
+
+    def stand_out(self, name: str) -> None:
+        """Forgets them."""
+        self._call("StandIns.remove", name)
+
+    def added_files(self, session: SparkSession, table: str, since: str, until: str) -> DataFrame | None:
+        """The rows of the files that came between two snapshots of a table; ``None`` if nobody can say."""
+        rows = self._call("FileSnapshots.added", session._jsparkSession, table, since, until)
+        return None if rows is None else DataFrame(rows, session)
+
+    def needs(self, frame: DataFrame) -> dict[str, Extract]:
+        """The part that a query needs of each table that it reads, by the table's name, as far as that is known."""
+        return wire.decode(self._call("Scans.needs", frame._jdf), dict[str, Extract])
+
+    def estimate(self, session: SparkSession, query: str, known: Mapping[str, int]) -> Estimate | None:
+        """What a query makes and reads by Spark's statistics, and by the bytes that are ``known`` of tables; ``None``
+        where they say nothing."""
+        told = self._call("Sizes.estimate", session._jsparkSession, query, wire.encode(known))
+        return wire.decode(told, Estimate | None)
+
+    def probe(self, directory: str, size: int, streams: int) -> wire.Probe:
+        """µs that so many bytes take to be written and read there, by so many streams side by side."""
+        told = self._call("Files.probe", self._session._jsparkSession, directory, size, streams)
+        return wire.decode(told, wire.Probe)
+
+    def claim(self, root: str, owner: str) -> bool:
+        """Takes a directory that does not exist or is empty, for an owner; whether it could be taken."""
+        return self._call("Roots.claim", self._session._jsparkSession, root, owner)
+
+    def within(self, table: str) -> list[str]:
+        """The tables that lie in the directory of a table, and that its catalog deletes with it."""
+        return wire.decode(self._call("Catalogs.within", self._session._jsparkSession, table), list[str])
+
+    def release(self, root: str, owner: str) -> None:
+        """Removes what an owner wrote into the directory that it had claimed; none was claimed for a lake table."""
+        if root:
+            self._call("Roots.release", self._session._jsparkSession, root, owner)
+
+    def delete_versions(self, root: str, owner: str, paths: Sequence[str]) -> None:
+        """Removes versions, or parts of them, from the directory that an owner claimed."""
+        self._call("Roots.delete", self._session._jsparkSession, root, owner, wire.encode(paths))
+
+    def delete(self, path: str) -> None:
+        """Removes a file, or a directory with all that is in it."""
+        self._call("Files.delete", self._session._jsparkSession, path)
+
+    def run_quietly(self, session: SparkSession, statement: str) -> None:
+        """Runs a statement that would print into the driver's output, which is a user's."""
+        self._call("Internal.runQuietly", session._jsparkSession, statement)
+
+    def failure(self, error: Exception) -> Failure:
+        """Of which kind an error is that Spark raised."""
+        java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+        if java is None:
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            return Failure(FailureKind.OTHER, lines[0])
+        return wire.decode(self._call("Failures.told", self._session.sparkContext._jsc.sc(), java), Failure)
+
+    def describe(self, session: SparkSession, query: str) -> wire.Described:
+        """The analysed plan of a query; raises what Spark's analysis raises."""
+        return wire.decode_plan(*self._call("PlanJson.analysed", session._jsparkSession, query))

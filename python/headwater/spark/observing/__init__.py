@@ -1,0 +1,1 @@
+"""Changes of tables and definitions, from hints and checks to events on record."""

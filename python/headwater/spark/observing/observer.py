@@ -1,0 +1,426 @@
+"""Finds out the changes of tables: hints and checks in, recorded changes out.
+
+A hint only says where to look. A comparison of the table's own state with the one on record decides, so lost events,
+partial ones and writes by other programs are all alike. Nothing here asks Spark while it holds the recorder's lock:
+a look comes first, and each event is built under the lock, of the state as it is then.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+
+from attrs import define, evolve, field
+
+from headwater.algebra.dependency import backward
+from headwater.engine.record import changes as noticed
+from headwater.engine.record.changes import Standing
+from headwater.engine.requests.coverage import upstream
+from headwater.model.error import DefinitionError, RefreshCancelled, StoreError
+from headwater.model.event import Dropped, Renamed
+from headwater.model.name import FunctionName, PathName, TableName, loosely, named, spelled
+from headwater.model.partition import WHOLE, Slice, simplified
+from headwater.model.seen import Command, Look, Seen
+from headwater.model.state import Run, State
+from headwater.model.version import Version
+from headwater.model.view import Definition
+from headwater.runtime.execute import guarded
+from headwater.runtime.record import Change, Recorder
+from headwater.spark.defining.analyse import Analyst
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import Hint
+from headwater.spark.observing.reanalysis import Reanalysis
+from headwater.spark.tables import catalog, hidden
+from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.view_tables import forget_replaced, is_waiting
+
+log = logging.getLogger("headwater")
+
+
+@define
+class Target:
+    """Where to look: tables, each with the partitions that were named, or ``None`` for all; the command that wrote
+    there, if one is known to have; the run that is about to read there, if one is; and the watermarks (ms) of streams
+    that wrote there."""
+
+    tables: dict[str, list[Slice] | None] = field(factory=dict)
+    command: Command = Command()
+    before: Version = 0
+    watermarks: dict[str, int] = field(factory=dict)
+
+    def add(self, table: str, partitions: Iterable[Slice] | None) -> None:
+        known, some = self.tables.get(table, []), list(partitions or ())
+        self.tables[table] = None if not some or known is None else [*known, *some]
+
+
+class Observer:
+    """Compares tables with the record, for one engine.
+
+    Attributes:
+        noticed: set while hints wait for a look.
+    """
+
+    def __init__(self, recorder: Recorder, shim: Shim, formats: Formats, analyst: Analyst, sessions: Sessions) -> None:
+        self._recorder, self._shim, self._sessions, self._formats = recorder, shim, sessions, formats
+        self._reanalysis = Reanalysis(recorder, analyst, self.first_look, self.catch_up)
+        self._looking = threading.RLock()
+        self._hints: queue.SimpleQueue[Hint] = queue.SimpleQueue()
+        self._unrecorded: list[Target] = []
+        self._away: dict[str, Sequence[str]] = {}
+        self._places: dict[str, str] = {}  # of views in lakes, whose catalogs know nothing of them after a drop
+        self.noticed = threading.Event()
+
+    def notice(self, hint: Hint) -> None:
+        """Keeps one of the driver's hints for the next look, whoever takes it."""
+        self._hints.put(hint)
+        self.noticed.set()
+
+    def pointed_at(self, hints: Iterable[Hint]) -> set[str]:
+        """The tables, of those that matter to any view, that the driver's hints point at."""
+        return {table for hint in hints for table, _ in self._targets(hint)}
+
+    def hinted(self, before: Version = 0) -> None:
+        """Looks where the hints point that wait, if any view could care; ``before`` a run that is about to read."""
+        with self._looking:
+            self._unrecorded += self._waiting()
+            while self._unrecorded:
+                target = self._unrecorded.pop(0)
+                target.before = before
+                try:
+                    self.look(target)
+                except StoreError:
+                    self._unrecorded.insert(0, target)  # it is recorded when the store is back
+                    self.noticed.set()
+                    raise
+
+    def check(self, view: str | None = None) -> None:
+        """Looks at everything that a view reads, and at the views themselves; with ``view``, at that one and at all
+        that it is made from.
+
+        Hints come first: a change found by one is on record with the command that made it.
+        """
+        with self._looking:
+            self.hinted()
+            self.look(Target({table: None for table in self.watched(view)}))
+        self._reanalysis.retry()
+
+    def watched(self, view: str | None = None) -> list[str]:
+        """The tables, paths and functions that matter to any view; or to one, and to those that it is made from."""
+        with self._recorder.lock:
+            state = self._recorder.state
+            tables = {*state.index.readers, *state.views} if view is None else upstream(state, view)
+            through = {each for name in tables & state.views.keys() for each in state.views[name].definition.through}
+            return sorted(tables | through)
+
+    def formats(self, view: str) -> dict[str, str]:
+        """The format of each source of a view."""
+        with self._recorder.lock:
+            sources = self._recorder.state.views[view].definition.sources
+        return {each: self._formats.of(each).name for each in sources}
+
+    def unstorable(self, definition: Definition) -> str:
+        """Why the format of a view cannot store its columns, as far as it says so before a write; else empty."""
+        return self._formats.of_view(definition).unstorable(definition)
+
+    def look(self, target: Target) -> None:
+        """Observes tables and records how they differ.
+
+        One look at a time: who asked for a check then knows that every earlier one is recorded.
+        """
+        with self._looking:
+            looks, standings = self._asked(target)
+            self._record(self._formats.look(looks), standings, target)
+
+    def baseline(self, definition: Definition) -> None:
+        """Looks at all tables that a view about to be declared reads. One that no view reads was not followed, and
+        another program may have written to any of them.
+
+        Raises:
+            DefinitionError: one of them cannot be looked at.
+        """
+        for table, why in self._looked_at(definition, _needed(definition)).items():
+            raise DefinitionError(
+                "UNREADABLE", f"{definition.view} reads {table}, which cannot be read: {why}. Create it when it can be"
+            )
+
+    def note_place(self, view: str) -> None:
+        """Notes where the table of a view lies that somebody is about to drop."""
+        with self._recorder.lock:
+            known = self._recorder.state.views.get(view)
+        if known is not None and known.definition.is_lake:
+            self._places[view] = self._formats.of_view(known.definition).location(known.definition)
+
+    def away(self, definition: Definition) -> dict[str, Sequence[str]]:
+        """The places without a directory that count as empty, by the sources of a definition that was looked at."""
+        return {each: places for each in definition.sources if (places := self._away.get(each))}
+
+    def catch_up(self, definition: Definition) -> None:
+        """Looks again at all tables that a view reads, once it is on record: a hint of what was written since the
+        first look counted for nobody."""
+        self._looked_at(definition, _needed(definition))
+
+    def reanalyse(self, table: str) -> None:
+        """Analyses again the views that read a table with other columns."""
+        self._reanalysis.of_readers(table)
+
+    def first_look(self, definition: Definition) -> dict[str, str]:
+        """Looks at those tables of a definition that nobody follows or could look at; those that nobody can look at,
+        with the reason. What is on record of a table that no view reads is as old as the last view that did."""
+        followed = set(self.watched())
+        with self._recorder.lock:
+            state = self._recorder.state
+            unsure = [
+                each
+                for each in _needed(definition)
+                if each not in followed or each not in state.tables or each in state.unreadable
+            ]
+        return self._looked_at(definition, unsure)
+
+    def _looked_at(self, definition: Definition, tables: Iterable[str]) -> dict[str, str]:
+        """Looks at tables of a definition; those of all of them that nobody can look at, with the reason."""
+        if asked := dict.fromkeys(tables):
+            self.look(Target(asked))
+        needed = _needed(definition)
+        with self._recorder.lock:
+            return {each: why for each, why in self._recorder.state.unreadable.items() if each in needed}
+
+    def reading(self, run: Run, definition: Definition, before: bool) -> None:
+        """Looks at the base tables that a run reads, before it reads them and after. So the record has all that it may
+        have seen, and a request remains if that changed meanwhile or goes away again.
+
+        Raises:
+            RefreshCancelled: one of them cannot be looked at any more, so nobody knows what the run sees. A program may
+                be overwriting it: the view waits until it can be read, and the run is no failure.
+        """
+        with self._recorder.lock:
+            bases = [each for each in definition.dependencies if each.source not in self._recorder.state.views]
+        target = Target(before=run.version if before else 0)
+        for dependency in bases:
+            read = simplified(each for one in run.slices for each in backward(dependency, one))
+            target.add(dependency.source, None if WHOLE in read else read)
+        with self._looking:
+            self.hinted(target.before)  # a change that a hint tells of is on record with the command that made it
+            self.look(target)
+        with self._recorder.lock:
+            away = {each: why for each, why in self._recorder.state.unreadable.items() if each in target.tables}
+        for table, why in away.items():
+            raise RefreshCancelled(f"{run.view} reads {table}, which cannot be read: {why}")
+
+    # --- inside
+
+    def _waiting(self) -> list[Target]:
+        """Where the hints point that wait: one target for each command, without tables that no view cares about."""
+        self.noticed.clear()
+        by_command: dict[Command, Target] = {}
+        while not self._hints.empty():
+            hint = self._hints.get()
+            target = by_command.setdefault(hint.by, Target(command=hint.by))
+            for table, partitions in self._targets(hint):
+                target.add(table, partitions)
+                if hint.watermark is not None:
+                    target.watermarks[table] = hint.watermark
+        return [target for target in by_command.values() if target.tables]
+
+    def _targets(self, hint: Hint) -> list[tuple[str, Sequence[Slice] | None]]:
+        watched = self.watched()
+        by_name: dict[str, list[str]] = {}
+        for table in watched:  # a catalog that tells cases apart may have several
+            by_name.setdefault(loosely(table), []).append(table)
+        some = tuple(map(Slice.of, hint.partitions)) or None
+        names = [loosely(name) for name in (hint.table, hint.renamed) if name]
+        targets: list[tuple[str, Sequence[Slice] | None]] = [
+            (table, some) for each in names for table in by_name.get(each, ())
+        ]
+        if hint.database:
+            targets += [(table, None) for table in watched if _database(table) == loosely(hint.database)]
+        if hint.path:
+            targets += [(table, None) for table in watched if self._formats.touches(table, hint.path)]
+        return targets
+
+    def _asked(self, target: Target) -> tuple[list[Look], dict[str, Standing | None]]:
+        """The questions of a look, and how the views among the tables stand before it."""
+        with self._recorder.lock:
+            state, looks = self._recorder.state, []
+            for table, partitions in target.tables.items():
+                since = state.tables[table].snapshot if table in state.tables else ""
+                looks.append(Look(table, None if partitions is None else tuple(partitions), since))
+            return looks, {table: noticed.standing(state, table) for table in target.tables if table in state.views}
+
+    def _record(self, seen: Iterable[Seen], standings: Mapping[str, Standing | None], target: Target) -> None:
+        others: list[str] = []
+        changes: list[Change] = []
+        again = evolve(target, tables={})
+        for found in seen:
+            each = self._readable(evolve(found, watermark=target.watermarks.get(found.table)), target.command)
+            lost = each.table in standings and not each.exists
+            if lost:  # first of all, else a refresh that waits for the table to be readable would make it anew
+                self._record_view(each, standings[each.table], target.command)
+            elif each.table in standings and each.location:
+                self._places[each.table] = each.location
+            self._record_readability(each)
+            if lost or each.unreadable:
+                continue
+            if self._is_outdated(each):
+                again.add(each.table, target.tables[each.table])
+            elif each.table in standings:
+                self._record_view(each, standings[each.table], target.command)
+            else:
+                with self._recorder.lock:
+                    if noticed.is_another(self._recorder.state, each):
+                        others.append(each.table)
+                changes += self._changes(each, target)
+        self._recorder.change_all(changes)
+        for table in others:
+            self._reanalysis.of_readers(table)
+        if again.tables:
+            self.look(again)
+
+    def _readable(self, seen: Seen, command: Command) -> Seen:
+        """What a look found, unless files on record are away with their directory."""
+        with self._recorder.lock:
+            found = noticed.without_lost(self._recorder.state, seen, command)
+        if found.looked is None:
+            self._away[found.table] = tuple(found.away.values())
+        return found
+
+    def _is_outdated(self, seen: Seen) -> bool:
+        """Whether another engine recorded more of a table since the look began."""
+        with self._recorder.lock:
+            return noticed.is_outdated(self._recorder.state, seen)
+
+    def _record_readability(self, seen: Seen) -> None:
+        """Records that nobody can look at a table any more, or that somebody can again."""
+        recorder = self._recorder
+        with recorder.lock:
+            known = recorder.state.unreadable.get(seen.table, "")
+        if known == seen.unreadable:
+            return
+        event = recorder.record(lambda state, _version: noticed.readability(state, seen, recorder.clock.now()))
+        if event is not None and seen.unreadable:
+            log.warning("%s cannot be read, and its views wait: %s", seen.table, seen.unreadable)
+
+    def _changes(self, seen: Seen, target: Target) -> list[Change]:
+        """The change to record of a table that is no view, if there is one."""
+        recorder = self._recorder
+
+        def build(state, version: Version):
+            return noticed.change(state, seen, target.command, target.before, recorder.clock.now(), version)
+
+        with recorder.lock:
+            change = build(recorder.state, 0)
+        if change is None:
+            self._record_advance(seen)
+        return [] if change is None else [Change(seen.table, tuple(each.slice for each in change.partitions), build)]
+
+    def _record_advance(self, seen: Seen) -> None:
+        """Records that a table has another snapshot with the same rows."""
+        recorder = self._recorder
+
+        def build(state, _version: Version):
+            return noticed.advance(state, seen, recorder.clock.now())
+
+        with recorder.lock:
+            advanced = build(recorder.state, 0)
+        if advanced is not None:
+            recorder.record(build)
+
+    def _record_view(self, seen: Seen, was: Standing | None, command: Command) -> None:
+        """A view whose table is gone was dropped past Headwater; one with other files was written past it."""
+        recorder = self._recorder
+        with recorder.lock:
+            now = noticed.standing(recorder.state, seen.table, running=True)
+        if now is not None and (not seen.exists or seen.owner != now.definition.owner):
+            self._record_lost(seen.table, now, command)
+            return
+        if was is None:
+            return
+
+        def build(state, version: Version):
+            return noticed.drift(state, seen, was, command, recorder.clock.now(), version)
+
+        with recorder.lock:
+            drifted = build(recorder.state, 0)
+        if drifted is None:
+            self._record_advance(seen)
+        else:
+            recorder.change(seen.table, [each.slice for each in drifted.partitions], build)
+
+    def _lost(
+        self, view: str, was: Standing, to: str | None, state: State, _version: Version
+    ) -> Dropped | Renamed | None:
+        return noticed.lost(state, view, was, to, self._recorder.clock.now())
+
+    def _record_lost(self, view: str, was: Standing | None, command: Command) -> None:
+        """A view's table is not there under its name. What became of it is asked, and asked again if the view moved on
+        meanwhile."""
+        recorder = self._recorder
+        while was is not None and self._is_lost(view, was):
+            to, before = self._table_of(was.definition.owner), was
+            with recorder.lock:
+                readers, highest = tuple(recorder.state.index.readers.get(view, ())), recorder.state.highest
+            event = recorder.record(partial(self._lost, view, was, to))
+            if isinstance(event, Dropped | Renamed):
+                self._follow_lost(event, was.definition, command, readers)
+                if isinstance(event, Dropped) and was.definition.is_lake and (place := self._places.pop(view, "")):
+                    guarded(partial(hidden.remove_old, self._shim, place, highest), f"the totals of {view} stay")
+                return
+            with recorder.lock:
+                was = noticed.standing(recorder.state, view, running=True)
+            if was == before:
+                return  # another view has taken the name that its table has now
+
+    def _follow_lost(
+        self, event: Dropped | Renamed, definition: Definition, command: Command, readers: Iterable[str]
+    ) -> None:
+        match event:
+            case Renamed(to=to):
+                done = f"was renamed to {to}"
+            case Dropped():
+                done = "was dropped"
+                release = partial(self._shim.release, definition.root, definition.owner)
+                guarded(release, f"the files of {definition.view} stay")
+                guarded(
+                    partial(forget_replaced, self._sessions.of_table(), self._shim, definition),
+                    f"the table {catalog.replacement(definition.view)} stays",
+                )
+        log.warning("%s %s (%s)", definition.view, done, command.said or "by another program")
+        for reader in readers:
+            self._reanalysis.of_view(reader, definition.view)
+
+    def _is_lost(self, view: str, was: Standing) -> bool:
+        """Whether the table of a view is gone, or another one has its name. A swap that goes on, or was cut off, left
+        the filled replacement: then a refresh gives it the view's name. It is asked first, as it is gone afterwards."""
+        waiting = is_waiting(self._shim, was.definition)
+        [seen] = self._formats.look([Look(view)])
+        if seen.unreadable:
+            return False
+        if seen.exists:
+            return seen.owner != was.definition.owner
+        return not waiting
+
+    def _table_of(self, owner: str) -> str | None:
+        """The table that belongs to an owner, if no view on record has its name."""
+        tables = [each.table for each in self._shim.views() if each.properties.get(catalog.OWNER) == owner]
+        with self._recorder.lock:
+            known = self._recorder.state.views
+            return next((each for each in tables if each not in known and not catalog.replaced(each)), None)
+
+
+def _needed(definition: Definition) -> tuple[str, ...]:
+    """All that the rows of a view come from: its sources, and the ordinary views and functions between."""
+    return tuple(dict.fromkeys((*definition.sources, *definition.through)))
+
+
+def _database(table: str) -> str | None:
+    """The database of a table or function, in lower case."""
+    match named(table):
+        case TableName(namespace=namespace):
+            return loosely(spelled(namespace))
+        case FunctionName(database=database):
+            return loosely(database)
+        case PathName():
+            return None

@@ -1,0 +1,133 @@
+"""Analyses views again when a table, an ordinary view or a function that they use changed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from headwater.model.error import AnalysisFailed, DefinitionError, HeadwaterError, NotNow
+from headwater.model.event import Broken, Declared
+from headwater.model.partition import WHOLE
+from headwater.model.state import State, Status, ViewState
+from headwater.model.version import Version
+from headwater.model.view import Definition
+from headwater.runtime.record import Recorder
+from headwater.spark.defining.analyse import Analyst
+
+log = logging.getLogger("headwater")
+
+Build = Callable[[ViewState, Version], "Broken | Declared | None"]
+"""Makes an event of a view as it is when the event is recorded."""
+
+
+class Reanalysis:
+    """Finds out whether views mean the same as before, for one engine.
+
+    Args:
+        first_look: looks at the tables of a definition that nobody follows.
+        catch_up: looks again at all of them, when the definition is on record.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        analyst: Analyst,
+        first_look: Callable[[Definition], object],
+        catch_up: Callable[[Definition], object],
+    ) -> None:
+        self._recorder, self._analyst = recorder, analyst
+        self._first_look, self._catch_up = first_look, catch_up
+        self._undecided: dict[str, str] = {}  # views that Spark could not analyse, each because of a table
+
+    def of_readers(self, table: str) -> None:
+        """Analyses the views that read a table, or use it as an ordinary view or a function."""
+        with self._recorder.lock:
+            views = self._recorder.state.views.items()
+            reading = [name for name, view in views if table in (*view.definition.sources, *view.definition.through)]
+        for view in reading:
+            self.of_view(view, table)
+
+    def retry(self) -> None:
+        """Analyses broken views, and those that Spark could not analyse the last time."""
+        with self._recorder.lock:
+            broken = [name for name, view in self._recorder.state.views.items() if view.status is Status.BROKEN]
+        for view in dict.fromkeys((*broken, *self._undecided)):
+            self.of_view(view, self._undecided.pop(view, ""))
+
+    def of_view(self, name: str, because: str) -> None:
+        """Analyses one view, because a table changed. Another meaning is a redefinition. A view that is redefined
+        meanwhile is analysed again."""
+        while (definition := self._definition(name)) is not None:
+            event = self._event(name, definition, because)
+            if event is None or self._record(name, definition, event):
+                return
+
+    # --- inside
+
+    def _definition(self, name: str) -> Definition | None:
+        with self._recorder.lock:
+            view = self._recorder.state.views.get(name)
+            return None if view is None else view.definition
+
+    def _event(self, name: str, definition: Definition, because: str) -> Build | None:
+        """The builder of the event that follows from Spark's analysis; ``None``: Spark could not analyse it now."""
+        try:
+            fresh = self._analyst.analysed(definition)
+        except NotNow as error:
+            self._undecided[name] = because
+            log.warning("the next check finds out whether %s means the same: %s", name, error)
+            return None
+        except (AnalysisFailed, DefinitionError) as error:
+            return self._broken(name, why_broken(name, error))
+        if fresh.fingerprint != definition.fingerprint or self._is_broken(name):
+            self._first_look(fresh)
+        return self._declared(name, fresh, because)
+
+    def _record(self, name: str, definition: Definition, build: Build) -> bool:
+        """Records an event of a view, if it still has this definition; whether it has."""
+        recorder, same = self._recorder, True
+
+        def checked(state: State, version: Version) -> Broken | Declared | None:
+            nonlocal same
+            view = state.views.get(name)
+            same = view is not None and view.definition == definition
+            return build(view, version) if view is not None and same else None
+
+        with recorder.lock:
+            event = checked(recorder.state, 0)
+        match event:
+            case Declared():
+                recorder.change(name, [WHOLE], checked)
+                if set(event.definition.sources) - set(definition.sources):
+                    self._catch_up(event.definition)
+            case Broken(reason=reason):
+                recorder.record(checked)
+                log.warning("%s is broken: %s", name, reason)
+        return same
+
+    def _broken(self, name: str, reason: str) -> Build:
+        def build(view: ViewState, _version: Version) -> Broken | None:
+            known = view.status is Status.BROKEN and view.reason == reason
+            return None if known else Broken(self._recorder.clock.now(), name, reason)
+
+        return build
+
+    def _declared(self, name: str, fresh: Definition, because: str) -> Build:
+        def build(view: ViewState, version: Version) -> Declared | None:
+            recovered = view.status is Status.BROKEN
+            if not recovered and fresh.fingerprint == view.definition.fingerprint:
+                return None
+            why = "can be computed again" if recovered else f"means something else since {because} changed"
+            return Declared(self._recorder.clock.now(), version, fresh, why)
+
+        return build
+
+    def _is_broken(self, name: str) -> bool:
+        with self._recorder.lock:
+            view = self._recorder.state.views.get(name)
+            return view is not None and view.status is Status.BROKEN
+
+
+def why_broken(view: str, error: HeadwaterError) -> str:
+    """One line about the fault of a view's query. The name of the view stands beside it wherever it is shown."""
+    return str(error).strip().splitlines()[0].removeprefix(f"{view}: ")

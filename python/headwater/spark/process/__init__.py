@@ -1,0 +1,1 @@
+"""The engine process: its start, its threads, its settings and its end."""

@@ -1,0 +1,68 @@
+"""Removes what no reader can need any more: superseded versions after retention, and orphans."""
+
+from __future__ import annotations
+
+import logging
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from headwater.model.error import HeadwaterError
+from headwater.model.view import Definition
+from headwater.runtime.loop import Loop
+from headwater.runtime.record import Recorder
+from headwater.spark.jvm import paths
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.formats import Formats
+from headwater.store.sql import SqlStore
+
+log = logging.getLogger("headwater")
+
+
+class Sweeper:
+    """Old versions stay readable for ``headwater.retain`` (an hour by default) after they were replaced."""
+
+    def __init__(self, recorder: Recorder, loop: Loop, store: SqlStore, formats: Formats, shim: Shim) -> None:
+        self._recorder, self._loop, self._store = recorder, loop, store
+        self._formats, self._shim = formats, shim
+
+    def sweep(self) -> None:
+        """Removes superseded locations whose retention is over, and notes orphans for later."""
+        if not self._loop.leads:
+            return
+        now = self._recorder.clock.now()
+        with self._recorder.lock:
+            definitions = [view.definition for view in self._recorder.state.views.values()]
+        for definition in definitions:
+            try:
+                self._sweep(definition, now)
+            except (HeadwaterError, PySparkException, Py4JJavaError) as error:
+                why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).said
+                log.warning("old versions of %s stay until the next check: %s", definition.view, why)
+
+    def _sweep(self, definition: Definition, now: int) -> None:
+        due = self._store.discarded(definition.view, now - definition.policy.retain)
+        orphans = self._orphans(definition, now) if definition.root else []
+        tables = self._formats.of_view(definition)
+        if tables.expire(definition, due):
+            self._store.removed(due)
+        published = tables.published(definition) if orphans else None
+        if published is not None:
+            self._store.discard(definition.view, [each for each in orphans if paths.plain(each) not in published], now)
+
+    def _orphans(self, definition: Definition, now: int) -> list[str]:
+        """Version directories that are neither published nor being written nor noted: a crash left them, or a change of
+        format. Those of lake tables are named by the time, as versions are. While a run may fill one, all stay."""
+        noted = {path.rstrip("/").removesuffix("/data") for path in self._store.discarded(definition.view, now + 1)}
+        found = [name for name in self._shim.names(definition.root) if name.startswith(".v") and name[2:].isdigit()]
+        with self._recorder.lock:
+            state = self._recorder.state
+            record, run = state.tables.get(definition.view), state.running.get(definition.view)
+            live = {known.version for known in record.partitions.values()} if record else set()
+            if run is not None:
+                live.add(run.version)
+            newest = state.highest
+        if definition.is_lake and run is not None:
+            return []
+        left = [f"{definition.root}/{name}" for name in found if int(name[2:]) not in live and int(name[2:]) < newest]
+        return [path for path in left if path not in noted]

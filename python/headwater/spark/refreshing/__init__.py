@@ -1,0 +1,1 @@
+"""Runs: from a launch to rows in the table of a view."""

@@ -1,0 +1,1 @@
+"""The rows of a run, one file for each refresh method."""

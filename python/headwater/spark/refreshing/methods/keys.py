@@ -1,0 +1,190 @@
+"""Refreshes by keys: the rows of a view that changes of its sources reach are computed anew, and all others stay.
+
+Example: a row of ``sales`` with customer 7 came. The new rows of the view are the old ones without customer 7, and the
+rows of the query for customer 7.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.algebra.derive.image import exact
+from headwater.model.command import Launch
+from headwater.model.dependency import Keys, common
+from headwater.model.error import Untold
+from headwater.model.seen import Changed
+from headwater.model.view import Definition
+from headwater.spark.jvm import sql
+from headwater.spark.refreshing.changed_rows import refuse_drift, refuse_lenient
+from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.reach import Reach
+from headwater.spark.tables.rows import cast, condition, held, within
+
+MOST = 100_000
+"""With more keys, whole partitions are computed."""
+
+LISTED = 500
+"""So many values of a column are listed in a condition on the sources; of more, the least and the greatest."""
+
+
+_PLAIN = re.compile(
+    r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING)", re.I
+)
+"""Types of which equal rows are found by a hash."""
+
+_ORDERED = re.compile(r"(TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|STRING)", re.I)
+"""Types whose values are compared with a literal as they are compared with each other."""
+
+
+@contextlib.contextmanager
+def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator[Reach]:
+    """The keys that the changes of a run reach, close at hand.
+
+    Raises:
+        Untold: nobody can say which, or there are too many.
+    """
+    run, definition = launch.run, launch.definition
+    refuse_lenient(session)
+    refuse_drift(formats, launch)
+    sources = {source for source, _ in run.since}
+    keyed = {each.source: each.keys for each in definition.dependencies if each.source in sources}
+    columns, now = common(keyed.values()), dict(run.snapshots)
+    found = [
+        keys
+        for source, since in run.since
+        for keys in _keys(formats.changed(session, source, since, now[source]), keyed[source], columns)
+    ]
+    rows = reduce(DataFrame.union, found).toDF(*_names(columns)).distinct() if found else None
+    if rows is None:
+        raise Untold("no row came or went")
+    with _at_hand(rows.limit(MOST + 1), definition, columns) as reach:
+        yield reach
+
+
+@contextlib.contextmanager
+def sampled(rows: DataFrame, definition: Definition, columns: tuple[str, ...], most: int) -> Iterator[Reach]:
+    """Some keys by chance of rows that have them: of a view's rows, which may be neither all nor right."""
+    names = _names(columns)
+    keys = rows.select(*map(sql.identifier, columns)).toDF(*names).distinct().orderBy(F.rand()).limit(most)
+    with _at_hand(keys, definition, columns) as reach:
+        yield reach
+
+
+def frame(
+    session: SparkSession, reach: Reach, launch: Launch, computed: DataFrame, key_files: DataFrame | None
+) -> DataFrame:
+    """The rows of a run's slices; of files that hold the keys, theirs with weights.
+
+    Args:
+        computed: the rows of the query in these slices.
+        key_files: the rows of the files; ``None``: whole partitions are written.
+    """
+    definition = launch.definition
+    if key_files is not None:
+        mine = F.expr(condition(definition, launch.run.slices))
+        return reach.weighed(cast(key_files, definition), computed, mine)
+    return reach.over(within(held(session, definition), definition, launch.run.slices), computed)
+
+
+# --- inside
+
+
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"headwater key {n}" for n in range(len(columns)))
+
+
+@contextlib.contextmanager
+def _at_hand(rows: DataFrame, definition: Definition, columns: tuple[str, ...]) -> Iterator[Reach]:
+    """Keys in the memory of Spark, until they are read.
+
+    Raises:
+        Untold: there are too many.
+    """
+    names, rows = tuple(rows.columns), rows.persist()
+    try:
+        bounds, count = _bounds(rows, definition, columns, names)
+        yield Reach(rows, columns, names, bounds, count)
+    finally:
+        rows.unpersist()
+
+
+def _keys(changed: Changed, keys: Keys, columns: Sequence[str]) -> Iterator[DataFrame]:
+    """The keys of changed rows, one frame for each place where the query reads the table."""
+    frames = [each for each in (changed.added, changed.removed) if each is not None]
+    if not frames:
+        return
+    hashes = _hashes(frames[0]) if len(frames) == 2 else None
+    for place in keys.places:
+        own = dict(zip(keys.columns, place, strict=True))
+        told = [f"{own[column]} AS `k{n}`" for n, column in enumerate(columns)]
+        if hashes is None:
+            yield reduce(DataFrame.union, [each.selectExpr(*told) for each in frames])
+        else:
+            yield _netted([each.selectExpr(*told, *hashes) for each in frames], len(told))
+
+
+def _hashes(rows: DataFrame) -> list[str] | None:
+    """Two hashes that equal rows share; ``None`` if equality of some column is not that of a hash.
+
+    Spark's hash leaves a NULL out, so which columns are NULL is hashed, too. It takes -0.0 for 0.0, so floating point
+    is hashed by its text.
+    """
+    values, nulls = [], []
+    for field in rows.schema.fields:
+        type, name = field.dataType.simpleString(), sql.identifier(field.name)
+        if not _PLAIN.fullmatch(type) or not (exact(type) or type in ("float", "double")):
+            return None
+        values.append(f"CAST({name} AS STRING)" if type in ("float", "double") else name)
+        nulls.append(f"{name} IS NULL")
+    listed = ", ".join((*values, *nulls))
+    return [f"xxhash64({listed}) AS `h0`", f"xxhash64('headwater', {listed}) AS `h1`"]
+
+
+def _netted(frames: Sequence[DataFrame], count: int) -> DataFrame:
+    """The keys of rows that did not come as often as they went: a rewritten file has most of its rows in both."""
+    added, removed = (each.withColumn("weight", F.lit(weight)) for each, weight in zip(frames, (1, -1), strict=True))
+    keys = [f"k{n}" for n in range(count)]
+    sums = added.union(removed).groupBy(*keys, "h0", "h1").agg(F.sum("weight").alias("weight"))
+    return sums.where("weight <> 0").select(*keys)
+
+
+def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], names: Sequence[str]) -> tuple[str, int]:
+    """A condition that holds for rows with these keys: of each column the values, or the least and the greatest. And
+    the number of the keys.
+
+    Raises:
+        Untold: there are too many.
+    """
+    types = {each.name: each.type for each in definition.columns}
+    ordered = [each for each in zip(columns, names, strict=True) if _ORDERED.fullmatch(types[each[0]])]
+    own = [F.col(sql.identifier(name)) for _, name in ordered]
+    ends = [_told(each) for key in own for each in (F.min(key), F.max(key))]
+    count, *told = rows.agg(F.count(F.lit(1)), *ends, *(F.count_if(key.isNull()) for key in own)).collect()[0]
+    if count > MOST:
+        raise Untold(f"changes reach more than {MOST:,} keys")
+    listed = rows.select(*map(_told, own)).collect() if count <= LISTED else None
+    terms = []
+    for n, (column, _) in enumerate(ordered):
+        name, texts = sql.identifier(column), told[2 * n : 2 * n + 2]
+        if listed is not None:
+            texts = [row[n] for row in listed]
+        spelled = dict.fromkeys(sql.string(bytes(text)) for text in texts if text is not None)
+        literals = [f"CAST({text} AS {types[column]})" for text in spelled]
+        some = [f"{name} IS NULL"] if told[2 * len(ordered) + n] else []
+        if literals:
+            between = f"{name} BETWEEN {' AND '.join(literals)}"
+            some.append(between if listed is None else f"{name} IN ({', '.join(literals)})")
+        terms.append(f"({' OR '.join(some)})")
+    return " AND ".join(terms) if terms and count else "TRUE", count
+
+
+def _told(key: Column) -> Column:
+    """The text of a key in bytes. Python would take bytes that are no UTF-8 for other ones, and rows with that key
+    would be lost."""
+    return key.cast("string").cast("binary")

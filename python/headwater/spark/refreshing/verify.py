@@ -1,0 +1,165 @@
+"""Compares a view with its query.
+
+Example: a function of the query says that it is deterministic and is not. No change of a source tells that its rows are
+other ones by now, so only a comparison does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+
+from attrs import frozen
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from headwater.model.dependency import common
+from headwater.model.edge import Edge
+from headwater.model.error import StatementError
+from headwater.model.partition import Slice
+from headwater.model.view import Column as Declared
+from headwater.model.view import Definition, Pairs, Query
+from headwater.spark.jvm import sql, wire
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.refreshing.changed_rows import PINS
+from headwater.spark.refreshing.methods.keys import LISTED, sampled
+from headwater.spark.refreshing.trailing_edge import up_to
+from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.rows import held, shaped, within
+
+DIGITS = 9
+"""Numbers in floating point are equal if so many digits are. Their sum depends on the order of the rows."""
+
+Part = Callable[[DataFrame], DataFrame]
+"""Those rows of a view, and of its query, that are compared."""
+
+
+@frozen
+class Sample:
+    """Some keys of a view by chance, or one of its partitions where no key is known; all rows where there is none."""
+
+
+@frozen
+class Difference:
+    """The rows in which a view and its query differ.
+
+    Attributes:
+        missing: rows of the query that the view lacks.
+        surplus: rows of the view that the query does not make.
+        example: one of them, as JSON; empty if there is none.
+    """
+
+    missing: int = 0
+    surplus: int = 0
+    example: str = ""
+
+
+class Comparison:
+    """Compares views with their queries, as Spark computes them now."""
+
+    def __init__(self, shim: Shim, sessions: Sessions, formats: Formats) -> None:
+        self._shim, self._sessions, self._formats = shim, sessions, formats
+
+    def difference(
+        self, definition: Definition, rows: Sequence[Slice] | Sample, snapshots: Pairs, edge: Edge | None = None
+    ) -> Difference:
+        """The difference of a view from its query.
+
+        Args:
+            rows: those that are compared.
+            snapshots: of the tables that are read at one.
+            edge: of the last refresh of the view.
+
+        Raises:
+            StatementError: the view cannot be compared.
+        """
+        if not isinstance(definition.made_by, Query):
+            raise StatementError(f"{definition.view} cannot be verified: a function makes its rows")
+        if definition.earlier:
+            raise StatementError(f"{definition.view} cannot be verified: its query reads its own earlier partitions")
+        if definition.policy.trailing_edge and edge is None:
+            raise StatementError(
+                f"{definition.view} cannot be verified: nobody knows up to which time it was refreshed; first "
+                f"REFRESH MATERIALIZED VIEW {definition.view} FULL"
+            )
+        session = self._sessions.fresh(definition)
+        pins = self._formats.pins(dict(snapshots))
+        if lost := dict(snapshots).keys() - pins.keys() - {definition.view}:
+            raise StatementError(f"{', '.join(sorted(lost))} cannot be read as it was; verify {definition.view} again")
+        if pins:
+            session.conf.set(PINS, wire.encode(pins))
+        self._shim.renew(session, (*definition.sources, *definition.through, definition.view))
+        with up_to(session, pins, definition, edge):
+            query = shaped(session.sql(definition.made_by.text), definition)
+        view = held(session, definition)
+        with _part(view, definition, rows) as part:
+            return _difference(part(_stored(query, definition)), part(view), definition.columns, _nameless(definition))
+
+
+@contextlib.contextmanager
+def _part(view: DataFrame, definition: Definition, rows: Sequence[Slice] | Sample) -> Iterator[Part]:
+    if not isinstance(rows, Sample):
+        yield lambda frame: within(frame, definition, rows)
+        return
+    keys = common(each.keys for each in definition.dependencies)
+    columns, most = (keys, LISTED) if keys else (definition.partitioned_by, 1)
+    if not columns:
+        yield lambda frame: frame
+        return
+    # A view may have NULL where its query has the empty string: such a key is not found again.
+    named = [F.col(sql.identifier(each)).isNotNull() for each in _nameless(definition) if each in columns]
+    with sampled(reduce(DataFrame.where, named, view), definition, columns, most) as reach:
+        yield (lambda frame: reach.among(reach.near(frame))) if reach.count else (lambda frame: frame)
+
+
+def _stored(query: DataFrame, definition: Definition) -> DataFrame:
+    """The rows of a query with strings as the names of partitions have them."""
+    texts = {column.name for column in definition.columns if sql.is_text(column.type)} & {*definition.partitioned_by}
+    return query.withColumns({each: F.make_valid_utf8(F.col(sql.identifier(each))) for each in sorted(texts)})
+
+
+def _nameless(definition: Definition) -> tuple[str, ...]:
+    """The columns of which some strings are stored as NULL. Directories and Delta's log have NULL for the empty
+    string; Iceberg's metadata has both."""
+    return () if definition.format == "iceberg" else definition.partitioned_by
+
+
+def _difference(query: DataFrame, view: DataFrame, columns: Sequence[Declared], nameless: Sequence[str]) -> Difference:
+    """Equal rows cancel out; those that are left differ.
+
+    Args:
+        nameless: columns of which some strings are stored as NULL.
+    """
+    known = [_comparable(column, column.name in nameless).alias(f"c{n}") for n, column in enumerate(columns)]
+    weighted = query.select(*known, F.lit(1).alias("weight")).unionAll(view.select(*known, F.lit(-1).alias("weight")))
+    names = [f"c{n}" for n in range(len(columns))]
+    left = weighted.groupBy(*names).agg(F.sum("weight").alias("weight")).where("weight <> 0")
+    shown = F.to_json(F.struct(*(F.col(f"c{n}").alias(column.name) for n, column in enumerate(columns))))
+    found = left.agg(
+        F.coalesce(F.sum(F.greatest("weight", F.lit(0))), F.lit(0)),
+        F.coalesce(F.sum(F.greatest(-F.col("weight"), F.lit(0))), F.lit(0)),
+        F.min(F.concat(F.when(F.col("weight") > 0, "missing: ").otherwise("surplus: "), shown)),
+    ).collect()[0]
+    missing, surplus, example = found
+    return Difference(missing, surplus, example or "")
+
+
+def _comparable(column: Declared, nameless: bool) -> Column:
+    """A column such that values are equal if Spark groups them together.
+
+    Raises:
+        StatementError: there is none.
+    """
+    own, type_ = F.col(sql.identifier(column.name)), column.type.upper()
+    if re.fullmatch(r"FLOAT|DOUBLE", type_):
+        return F.format_string(f"%.{DIGITS - 1}e", own.cast("double") + F.lit(0.0))
+    if re.match(r"CHAR\b", type_):
+        return F.rtrim(own)
+    if type_.startswith("MAP<") and "MAP<" not in type_[4:]:
+        return F.array_sort(F.map_entries(own))
+    if re.search(r"MAP<|\b(VARIANT|INTERVAL|GEOMETRY|GEOGRAPHY)\b", type_):
+        raise StatementError(f"the column {column.name} is a {column.type}, of which Spark does not compare values")
+    return F.when(~own.isin(*sql.NAMELESS), own) if nameless and sql.is_text(column.type) else own

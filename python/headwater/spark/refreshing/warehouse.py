@@ -1,0 +1,221 @@
+"""Computes and publishes refreshes with Spark: the warehouse port over tables of any format."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from attrs import evolve
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.edge import Edge
+from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshFailed, Untold, ViewGone
+from headwater.model.state import Run
+from headwater.model.version import Version
+from headwater.model.view import Definition
+from headwater.runtime.execute import guarded
+from headwater.spark.defining.analyse import Analyst
+from headwater.spark.defining.jobs import Jobs
+from headwater.spark.jvm import wire
+from headwater.spark.jvm.facts import Pin
+from headwater.spark.jvm.failures import fallen_back, translating
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.memory.memory import Memory
+from headwater.spark.observing.observer import Observer, Target
+from headwater.spark.refreshing import trailing_edge
+from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
+from headwater.spark.refreshing.recipe import Maker
+from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.writer import Writer, group
+
+POOL = "headwater"
+
+
+class Track(threading.local):
+    """The scheduler pool of a thread that refreshes run in one after the other."""
+
+    def __init__(self, numbers: Iterator[int]) -> None:
+        self.pool = f"{POOL}-{next(numbers)}"
+
+
+class SparkWarehouse:
+    """The views of one Spark application. Each run writes rows that no reader sees, and publishes them at once.
+
+    Args:
+        formats: of the tables that are read, and of the views' own.
+        observer: files cannot be read as they once were, so it compares the state that a run may have seen of them with
+            the record; it is also told of a view with other columns, before the readers of that can run.
+        memory: the rows and scans that lie close at hand.
+        jobs: those that may be imported.
+        analyst: knows what queries mean; without it, nobody redefines anything.
+    """
+
+    def __init__(
+        self,
+        base: SparkSession,
+        shim: Shim,
+        sessions: Sessions,
+        formats: Formats,
+        observer: Observer,
+        memory: Memory,
+        writer: Writer,
+        jobs: Jobs | None = None,
+        analyst: Analyst | None = None,
+    ) -> None:
+        self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
+        self._observer, self._memory, self._writer, self._track = observer, memory, writer, Track(itertools.count())
+        self._analyst = analyst
+        self._maker = Maker(shim, formats, jobs or Jobs(), self._is_meant)
+
+    def look(self, launch: Launch, before: bool) -> None:
+        run = launch.run
+        with translating(run, self._shim):
+            self._take_up(self._base.sparkContext, run, "refresh")
+            self._observer.reading(run, launch.definition, before)
+
+    def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
+        run, definition = launch.run, launch.definition
+        with self._told(run), translating(run, self._shim):
+            if run.refused:
+                fallen_back(launch, run.refused)
+            session = self._sessions.of_run(definition)
+            context = session.sparkContext
+            self._take_up(context, run, "refresh")
+            self._formats.of_view(definition).require(definition)
+            with self._pinned(session, run) as pins:
+                with self._memory.overlaid(context, run):
+                    edge = self._edge(session, launch)
+                with trailing_edge.up_to(session, pins, definition, edge):
+                    written = evolve(self._computed(launch, session, sees), edge=edge)
+        if not definition.is_lake:
+            self._memory.offer(launch, written)
+        return written
+
+    def bring(self, launch: Launch, written: Written) -> Written:
+        if not self._memory.holds(written):
+            return written
+        with translating(launch.run, self._shim):
+            session = self._sessions.of(launch.definition)
+            self._take_up(session.sparkContext, launch.run, "bring")
+            return self._memory.bring(session, launch, written)
+
+    def release(self, version: Version) -> None:
+        self._memory.release(version)
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        with self._told(launch.run), translating(launch.run, self._shim):
+            self._take_up(self._base.sparkContext, launch.run, "publish")  # this thread may be of a cancelled run's
+            replaced = self._formats.of_view(launch.definition).publish(launch, written)
+        guarded(partial(self._shim.recache, launch.run.view), f"CACHE TABLE may hold old rows of {launch.run.view}")
+        self._memory.published(launch.run.version)
+        if replaced.reshaped:
+            self._formats.forget(launch.run.view)
+            self._observer.reanalyse(launch.run.view)
+        return replaced
+
+    def cancel(self, view: str, version: Version) -> None:
+        # Also jobs that its thread is still to start: a run that was given up may come back from a long step.
+        self._base.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group(view, version))
+        self._shim.stop_copy(group(view, version))
+
+    # --- inside
+
+    @contextlib.contextmanager
+    def _told(self, run: Run) -> Iterator[None]:
+        """Has it recorded when a view's table is gone, whoever dropped it, so that the run is not tried again."""
+        try:
+            yield
+        except ViewGone:
+            self._observer.look(Target({run.view: None}))
+            raise
+
+    @contextlib.contextmanager
+    def _pinned(self, session: SparkSession, run: Run) -> Iterator[dict[str, Pin]]:
+        """Lets the queries of a run's session read each pinned table at the snapshot of the run. One that cannot be
+        read any more is looked at, so that the next run reads a newer one."""
+        pins = self._formats.pins(dict(run.snapshots))
+        if not run.snapshots:
+            yield pins
+            return
+        if loose := dict(run.snapshots).keys() - pins.keys() - {run.view}:
+            self._observer.look(Target(dict.fromkeys(loose)))
+            raise RefreshFailed(f"{', '.join(sorted(loose))} cannot be read at a snapshot any more; it is tried again")
+        session.conf.set(PINS, wire.encode(pins))
+        try:
+            yield pins
+        except (PySparkException, Py4JError):
+            self._observer.look(Target({table: None for table in pins}))
+            raise
+        finally:
+            session.conf.unset(PINS)
+
+    def _edge(self, session: SparkSession, launch: Launch) -> Edge | None:
+        """The times of events in the sources, as the run reads them."""
+        if not launch.definition.event_times:
+            return None
+        self._shim.renew(session, launch.definition.sources)
+        return trailing_edge.measured(session, launch)
+
+    def _computed(self, launch: Launch, session: SparkSession, sees: Mapping[str, Version]) -> Written:
+        """A run's rows, close at hand if they are to be kept and fit there, else in the warehouse. Scans that it shares
+        are taken first, so that the rows are computed from them."""
+        run = launch.run
+        memory, context = self._memory, session.sparkContext
+        with contextlib.ExitStack() as held:
+            made = self._maker.making(held, session, launch)
+            with memory.overlaid(context, run):
+                scanned = memory.share(run, made.frame, sees, partial(self._stop, run))
+            with memory.overlaid(context, run):
+                written, counted = memory.keep(made.launch, made.frame, partial(self._stop, run)) or self._writer.write(
+                    made.launch, made.frame(), "", made.files
+                )
+                moved = memory.moved(counted.spent(), run, written)
+        if made.reads_itself:
+            self._refuse_late_drift(launch)
+        return evolve(
+            written,
+            moved=moved,
+            scanned=scanned,
+            effort=memory.effort(run, session),
+            instead=made.instead,
+            totals=made.totals,
+        )
+
+    def _refuse_late_drift(self, launch: Launch) -> None:
+        """Refuses rows that were read from a view of files after another program wrote there. No snapshot kept them
+        out, and the publication would make them the run's own."""
+        if launch.definition.is_lake:
+            return
+        try:
+            refuse_drift(self._formats, launch)
+        except Untold as untold:
+            raise RefreshFailed(f"{untold} while it was refreshed; the refresh is tried again") from untold
+
+    def _stop(self, run: Run) -> None:
+        """Ends what a run does now, and no more: where its rows do not fit in memory, it goes on in the warehouse."""
+        self._base.sparkContext._jsc.sc().cancelJobGroup(group(run.view, run.version))
+        self._shim.stop_copy(group(run.view, run.version))
+
+    def _is_meant(self, definition: Definition, meant: str) -> bool:
+        """Whether views and functions that a run found are those of its view. If not, it looks at them: a redefinition
+        that stays is then on record."""
+        if self._analyst is None:
+            return True
+        with contextlib.suppress(AnalysisFailed, DefinitionError, NotNow):
+            if self._analyst.is_meant(definition, meant):
+                return True
+        self._observer.look(Target(dict.fromkeys(definition.through)))
+        return False
+
+    def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:
+        """Lets jobs of this thread be known as a run's."""
+        context.setJobGroup(group(run.view, run.version), f"{verb} {run.view}: {run.reason}", interruptOnCancel=True)
+        context.setLocalProperty("spark.scheduler.pool", self._track.pool)

@@ -1,0 +1,1 @@
+"""Statements: reading, answering and carrying out those of Headwater."""

@@ -1,0 +1,366 @@
+"""Carries out Headwater's statements. Each runs in a thread of its own and may wait."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+
+from attrs import evolve
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from headwater.engine.requests.coverage import depending
+from headwater.engine.requests.policy import follows
+from headwater.engine.tell import report
+from headwater.engine.tell.refreshes import refreshes
+from headwater.engine.tell.waiting import failing
+from headwater.model.duration import duration
+from headwater.model.error import StatementError, StoreError
+from headwater.model.event import Altered, Declared, Dropped, Renamed, Resumed, Suspended
+from headwater.model.name import loosely, spelled, split
+from headwater.model.partition import WHOLE
+from headwater.model.state import State
+from headwater.model.view import Definition, pairs
+from headwater.runtime.execute import guarded
+from headwater.runtime.looks import Looks
+from headwater.runtime.loop import Loop
+from headwater.runtime.record import Recorder
+from headwater.runtime.wait import Waiting
+from headwater.spark.defining.analyse import Analyst
+from headwater.spark.defining.jobs import Jobs, messages
+from headwater.spark.defining.options import check_properties
+from headwater.spark.jvm import sql
+from headwater.spark.jvm.failures import first_line
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.settings import check_settings
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import Create, Dropping, Question, Session, Statement, Wait
+from headwater.spark.observing.observer import Observer, Target
+from headwater.spark.statements import syntax
+from headwater.spark.statements.create import Answer, Declarations, edged
+from headwater.spark.statements.recompute import Recomputing, Verifier
+from headwater.spark.statements.view_names import Names
+from headwater.spark.tables import catalog
+from headwater.spark.tables.view_tables import forget_replaced
+from headwater.store.sql import SqlStore
+
+LOOK = 5.0
+"""So long (s) `SHOW MATERIALIZED VIEWS` waits for a look at the sources."""
+
+Explanation = Callable[[State, str], Callable[[], list[str]]]
+"""Takes what the words of a plan for a view need of the state; its answer finds the words, and may be slow."""
+
+
+class Statements:
+    """What a user can say to one engine."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        loop: Loop,
+        store: SqlStore,
+        observer: Observer,
+        analyst: Analyst,
+        sessions: Sessions,
+        shim: Shim,
+        verifier: Verifier,
+        explanation: Explanation = lambda state, view: list,
+        jobs: Jobs | None = None,
+    ) -> None:
+        self._jobs = jobs or Jobs()
+        self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
+        self._analyst, self._sessions, self._shim = analyst, sessions, shim
+        self.waiting, self._explanation = Waiting(recorder, loop, store), explanation
+        self._names, self.looks = Names(recorder, shim.owner), Looks(self._look, recorder.clock)
+        self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
+        self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
+
+    def answer(self, message: Question) -> Answer:
+        """The rows that a question asks for.
+
+        Raises:
+            HeadwaterError: the statement is refused, in words for the user.
+        """
+        for problem in check_settings(message.session.settings):
+            raise StatementError(problem)
+        try:
+            match message:
+                case Create():
+                    return self._declarations.create(message)
+                case Wait():
+                    return self._wait_for_hints(message)
+                case Dropping(table=table):
+                    return self._refused(table)
+                case Statement(kind=kind, text=text):
+                    return self._say(syntax.parse(kind, text), message)
+        except PySparkException as error:
+            raise StatementError(first_line(error)) from error
+
+    def declare_jobs(self, module: str) -> None:
+        """Declares what the jobs of a module make, and leaves them to be filled.
+
+        Raises:
+            HeadwaterError: the module cannot be imported, or a job is refused.
+        """
+        for job in self._jobs.of_module(module):
+            for message in messages(job, "default"):
+                self._declarations.create(message, later=True)
+
+    # --- statements
+
+    def _say(self, statement: syntax.Statement, message: Statement) -> Answer:
+        match statement:
+            case syntax.Drain():
+                return self._drain(message)
+            case syntax.Refresh():
+                view = self._names.known(statement.name, message.session)
+                return self._recomputing.refresh(view, statement, message.id)
+            case syntax.Verify():
+                view = self._names.known(statement.name, message.session)
+                return self._recomputing.verify(view, statement, message.id)
+            case syntax.ShowViews(database, pattern):
+                return self._show_views(database, pattern, message.session)
+            case syntax.ShowRefreshes(name, limit):
+                only = self._names.known(name, message.session) if name else None
+                entries = self._store.history(only, None if limit is None else 3 * limit + 20)
+                return [each.row for each in refreshes((entry.event for entry in entries), limit, self._alive())]
+            case syntax.Describe(name, extended):
+                view = self._names.known(name, message.session)
+                formats = self._observer.formats(view) if extended else {}
+                with self._recorder.lock:
+                    return report.describe(self._recorder.state, view, extended, self._now(), formats)
+            case syntax.Explain(name):
+                view = self._names.known(name, message.session)
+                self._observer.check(view)
+                with self._recorder.lock:
+                    state = self._recorder.state
+                    lines, explanation = report.explain(state, view, self._now()), self._explanation(state, view)
+                return [[line] for line in (*lines, *explanation())]  # a plan is searched for without the lock
+            case syntax.Drop():
+                return self._drop(statement, message)
+            case _:
+                return self._alter(statement, message)
+
+    def _drain(self, message: Statement) -> Answer:
+        since = self._recorder.seq
+        self._observer.check()
+        everything = self.waiting.hurry()
+        ran = self.waiting.until_fresh(lambda state: set(state.views), everything, since=since, token=message.id)
+        if failing := self._failing(lambda state: set(state.views), everything):
+            raise StatementError(failing)
+        return [each.row for each in ran]
+
+    def _failing(self, views: Callable[[State], Collection[str]], version: int) -> str:
+        """The views, of some, that could not be refreshed although somebody waits since ``version``."""
+        with self._recorder.lock:
+            found = failing(self._recorder.state, views(self._recorder.state), version)
+        if not found:
+            return ""
+        return (
+            f"{'; '.join(found.values())}. Every other view that can run is refreshed. Headwater tries again. "
+            "SHOW REFRESHES shows each attempt; ALTER MATERIALIZED VIEW … SUSPEND leaves a view out"
+        )
+
+    def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Answer:
+        missed = self.looks.first(LOOK)
+        now, within = self._now(), loosely(spelled(self._names.namespace(database, session))) if database else None
+        with self._recorder.lock:
+            known = report.statuses(self._recorder.state, now, self._loop.capacity.tracks)
+        wanted = re.compile("|".join(fnmatch.translate(loosely(each.strip())) for each in (pattern or "*").split("|")))
+        alive = self._alive()
+        rows = [
+            each.row(now, alive)
+            for each in known
+            if (within is None or loosely(each.database) == within) and wanted.fullmatch(loosely(each.short))
+        ]
+        return [[*row, "; ".join(filter(None, (missed, reason)))] for *row, reason in rows]
+
+    def _look(self) -> None:
+        self._loop.step()  # which hears the store, also where no source changed
+        self._observer.check()
+
+    def _alive(self) -> Collection[int] | None:
+        """The numbers of the engines that are; ``None`` while the store does not answer."""
+        try:
+            return {each.number for each in self._store.engines() if each.alive}
+        except StoreError:
+            return None
+
+    def _drop(self, statement: syntax.Drop, message: Statement) -> Answer:
+        view = self._names.find(statement.name, message.session)
+        if view is None:
+            if statement.if_exists:
+                return [["there is no such materialized view; nothing was done"]]
+            raise StatementError(self._names.unknown(statement.name))
+        self._require_reachable(view)
+        if refused := self._holding(view):
+            raise StatementError(refused)
+        dropped: list[Definition] = []
+
+        def drop(state: State, _version: int) -> Dropped | None:
+            if view not in state.views:
+                return None  # somebody else was faster
+            if refused := _read(state, view):
+                raise StatementError(refused)
+            dropped[:] = [state.views[view].definition]
+            return Dropped(self._now(), view)
+
+        self._recorder.record(drop)
+        self._loop.step()  # which stops a run of it
+        for definition in dropped:
+            if self._shim.owner(view) == definition.owner:
+                catalog.drop(self._sessions.of_table(), self._shim, view)
+                forget_replaced(self._sessions.of_table(), self._shim, definition)
+            guarded(partial(self._shim.release, definition.root, definition.owner), f"the files of {view} stay")
+        return [[f"{view} dropped"]]
+
+    def _refused(self, view: str) -> Answer:
+        """Why the table of a view must not be dropped, if so. Else its place is noted, as it cannot be asked later."""
+        with self._recorder.lock:
+            refused = _read(self._recorder.state, view)
+        if refused := refused or self._holding(view):
+            return [[refused]]
+        self._observer.note_place(view)
+        return []
+
+    def _holding(self, view: str) -> str:
+        """Why the drop of a view would delete other tables; empty if it would not."""
+        inner = self._shim.within(view)
+        them = "it" if len(inner) == 1 else "them"
+        return (
+            f"its catalog deletes {', '.join(f'{view}.{each}' for each in inner)} with {view}; drop {them} first"
+            if inner
+            else ""
+        )
+
+    def _require_reachable(self, view: str) -> None:
+        """A view is not dropped while nobody can drop its table: the next check would find that and adopt it."""
+        try:
+            self._shim.owner(view)
+        except (PySparkException, Py4JError) as error:
+            raise StatementError(
+                f"{view} cannot be dropped now: {self._shim.failure(error).said}; drop it when its table can be read, "
+                f"or drop its table with DROP TABLE {sql.quoted(view)}"
+            ) from error
+
+    def _alter(self, statement: syntax.Alteration, message: Statement) -> Answer:
+        view = self._names.known(statement.name, message.session)
+        self._observer.look(Target({view: None}))  # its table may have been dropped
+        view = self._names.known(statement.name, message.session)
+        with self._recorder.lock:
+            definition = self._recorder.state.views[view].definition
+        match statement:
+            case syntax.Suspend():
+                self._recorder.record(lambda _s, _v: Suspended(self._now(), view))
+                return [[f"{view} is suspended; what changes meanwhile stays pending"]]
+            case syntax.Resume():
+                self._recorder.record(lambda _s, _v: Resumed(self._now(), view))
+                self._loop.step()
+                return [[f"{view} is resumed"]]
+            case syntax.SetProperties(_, changed):
+                return self._set_properties(definition, dict(changed))
+            case syntax.UnsetProperties(_, keys, if_exists):
+                return self._unset_properties(definition, keys, if_exists)
+            case syntax.Rename(_, to):
+                return self._rename(definition, to, message)
+        raise AssertionError(f"not a statement: {statement}")
+
+    def _set_properties(self, definition: Definition, changed: Mapping[str, str]) -> Answer:
+        check_properties(definition.view, changed)
+        self._alter_properties(definition, {**dict(definition.properties), **changed})
+        return [[f"{definition.view}: {', '.join(f'{key} = {value}' for key, value in changed.items())}"]]
+
+    def _unset_properties(self, definition: Definition, keys: Sequence[str], if_exists: bool) -> Answer:
+        properties = dict(definition.properties)
+        if (unknown := sorted({*keys} - properties.keys())) and not if_exists:
+            raise StatementError(
+                f"{definition.view} has no property {', '.join(unknown)}; it has {', '.join(properties) or 'none'}. "
+                "With IF EXISTS, that is no mistake"
+            )
+        gone = {key: properties.pop(key) for key in keys if key in properties}
+        if not gone:
+            return [[f"{definition.view} has none of these properties; nothing was done"]]
+        self._alter_properties(definition, properties)
+        return [[f"{definition.view}: {', '.join(f'{key} = {value} is unset' for key, value in gone.items())}"]]
+
+    def _alter_properties(self, definition: Definition, properties: Mapping[str, str]) -> None:
+        altered = self._analyst.analysed(evolve(definition, properties=properties))
+        catalog.store(self._sessions.of_table(), altered, definition)
+        follows_again = follows(altered) and not follows(definition)
+        differs = altered.dependencies != definition.dependencies or edged(altered) != edged(definition)
+        if follows_again or differs:
+            why = "follows its sources again" if follows_again else "depends on its sources in another way"
+            self._recorder.change(
+                definition.view, [WHOLE], lambda _, version: Declared(self._now(), version, altered, why)
+            )
+        else:
+            self._recorder.record(lambda _s, _v: Altered(self._now(), definition.view, pairs(properties)))
+
+    def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Answer:
+        target = self._names.qualified(to, message.session)
+        if split(target)[:-1] != split(definition.view)[:-1]:
+            raise StatementError(f"{definition.view} cannot become {target}: a view stays in its database")
+        self._require_renamable(definition)
+        if self._shim.owner(target) is not None:
+            raise StatementError(f"{target} exists already; choose another name")
+        session = self._sessions.of_table()
+        renamed = catalog.renamed(session, self._shim, definition, target)
+
+        def rename(state: State, _version: int) -> Renamed | None:
+            known = state.views.get(definition.view)
+            if known is None and target in state.views:
+                return None  # a look was faster
+            same = known is not None and known.definition == definition
+            if not same or report.reading(state, definition.view) or definition.view in state.running:
+                raise _MovedOn
+            return Renamed(self._now(), definition.view, target, renamed)
+
+        try:
+            self._recorder.record(rename)
+        except _MovedOn:
+            catalog.renamed(session, self._shim, renamed, definition.view)
+            self._require_renamable(definition)
+            raise StatementError(f"{definition.view} changed meanwhile; rename it again") from None
+        return [[f"{definition.view} is now {target}"]]
+
+    def _require_renamable(self, definition: Definition) -> None:
+        with self._recorder.lock:
+            state = self._recorder.state
+            readers = report.reading(state, definition.view)
+            if readers:
+                raise StatementError(
+                    f"{definition.view} is read by {', '.join(readers)} under this name; drop or redefine them first"
+                )
+            if definition.view in state.running:
+                raise StatementError(f"{definition.view} is being refreshed; rename it when the refresh has ended")
+
+    def _wait_for_hints(self, message: Wait) -> Answer:
+        since, written = self._recorder.seq, self._observer.pointed_at(message.hints)
+        for hint in message.hints:
+            self._observer.notice(hint)
+        self._observer.hinted()
+        limit = duration(message.session.settings.get("spark.headwater.wait.timeout", "1 hour"))
+        if not written:
+            return []
+        version = self.waiting.hurry(lambda state: depending(state, written))
+        self.waiting.until_fresh(
+            lambda state: depending(state, written), version, since=since, token=message.id, timeout=limit / 1000
+        )
+        failed = self._failing(lambda state: depending(state, written), version)
+        return [[failed]] if failed else []
+
+    def _now(self) -> int:
+        return self._recorder.clock.now()
+
+
+def _read(state: State, view: str) -> str:
+    """Why a view must not be dropped; empty if no other one reads it."""
+    readers = report.reading(state, view)
+    them = "it" if len(readers) == 1 else "them"
+    return f"{view} is read by {', '.join(readers)}; drop {them} first" if readers else ""
+
+
+class _MovedOn(Exception):
+    """A view is not as it was when its table got another name."""

@@ -1,0 +1,145 @@
+"""Statements that recompute one view: ``REFRESH`` and ``VERIFY``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.engine.methods.basis import inputs, pins
+from headwater.engine.tell.refreshes import Refresh
+from headwater.engine.tell.waiting import cannot_run
+from headwater.model.error import StatementError
+from headwater.model.event import Requested
+from headwater.model.partition import Slice
+from headwater.model.state import State, Status, ViewState
+from headwater.model.version import Version
+from headwater.model.view import Definition
+from headwater.runtime.record import Recorder
+from headwater.runtime.wait import Waiting
+from headwater.spark.jvm import sql
+from headwater.spark.observing.observer import Observer
+from headwater.spark.refreshing.verify import Comparison, Difference, Sample
+from headwater.spark.statements import syntax
+from headwater.spark.statements.create import Answer
+
+COMPARISONS = 5
+"""How often ``VERIFY`` compares a view while programs write its sources."""
+
+
+class Verifier:
+    """Compares views of one engine with their queries, while programs go on to write their sources."""
+
+    def __init__(self, recorder: Recorder, observer: Observer, comparison: Comparison) -> None:
+        self._recorder, self._observer, self._comparison = recorder, observer, comparison
+
+    def compared(self, view: str, rows: Sequence[Slice] | Sample) -> Difference | None:
+        """The difference of a view from its query; ``None`` if the view was behind or gone, or became so meanwhile.
+
+        Raises:
+            StatementError: the view cannot be compared.
+        """
+        with self._recorder.lock:
+            state = self._recorder.state
+            known = state.views.get(view)
+            if known is None or known.pending or view in state.running:
+                return None
+            definition, edge, before = known.definition, known.edge, _versions(state, view)
+            snapshots = pins(state, definition)
+        found = self._comparison.difference(definition, rows, snapshots, edge)
+        if found == Difference():
+            return found
+        self._observer.check(view)
+        with self._recorder.lock:
+            return found if before == _versions(self._recorder.state, view) else None
+
+
+class Recomputing:
+    """Recomputes views of one engine, and waits for the result."""
+
+    def __init__(self, recorder: Recorder, observer: Observer, waiting: Waiting, verifier: Verifier) -> None:
+        self._recorder, self._observer, self._waiting, self._verifier = recorder, observer, waiting, verifier
+
+    def refresh(self, view: str, statement: syntax.Refresh, token: int) -> Answer:
+        """``REFRESH MATERIALIZED VIEW``; ``token`` is the number of the statement."""
+        since = self._recorder.seq
+        asked = self._asked(self._checked(view).definition, statement.partition)
+        version = None
+        if statement.full:
+            version = request(self._recorder, view, [asked], "was to be refreshed, by REFRESH MATERIALIZED VIEW")
+        return [each.row for each in self._until_fresh(view, since, token, version)]
+
+    def verify(self, view: str, statement: syntax.Verify, token: int) -> Answer:
+        """``VERIFY MATERIALIZED VIEW``. A difference counts if nothing was written while it was found."""
+        for _ in range(COMPARISONS):
+            since = self._recorder.seq
+            asked = self._asked(self._checked(view).definition, statement.partition)
+            self._until_fresh(view, since, token)
+            found = self._verifier.compared(view, [asked])
+            if found == Difference():
+                return [[view, "equal", 0, 0, None]]
+            if found is not None:
+                break
+        else:
+            raise StatementError(f"{view} changed {COMPARISONS} times while it was compared; verify it when that ends")
+        if statement.repair:
+            since = self._recorder.seq
+            version = request(self._recorder, view, [asked], "differed from its query, by VERIFY MATERIALIZED VIEW")
+            self._until_fresh(view, since, token, version)
+        result = "repaired" if statement.repair else "differs"
+        return [[view, result, found.missing, found.surplus, found.example]]
+
+    # --- inside
+
+    def _checked(self, view: str) -> ViewState:
+        """A view whose sources were looked at, and that can be refreshed."""
+        self._observer.check(view)
+        with self._recorder.lock:
+            known = self._recorder.state.views[view]
+        if known.status is Status.SUSPENDED:
+            raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
+        if why := cannot_run(view, known):
+            raise StatementError(why)
+        return known
+
+    def _until_fresh(self, view: str, since: int, token: int, up_to: Version | None = None) -> list[Refresh]:
+        version = self._waiting.hurry(lambda _: (view,), up_to)
+        return self._waiting.until_view_fresh(view, version, since=since, token=token)
+
+    def _asked(self, definition: Definition, partition: Sequence[tuple[str, str | None]]) -> Slice:
+        by_name = {name.lower(): name for name in definition.partitioned_by}
+        for name, _ in partition:
+            if name.lower() not in by_name:
+                columns = ", ".join(definition.partitioned_by) or "nothing"
+                raise StatementError(
+                    f"{definition.view} has no partition column {name}; it is partitioned by {columns}"
+                )
+        types = {column.name: column.type for column in definition.columns}
+        bound = {}
+        for name, value in partition:
+            own = by_name[name.lower()]
+            expression = f"CAST(TRY_CAST({sql.identifier(own)} AS {types[own]}) AS STRING)"
+            [canonical] = self._recorder.evaluator.evaluate(definition, expression, [(value,)], [own])
+            if canonical is None and not sql.is_null_partition(value, types[own]):
+                raise StatementError(
+                    f"'{value}' is not a value of {definition.view}'s partition column {own} ({types[own]})"
+                )
+            bound[own] = canonical
+        return Slice.of(bound)
+
+
+def request(recorder: Recorder, view: str, slices: Sequence[Slice], why: str) -> Version:
+    """Asks that slices of a view be recomputed, changed or not; ``why`` says what it did or was to be done with it.
+    Returns the version of the request."""
+
+    def requested(_state: State, version: Version) -> Requested:
+        return Requested(recorder.clock.now(), version, view, tuple(slices), why)
+
+    event = recorder.change(view, slices, requested)
+    return 0 if event is None else event.version
+
+
+def _versions(state: State, view: str) -> tuple[Definition, tuple[tuple[str, Version], ...], Version] | None:
+    """All that a comparison of a view depends on; ``None`` if it is gone."""
+    if view not in state.views:
+        return None
+    definition = state.views[view].definition
+    return definition, inputs(state, definition), state.tables[view].highest

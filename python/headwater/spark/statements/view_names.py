@@ -1,0 +1,75 @@
+"""The view that a user means by a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headwater.model.error import StatementError
+from headwater.model.name import SESSION_CATALOG, TableName, loosely, spelled, split
+from headwater.runtime.record import Recorder
+from headwater.spark.defining.analyse import canonical
+from headwater.spark.jvm.wire import Session
+from headwater.spark.statements import syntax
+
+
+class Names:
+    """The names of one engine's views, as a session's statements spell them.
+
+    Args:
+        owner: who owns the table that a catalog finds by a name; ``None`` if it finds none.
+    """
+
+    def __init__(self, recorder: Recorder, owner: Callable[[str], str | None]) -> None:
+        self._recorder, self._owner = recorder, owner
+
+    def known(self, name: syntax.Name, session: Session) -> str:
+        """The view of this name.
+
+        Raises:
+            StatementError: there is none; those that there are, are listed.
+        """
+        view = self.find(name, session)
+        if view is None:
+            raise StatementError(self.unknown(name))
+        return view
+
+    def find(self, name: syntax.Name, session: Session) -> str | None:
+        """The view of this name, if there is one. A name in another case is that of the view whose table its catalog
+        finds by it: some catalogs tell cases apart."""
+        qualified = self.qualified(name, session)
+        with self._recorder.lock:
+            views = self._recorder.state.views
+            if qualified in views:
+                return qualified
+            alike = {each: view.definition.owner for each, view in views.items() if loosely(each) == loosely(qualified)}
+        if not alike:
+            return None
+        owner = self._owner(qualified)
+        return next((each for each, of in alike.items() if of == owner), None)
+
+    def qualified(self, name: syntax.Name, session: Session) -> str:
+        """The key of a name as Spark resolves it: in the session's catalog unless it begins with another one, and in
+        the session's database where it gives none."""
+        return canonical(resolved(name, session), session)
+
+    def namespace(self, name: syntax.Name, session: Session) -> tuple[str, ...]:
+        """The parts of the keys of all tables in a database, but for their last."""
+        return split(self.qualified((*name, "any"), session))[:-1]
+
+    def unknown(self, name: syntax.Name) -> str:
+        """What to say of a name that no view has."""
+        with self._recorder.lock:
+            known = sorted(self._recorder.state.views)
+        listed = f"there are {', '.join(known[:10])}" if known else "there is none yet"
+        return f"there is no materialized view {spelled(name)}; {listed}"
+
+
+def resolved(name: syntax.Name, session: Session) -> TableName:
+    """The table that a name means in a session."""
+    first, *rest = name
+    if rest and first.lower() == SESSION_CATALOG:
+        return TableName(SESSION_CATALOG, tuple(rest[:-1]), rest[-1])
+    if rest and first in session.catalogs:
+        return TableName.whole(name)
+    current = split(session.database) if session.database and not rest else ()
+    return TableName(session.catalog, (*current, *name[:-1]), name[-1])

@@ -1,0 +1,1 @@
+"""Tables of any format, as sources and as views."""

@@ -1,0 +1,9 @@
+"""Delta tables, as sources and as the tables of views: a format of ``ports.TableFormat`` (``tables.DeltaTables``).
+
+``snapshot``, ``layout``, ``changes`` and ``values`` are pure: they read the text of the log. All others ask Delta's own
+classes, over the gateway; ``jvm`` makes their arguments.
+"""
+
+from headwater.spark.tables.delta.tables import DeltaTables
+
+__all__ = ["DeltaTables"]

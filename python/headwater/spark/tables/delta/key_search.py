@@ -1,0 +1,44 @@
+"""The files of a view in Delta that hold the keys of a run, as Delta's log names them."""
+
+from __future__ import annotations
+
+import posixpath
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.model.command import Launch
+from headwater.spark.jvm import sql
+from headwater.spark.tables.delta.jvm import Jvm
+from headwater.spark.tables.delta.publications import Publications
+from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, is_known, named, near
+from headwater.spark.tables.reach import Reach
+
+
+class KeySearch:
+    """Finds files of views."""
+
+    def __init__(self, jvm: Jvm, publications: Publications) -> None:
+        self._jvm, self._publications = jvm, publications
+
+    def of(self, session: SparkSession, launch: Launch, reach: Reach) -> KeyFiles | None:
+        """The files that a run by keys writes anew; ``None`` if whole partitions are as well written."""
+        definition = launch.definition
+        log = self._publications.opened(definition)
+        if log is None or not is_known(launch) or log.state.sizeInBytes() < SMALL:
+            return None
+        view = session.table(sql.quoted(definition.view))
+        if view.columns != [each.name for each in definition.columns]:
+            return None
+        rows = near(view, launch, reach)
+        names = [posixpath.basename(each) for each in rows.inputFiles()]
+        if reach.count < MANY * len(names):
+            names = named(rows, reach, F.col("_metadata.file_name"))
+        if 2 * len(names) > log.state.numOfFiles():
+            return None
+        with self._jvm.active(session):
+            files = log.named(names)
+            if files is None:
+                return None
+            read = log.log.createDataFrame(log.state, files, False, self._jvm.none)
+            return KeyFiles(DataFrame(read, session), tuple(names))

@@ -1,0 +1,258 @@
+"""Publications of views in Delta tables: each is one commit, which carries the view's version and its sources."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.state import Run
+from headwater.model.version import Version
+from headwater.model.view import Definition
+from headwater.spark.jvm import sql
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables import catalog
+from headwater.spark.tables.delta.jvm import Jvm
+from headwater.spark.tables.delta.layout import Layout
+from headwater.spark.tables.delta.log import Cut, Log, NotDelta
+from headwater.spark.tables.delta.looks import Looks
+from headwater.spark.tables.delta.snapshot import Snapshot
+from headwater.spark.tables.delta.stage import Files
+from headwater.spark.tables.view_tables import filled, gone, refuse_part, replace, replaced, resume, same, taken
+
+TRIES = 10
+CONFLICT = "java.util.ConcurrentModificationException"
+"""The class of all conflicts that Delta finds between commits."""
+
+REMOVE = "org.apache.spark.sql.delta.actions.RemoveFile"
+SHOWN = 1_000
+"""A longer predicate is not shown in the history of a table."""
+
+
+class Publications:
+    """Makes the tables of views, and their commits."""
+
+    def __init__(self, jvm: Jvm, shim: Shim, sessions: Sessions, looks: Looks) -> None:
+        self._jvm, self._shim, self._sessions, self._looks = jvm, shim, sessions, looks
+
+    def opened(self, definition: Definition, name: str = "") -> Log | None:
+        """The log of a view's table, or of its replacement under that ``name``; ``None`` if it has none.
+
+        Raises:
+            ViewGone: another table has its name.
+        """
+        try:
+            log = Log.open(self._jvm, name or definition.view)
+        except NotDelta as error:
+            raise taken(definition.view) from error
+        if log is not None:
+            self._refuse_taken(definition, log)
+        return log
+
+    def highest(self, definition: Definition) -> Version:
+        try:
+            log = self.opened(definition)
+        except RefreshCancelled:
+            return 0
+        return 0 if log is None else _highest(log, definition)
+
+    def require(self, definition: Definition) -> None:
+        session = self._sessions.of_table(definition.settings)
+        try:
+            log = Log.open(self._jvm, definition.view)
+        except NotDelta:
+            replace(session, self._shim, definition)
+            return
+        if log is not None:
+            self._refuse_taken(definition, log)
+        else:
+            resume(self._shim, definition)
+            self.require(definition)
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        """Replaces the region of a run by its files, or adds these to it, in one commit. A replacement takes the view's
+        name then."""
+        definition, name = launch.definition, written.handle.table
+        session = self._sessions.of_table(definition.settings)
+        if name == definition.view:
+            return self._published(session, name, launch, written)
+        refuse_part(launch.run, written.handle.partly)
+        filled(self._shim, definition)
+        return replaced(session, self._shim, definition, self._published(session, name, launch, written))
+
+    # --- inside
+
+    def _refuse_taken(self, definition: Definition, log: Log) -> None:
+        if log.layout.properties.get(catalog.OWNER) != definition.owner:
+            raise taken(definition.view)
+
+    def _published(self, session: SparkSession, name: str, launch: Launch, written: Written) -> Replaced:
+        """If another commit came first that may matter, all is done again, on the state that it left."""
+        run = launch.run
+        with self._jvm.active(session):
+            for _ in range(TRIES):
+                log = self.opened(launch.definition, name)
+                if log is None:
+                    raise gone(launch.run.view)
+                before, highest = _on_record(run, log), _highest(log, launch.definition)
+                if highest > run.version:
+                    raise TakenOver(f"version {highest} of {run.view} is already published")
+                if highest == run.version:
+                    return Replaced(snapshot=str(_after(log, log.version, before)))
+                try:
+                    return self._committed(session, log, before, launch, written)
+                except Py4JJavaError as error:
+                    if not self._jvm.is_a(error.java_exception, CONFLICT):
+                        raise
+        raise RefreshFailed(
+            f"{run.view}: {TRIES} times another program wrote its table first; the refresh is tried again"
+        )
+
+    def _committed(
+        self, session: SparkSession, log: Log, before: Snapshot | None, launch: Launch, written: Written
+    ) -> Replaced:
+        run, definition, files = launch.run, launch.definition, written.handle
+        if files.table != definition.view and files.metadata.id() != log.layout.table:
+            raise taken(definition.view)  # another engine fills another replacement
+        self._refuse_deleted(log, launch, files)
+        transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
+        transaction.txnVersion(definition.owner)  # so a publication beside this one is a conflict
+        reshaped = self._reshape(log, transaction, run, files)
+        removed = self._replaced(session, log, transaction, launch, files)
+        touched = self._touched(log, before)
+        self._measure(session, transaction, files, removed)
+        if removed.nonEmpty():
+            removed = removed.map(self._jvm.method(removed.head(), "remove", REMOVE))
+        now = self._jvm.some(int(time.time() * 1000))
+        own = self._jvm.delta.actions.SetTransaction(definition.owner, run.version, now)
+        actions = files.added.concat(removed).appended(own)
+        version = transaction.commit(actions, self._operation(launch, reshaped, files))
+        # Else a commit of others may be overwritten only in part.
+        settled = None if WHOLE in run.slices and not files.partly else before
+        return Replaced(
+            unchanged=_unchanged(launch, written, touched),
+            reshaped=reshaped,
+            snapshot=str(_after(log, version, settled)),
+        )
+
+    def _refuse_deleted(self, log: Log, launch: Launch, files: Files) -> None:
+        """``VACUUM`` deletes files that no commit names when the table's retention time is over."""
+        retention = self._jvm.delta.DeltaLog.tombstoneRetentionMillis(log.state.metadata())
+        if time.time() * 1000 - files.begun < retention:
+            return
+        there = log.log.dataPath().getFileSystem(log.log.newDeltaHadoopConf())
+        for n in range(files.added.size()):
+            if not there.exists(files.added.apply(n).absolutePath(log.log)):
+                raise RefreshFailed(
+                    f"{launch.run.view}: VACUUM deleted files of its refresh, which took longer than files are kept; "
+                    "set delta.deletedFileRetentionDuration to more; the refresh is tried again"
+                )
+
+    def _reshape(self, log: Log, transaction: Any, run: Run, files: Files) -> bool:
+        """Gives the table the columns that the files have, if it has others."""
+        if Layout.read(files.metadata.json()).digest == log.layout.digest:
+            return False
+        if WHOLE not in run.slices or files.partly:
+            raise RefreshFailed(f"{run.view}: its table got other columns while the refresh ran; it is tried again")
+        now, schema = transaction.metadata(), files.metadata
+        transaction.updateMetadataForTableOverwrite(
+            now.copy(
+                now.id(),
+                now.name(),
+                now.description(),
+                now.format(),
+                schema.schemaString(),
+                schema.partitionColumns(),
+                now.configuration(),
+                now.createdTime(),
+            )
+        )
+        return True
+
+    def _replaced(self, session: SparkSession, log: Log, transaction: Any, launch: Launch, files: Files) -> Any:
+        """The actions ``add`` of the files whose place those of a run take.
+
+        Raises:
+            RefreshFailed: another program removed one that the run has read.
+        """
+        if files.instead is not None:
+            there = log.named(files.instead)
+            if there is None:
+                raise RefreshFailed(f"{launch.run.view}: its table got other files meanwhile; it is tried again")
+            return there
+        if WHOLE in launch.run.slices:
+            return transaction.filterFiles()
+        parser = session._jsparkSession.sessionState().sqlParser()
+        return transaction.filterFiles(self._jvm.seq([parser.parseExpression(_predicate(launch))]), False)
+
+    def _touched(self, log: Log, before: Snapshot | None) -> frozenset[Slice] | None:
+        """The partitions that others wrote since the state on record; ``None`` where nobody knows."""
+        try:
+            return None if before is None else self._looks.touched(log, before)
+        except Cut:
+            return None
+
+    def _measure(self, session: SparkSession, transaction: Any, files: Files, replaced: Any) -> None:
+        """The history of the table shows what the commit did."""
+        metric = self._jvm.sql.execution.metric.SQLMetrics.createMetric(
+            session._jsparkSession.sparkContext(), "number of removed files"
+        )
+        metric.set(replaced.size())
+        found = self._jvm.map({**files.metrics, "numRemovedFiles": metric})
+        transaction.registerSQLMetrics(session._jsparkSession, found)
+
+    def _operation(self, launch: Launch, reshaped: bool, files: Files) -> Any:
+        run, jvm = launch.run, self._jvm
+        sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
+        told = json.dumps({"headwater": {"version": run.version, "owner": launch.definition.owner, "sources": sources}})
+        predicate = None if WHOLE in run.slices or files.partly else _predicate(launch)
+        if predicate is not None and len(predicate) > SHOWN:
+            predicate = f"{len(run.slices)} partitions"
+        return jvm.inner(jvm.delta, "DeltaOperations$Write")(
+            jvm.sql.SaveMode.Append if files.appended else jvm.sql.SaveMode.Overwrite,
+            jvm.none,
+            jvm.some(predicate),
+            jvm.some(told),
+            jvm.none,
+            jvm.some(True) if reshaped else jvm.none,
+            jvm.none,
+            jvm.none,
+            jvm.none,
+        )
+
+
+def _on_record(run: Run, log: Log) -> Snapshot | None:
+    """The state of a view's table on record; ``None`` if that is of another table."""
+    found = Snapshot.read(dict(run.snapshots).get(run.view, ""))
+    return found if found is not None and found.table == log.layout.table else None
+
+
+def _highest(log: Log, definition: Definition) -> Version:
+    found = log.state.transactions().get(definition.owner)
+    return found.get() if found.isDefined() else 0
+
+
+def _after(log: Log, version: int, before: Snapshot | None) -> Snapshot:
+    """The state after a commit. Commits that came between that on record and this one are looked at the next time."""
+    told = None if before is None or before.known + 1 >= version else before.known
+    return Snapshot(version, log.layout.table, log.mark(version), told)
+
+
+def _unchanged(launch: Launch, written: Written, touched: frozenset[Slice] | None) -> frozenset[Slice]:
+    """The partitions that come out as the record says they were, if nobody else wrote them."""
+    if touched is None:
+        return frozenset()
+    made = [each for each in written.made if each.slice not in touched]
+    return same(launch, made, written.handle.appended)
+
+
+def _predicate(launch: Launch) -> str:
+    types = {column.name: column.type for column in launch.definition.columns}
+    return sql.predicate(launch.run.slices, types)

@@ -1,0 +1,51 @@
+"""How long the files of a view's earlier versions stay: ``headwater.retain``, by Delta's own means."""
+
+from __future__ import annotations
+
+import time
+
+from headwater.model.error import RefreshCancelled
+from headwater.model.view import Definition
+from headwater.spark.jvm import sql
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.delta.publications import Publications
+from headwater.spark.tables.delta.stage import Stage
+
+PROPERTY = "delta.deletedFileRetentionDuration"
+TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+"""In so many tasks ``VACUUM`` lists files, several times. Spark's default of 10,000 takes a small table minutes."""
+TASKS_PER_SLOT = 4
+"""So that no slot waits long for the others, whose directories have more files."""
+
+
+class Retention:
+    """Has Delta clean up the tables of views, each at most once per its retention time."""
+
+    def __init__(self, shim: Shim, sessions: Sessions, publications: Publications, stage: Stage) -> None:
+        self._shim, self._sessions, self._publications, self._stage = shim, sessions, publications, stage
+        self._cleaned: dict[str, float] = {}
+
+    def expire(self, definition: Definition) -> bool:
+        """Deletes files that no version of the retention time has. False: the view has no table.
+
+        A run whose files wait for their publication is waited for: nobody may delete those.
+        """
+        try:
+            log = self._publications.opened(definition)
+        except RefreshCancelled:
+            return False
+        if log is None:
+            return False
+        retain, now = definition.policy.retain, time.time() * 1000
+        if now - self._cleaned.get(definition.view, log.created) < retain or self._stage.holds(definition.view):
+            return True
+        session, table = self._sessions.of_table(definition.settings), sql.quoted(definition.view)
+        if PROPERTY not in dict(definition.properties):
+            kept = f"interval {retain} milliseconds"
+            if log.layout.properties.get(PROPERTY) != kept:
+                session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('{PROPERTY}' = '{kept}')")
+        tasks = TASKS_PER_SLOT * session.sparkContext.defaultParallelism
+        self._shim.run_quietly(self._sessions.of_table((*definition.settings, (TASKS, str(tasks)))), f"VACUUM {table}")
+        self._cleaned[definition.view] = now
+        return True

@@ -1,0 +1,68 @@
+"""The rows of a Delta table that came and went between two versions: those of the files that the log names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.model.error import Untold
+from headwater.model.seen import Changed
+from headwater.spark.tables.delta.changes import changes
+from headwater.spark.tables.delta.jvm import Jvm
+from headwater.spark.tables.delta.log import Cut, Log, NotDelta
+from headwater.spark.tables.delta.snapshot import Snapshot
+
+
+class Rows:
+    """Reads files that the log names, also those that a later commit removed."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+        """The rows between two snapshots. A commit that rewrites a file for the sake of one row has all its rows in
+        both frames.
+
+        Raises:
+            Untold: the log does not tell.
+        """
+        before, after = Snapshot.read(since), Snapshot.read(until)
+        if before is None or after is None or before.table != after.table or before.version > after.version:
+            raise Untold(f"{table} was put back, or is another table now")
+        try:
+            log = Log.open(self._jvm, table)
+            if log is None or log.layout.table != after.table:
+                raise Untold(f"{table} is another table now")
+            commits = [each for each in log.since(evolve(before, told=None)) if each.version <= after.version]
+        except (Cut, NotDelta) as cut:
+            raise Untold(f"{table}: {cut}") from cut
+        found = changes([each.actions() for each in commits], log.layout.keys)
+        if found.layouts:
+            raise Untold(f"the columns of {table} changed")
+        if found.strays:
+            raise Untold(f"the log of {table} does not say which rows went")
+        with self._jvm.active(session):
+            state = log.state if after.version == log.version else log.state_at(after.version)
+            return Changed(
+                self._frame(session, log, state, found.added), self._frame(session, log, state, found.removed)
+            )
+
+    def _frame(
+        self, session: SparkSession, log: Log, state: Any, files: Sequence[Mapping[str, Any]]
+    ) -> DataFrame | None:
+        if not files:
+            return None
+        read = getattr(self._jvm.inner(self._jvm.delta.actions, "Action$"), "MODULE$").fromJson
+        added = self._jvm.seq([read(json.dumps({"add": _as_added(each)})) for each in files])
+        return DataFrame(log.log.createDataFrame(state, added, False, self._jvm.none), session)
+
+
+def _as_added(file: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The action that adds a file, also one that was removed: with its deletion vector and partition."""
+    names = ("path", "partitionValues", "size", "deletionVector", "baseRowId", "defaultRowCommitVersion")
+    told = {name: file[name] for name in names if file.get(name) is not None}
+    return {"partitionValues": {}, **told, "modificationTime": file.get("modificationTime", 0), "dataChange": True}

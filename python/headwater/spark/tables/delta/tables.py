@@ -1,0 +1,128 @@
+"""The format ``delta`` of ``ports.TableFormat``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import RefreshCancelled
+from headwater.model.event import Made
+from headwater.model.name import FunctionName, PathName, named
+from headwater.model.partition import Slice
+from headwater.model.seen import Changed, Look, Seen
+from headwater.model.version import Version
+from headwater.model.view import Definition
+from headwater.spark.jvm import paths
+from headwater.spark.jvm.counted import Counted
+from headwater.spark.jvm.facts import Pin
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.delta.jvm import Jvm
+from headwater.spark.tables.delta.key_search import KeySearch
+from headwater.spark.tables.delta.looks import Looks
+from headwater.spark.tables.delta.publications import Publications
+from headwater.spark.tables.delta.retention import Retention
+from headwater.spark.tables.delta.rows import Rows
+from headwater.spark.tables.delta.snapshot import Snapshot
+from headwater.spark.tables.delta.stage import Stage
+from headwater.spark.tables.key_files import KeyFiles
+from headwater.spark.tables.reach import Reach
+from headwater.spark.tables.view_tables import forget, with_above
+
+
+class DeltaTables:
+    """Delta tables of any catalog, and those at paths."""
+
+    name = "delta"
+
+    def __init__(self, shim: Shim, sessions: Sessions) -> None:
+        jvm = Jvm(sessions.of_table())
+        self._shim = shim
+        self._looks = Looks(jvm, shim, sessions)
+        self._stage = Stage(jvm, shim, self._looks)
+        self._publications = Publications(jvm, shim, sessions, self._looks)
+        self._retention = Retention(shim, sessions, self._publications, self._stage)
+        self._rows, self._searching = Rows(jvm), KeySearch(jvm, self._publications)
+        self._locations: dict[str, str] = {}
+
+    # --- looks
+
+    def look(self, looks: Sequence[Look]) -> list[Seen]:
+        seen = [self._looks.look(each) for each in looks]
+        self._locations.update({each.table: each.location for each in seen if each.location})
+        return seen
+
+    def touches(self, table: str, path: str) -> bool:
+        match named(table):
+            case PathName(path=location):
+                pass
+            case FunctionName():
+                return False
+            case _ if table in self._locations:
+                location = self._locations[table]
+            case _:
+                return True
+        return paths.touch(paths.plain(location), paths.plain(path))
+
+    def pin(self, table: str, snapshot: str) -> Pin | None:
+        found = Snapshot.read(snapshot)
+        return None if found is None else Pin(str(found.version))
+
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+        return self._rows.changed(session, table, since, until)
+
+    # --- writes
+
+    def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> KeyFiles | None:
+        return self._searching.of(session, launch, reach)
+
+    def write(
+        self, launch: Launch, frame: DataFrame, place: str, hashed: bool, key_files: KeyFiles | None = None
+    ) -> Counted:
+        """A view's rows, as files of its table that no commit names yet; the table says where, not ``place``."""
+        return self._stage.write(launch, frame, hashed, key_files)
+
+    def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
+        return self._stage.written(launch, known)
+
+    # --- publications
+
+    def unstorable(self, definition: Definition) -> str:
+        return self._stage.unstorable(definition)
+
+    def require(self, definition: Definition) -> None:
+        self._publications.require(definition)
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        replaced = self._publications.publish(launch, written)
+        self._stage.over(launch.run)
+        return replaced
+
+    def published(self, definition: Definition) -> set[str] | None:
+        """The place of the table, in which readers are sent to snapshots."""
+        try:
+            log = self._publications.opened(definition)
+        except RefreshCancelled:
+            return None
+        return None if log is None else with_above([log.location])
+
+    def highest(self, definition: Definition) -> Version:
+        return self._publications.highest(definition)
+
+    def location(self, definition: Definition) -> str:
+        try:
+            log = self._publications.opened(definition)
+        except RefreshCancelled:
+            return ""
+        return "" if log is None else log.location
+
+    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
+        """Has Delta delete the files that readers of the retention time need no more. Superseded places are those of
+        files that the view had before it changed its format."""
+        published = self.published(definition) if locations else set()
+        if published is None or not self._retention.expire(definition):
+            return False
+        forget(self._shim, definition, locations, published)
+        return True

@@ -1,0 +1,292 @@
+"""Tables, and paths, that are the files in their directories: the first format of ``ports.TableFormat``.
+
+Each version of a view lies in a hidden directory ``.v<version>`` of the view's root. Publishing moves the catalog's
+pointers there. A table without partitions can be read as it once was while programs only append to it. Of other tables
+a look before a run and one after it tell what the run read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import evolve, frozen
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.model.command import Launch, Replaced, Written
+from headwater.model.error import TakenOver, Untold
+from headwater.model.event import Made
+from headwater.model.name import FunctionName, PathName, named
+from headwater.model.partition import WHOLE, Slice
+from headwater.model.seen import Changed, Look, Seen
+from headwater.model.state import PartitionRecord
+from headwater.model.version import Version
+from headwater.model.view import LAKE_FORMATS, Definition
+from headwater.spark.jvm import paths, sql
+from headwater.spark.jvm.counted import Counted, slice_of
+from headwater.spark.jvm.facts import Asked, Fact, FoundPartition, Pin
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import (
+    Directory,
+    Fenced,
+    Misfit,
+    Publication,
+    PublicationAnswer,
+    PublishedPartition,
+    Stranger,
+    Superseded,
+)
+from headwater.spark.tables import catalog
+from headwater.spark.tables.reach import Reach
+from headwater.spark.tables.view_tables import (
+    emptied,
+    forget,
+    forget_replaced,
+    is_same,
+    replace,
+    require_own,
+    resume,
+    taken,
+    with_above,
+)
+
+_SNAPSHOT = re.compile(r"\d+ [0-9a-f]{32}")
+"""A number of files, and a digest of them (``FileSnapshots.scala``)."""
+
+
+@frozen
+class Files:
+    """The handle of a run's output: a publication request for the shim, if the output lies in files; and the partition
+    of each location."""
+
+    request: Publication | None
+    places: Mapping[str, Slice]
+
+
+class FileTables:
+    """The tables of a session catalog, and paths, whose rows are in the files that a listing finds."""
+
+    name = "files"
+
+    def __init__(self, shim: Shim, sessions: Sessions) -> None:
+        self._shim, self._sessions = shim, sessions
+        self._locations: dict[str, str] = {}
+        self._scattered: set[str] = set()  # tables with a partition outside their own directory
+        self._regular: set[str] = set()  # tables whose partitions all have the names that Spark gives them
+
+    # --- looks
+
+    def look(self, looks: Sequence[Look]) -> list[Seen]:
+        facts = self._shim.observe([self._asked(each) for each in looks])
+        return [self._seen(each) for each in facts]
+
+    def touches(self, table: str, path: str) -> bool:
+        """Whether a write to ``path`` may change the rows of ``table``. A partition may lie anywhere, so the files of a
+        table with a partition elsewhere count too."""
+        match named(table):
+            case PathName(path=location):
+                pass
+            case FunctionName():
+                return False
+            case _ if table in self._locations:
+                location = self._locations[table]
+            case _:
+                return True
+        mine, written = paths.plain(location), paths.plain(path)
+        return paths.touch(mine, written) or "*" in mine or table in self._scattered
+
+    # --- reads and writes
+
+    def pin(self, table: str, snapshot: str) -> Pin | None:
+        """How to read the files that a table had, if they are there; ``None`` if it had another format."""
+        return Pin(snapshot, files=True) if _SNAPSHOT.fullmatch(snapshot) else None
+
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+        rows = self._shim.added_files(session, table, since, until)
+        if rows is None:
+            raise Untold(f"{table} has other files than it had; only new files are followed")
+        return Changed(rows, None)
+
+    def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> None:
+        """The catalog's pointer is to a directory, so no file stays."""
+        return
+
+    def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool, key_files: None = None) -> Counted:
+        """A view's rows, as files below a place."""
+        definition, columns = launch.definition, launch.definition.partitioned_by
+        if columns:
+            frame = frame.hint("rebalance", *[F.col(sql.identifier(column)) for column in columns])
+        counted = self._shim.counted(frame, columns, hashed)
+        writer = counted.frame.write.format(definition.format).mode("overwrite")
+        (writer.partitionBy(*columns) if columns else writer).save(place)
+        return counted
+
+    def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
+        """The output of a run at a place; ``known`` are its rows and sums."""
+        run, definition = launch.run, launch.definition
+        columns = definition.partitioned_by
+        files = {slice_of(each, columns): each for each in self._shim.written(place, len(columns))}
+        made = tuple(evolve(known[each], fingerprint=file.fingerprint) for each, file in files.items())
+        removed = emptied(launch, files, self.look)
+        request = Publication(run.view, definition.owner, run.version)
+        parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
+        if columns:
+            request = evolve(request, partitions=tuple(parts), removed=tuple(map(sql.spec, removed)))
+        else:
+            [part] = parts
+            request = evolve(request, location=part.location, rows=part.rows, bytes=part.bytes, was=part.was)
+        found = Files(request, {file.location: each for each, file in files.items()})
+        return Written(made, removed, found, sum(file.bytes for file in files.values()))
+
+    # --- publications
+
+    def unstorable(self, definition: Definition) -> str:
+        return ""  # its catalog refuses the table itself
+
+    def require(self, definition: Definition) -> None:
+        if self._shim.owner(definition.view) is None:
+            resume(self._shim, definition)
+        require_own(self._shim, definition)
+
+    def publish(self, launch: Launch, written: Written) -> Replaced:
+        definition, request, places = launch.definition, written.handle.request, written.handle.places
+        if WHOLE in launch.run.slices:  # a redefinition always renews everything
+            request = evolve(request, shape=catalog.shape(definition))
+        try:
+            answer = self._shim.publish(request)
+        except (PySparkException, Py4JJavaError):
+            require_own(self._shim, definition)
+            raise
+        reshaped = isinstance(answer, Misfit)
+        left: Sequence[str] = []
+        if reshaped:
+            answer, left = self._swapped(definition, written.handle.request)
+        match answer:
+            case Fenced(version):
+                raise TakenOver(f"version {version} of {definition.view} is already published")
+            case Stranger() | Misfit():
+                raise taken(definition.view)
+        root = paths.plain(definition.root)
+        superseded = [path for path in answer.superseded if path not in places and paths.plain(path) != root]
+        return Replaced([*superseded, *left], frozenset(places[each] for each in answer.unchanged), reshaped)
+
+    def published(self, definition: Definition) -> set[str] | None:
+        """The places where the catalog points for a view now, and all directories that these are in; ``None`` if it has
+        no such table. The record may be behind it: after a crash between publishing and recording, or before a view
+        adopted from the catalog could be refreshed."""
+        [fact] = self._shim.observe([Asked(definition.view)])
+        if not fact.exists or fact.kind in LAKE_FORMATS:
+            return None
+        return with_above(each.location for each in fact.partitions)
+
+    def highest(self, definition: Definition) -> Version:
+        versions = (name[2:] for name in self._shim.names(definition.root) if name.startswith(".v"))
+        return max((int(each) for each in versions if each.isdigit()), default=0)
+
+    def location(self, definition: Definition) -> str:
+        return definition.root
+
+    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
+        """Deletes superseded locations of a view, but for those that are published. False: the view has no table now,
+        so nobody knows which are, and all stay."""
+        published = self.published(definition) if locations else set()
+        if published is None:
+            return False
+        forget(self._shim, definition, locations, published)
+        root = paths.plain(definition.root)
+        if not all(paths.is_within(paths.plain(each), root) for each in locations):
+            forget_replaced(self._sessions.of_table(definition.settings), self._shim, definition)
+        return True
+
+    # --- inside
+
+    def _asked(self, look: Look) -> Asked:
+        """A look by value misses partitions of other names, so it is good only for tables that have none."""
+        some = None if look.slices is None else tuple(dict(each.bound) for each in look.slices)
+        return Asked(look.table, some, whole=some is None or look.table not in self._regular, since=look.since)
+
+    def _seen(self, fact: Fact) -> Seen:
+        table = fact.table
+        if fact.unreadable:
+            return Seen(table, unreadable=fact.unreadable)
+        if fact.kind in LAKE_FORMATS:
+            return Seen(table, unreadable=f"it is a table of {fact.kind.capitalize()} now")
+        if not fact.exists:
+            self._regular.discard(table)
+            return Seen(table, exists=False)
+        partitions, asked = _by_value(fact.partitions), tuple(map(Slice.of, fact.asked))
+        self._note_names(fact, partitions)
+        self._note_places(fact)
+        return Seen(
+            table,
+            schema=hashlib.sha256(fact.schema.encode()).hexdigest()[:16],
+            incarnation=fact.created,
+            partitions={each: _joined([one.fingerprint for one in several]) for each, several in partitions.items()},
+            asked=asked,
+            looked=None if fact.whole else asked,
+            empty=frozenset(each for each, several in partitions.items() if not any(one.files for one in several)),
+            away={each: one.location or "" for each, several in partitions.items() for one in several if one.away},
+            columns=frozenset(each.name for each in fact.partition_columns),
+            location=fact.location or "",
+            owner=fact.properties.get(catalog.OWNER, ""),
+            snapshot=fact.snapshot,
+            pinned=fact.readable,
+            churn=fact.added,
+        )
+
+    def _note_names(self, fact: Fact, partitions: Mapping[Slice, Sequence[FoundPartition]]) -> None:
+        if any(one.spec != sql.spec(each) for each, several in partitions.items() for one in several):
+            self._regular.discard(fact.table)
+        elif fact.whole:
+            self._regular.add(fact.table)
+
+    def _note_places(self, fact: Fact) -> None:
+        if not fact.location:
+            return
+        self._locations[fact.table] = fact.location
+        root = paths.plain(fact.location)
+        if any(each.location and not paths.is_within(paths.plain(each.location), root) for each in fact.partitions):
+            self._scattered.add(fact.table)
+
+    def _swapped(self, definition: Definition, request: Publication) -> tuple[PublicationAnswer, Sequence[str]]:
+        """Publishes into a new table, of the view's new shape, which then takes the view's name. Also the places of the
+        old table."""
+        session = self._sessions.of_table(definition.settings)
+        answer = self._shim.publish(evolve(request, table=replace(session, self._shim, definition), removed=()))
+        require_own(self._shim, definition)
+        if not isinstance(answer, Superseded):
+            return answer, ()
+        return answer, catalog.swap(session, self._shim, definition)
+
+
+def place_of(launch: Launch) -> str:
+    """The place of a run's output in the warehouse. Spark takes a directory whose own name is hidden for one to ignore,
+    hence the level below."""
+    return f"{launch.definition.root}/.v{launch.run.version}/data"
+
+
+def _part(made: Made, file: Directory, known: PartitionRecord | None) -> PublishedPartition:
+    """A partition to publish. If it holds the rows that the record says it held, ``was`` is the fingerprint of the
+    files that must be found in its place: of others, readers may have seen other rows."""
+    was = known.fingerprint if known is not None and is_same(made, known) else None
+    return PublishedPartition(sql.spec(made.slice), file.location, made.rows, file.bytes, was)
+
+
+def _by_value(partitions: Iterable[FoundPartition]) -> dict[Slice, list[FoundPartition]]:
+    """Partitions by the values that their names mean: ``month=5`` and ``month=05`` are one."""
+    found: dict[Slice, list[FoundPartition]] = {}
+    for each in partitions:
+        found.setdefault(Slice.of(each.values), []).append(each)
+    return found
+
+
+def _joined(fingerprints: Sequence[str]) -> str:
+    """One fingerprint for directories that mean one value: a change of either changes it."""
+    if len(fingerprints) == 1:
+        return fingerprints[0]
+    return hashlib.sha256(" ".join(sorted(fingerprints)).encode()).hexdigest()[:32]

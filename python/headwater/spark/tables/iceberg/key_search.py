@@ -1,0 +1,59 @@
+"""The files of a view in Iceberg that hold the keys of a run.
+
+Spark reads chosen files as Iceberg's own compaction does: their scan tasks wait under a key, and under the same key a
+table is found.
+"""
+
+from __future__ import annotations
+
+from py4j.java_gateway import JavaObject
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from headwater.model.command import Launch
+from headwater.spark.jvm import sql
+from headwater.spark.tables.iceberg.chosen import Choosing, Chosen
+from headwater.spark.tables.iceberg.java import Java
+from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, is_known, named, near
+from headwater.spark.tables.reach import Reach
+
+
+class KeySearch:
+    """Finds files of views."""
+
+    def __init__(self, java: Java) -> None:
+        self._java, self._choosing = java, Choosing(java)
+
+    def of(self, session: SparkSession, table: JavaObject, launch: Launch, reach: Reach, key: str) -> KeyFiles | None:
+        """The files that a run by keys writes anew; ``None`` if whole partitions are as well written.
+
+        Args:
+            key: of the files, while they are read.
+        """
+        snapshot, view = table.currentSnapshot(), session.table(sql.quoted(launch.definition.view))
+        if snapshot is None or not is_known(launch) or view.columns != [c.name for c in launch.definition.columns]:
+            return None
+        told = snapshot.summary()
+        bytes, files = int(told.get("total-files-size") or 0), int(told.get("total-data-files") or 0)
+        if bytes < SMALL or reach.count >= MANY * files:
+            return None
+        names = named(near(view, launch, reach), reach, F.col("_file"))
+        chosen = self._choosing.of(table, snapshot.snapshotId(), names)
+        if chosen is None or 2 * len(names) > files:
+            return None
+        return self._staged(session, table, chosen, key) if names else KeyFiles(view.limit(0), chosen)
+
+    # --- inside
+
+    def _staged(self, session: SparkSession, table: JavaObject, chosen: Chosen, key: str) -> KeyFiles:
+        tasks = self._java("iceberg.spark.ScanTaskSetManager.get")
+        tables = self._java("iceberg.spark.SparkTableCache.get")
+        tasks.stageTasks(table, key, self._choosing.listed(chosen.tasks))
+        tables.add(key, table)
+
+        def close() -> None:
+            tables.remove(key)
+            tasks.removeTasks(table, key)
+
+        rows = session.read.format("iceberg").option("scan-task-set-id", key).load(key)
+        return KeyFiles(rows, chosen, close)

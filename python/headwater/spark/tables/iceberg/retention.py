@@ -1,0 +1,70 @@
+"""How long a view's earlier snapshots stay: ``headwater.retain``, by Iceberg's own means."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+from py4j.java_gateway import JavaObject
+
+from headwater.model.view import Definition
+from headwater.spark.tables.iceberg.java import Java
+
+AGE = "history.expire.max-snapshot-age-ms"
+GARBAGE = "gc.enabled"
+CLEANED = "headwater.cleaned"
+"""The property that says when files were deleted that no snapshot names (ms)."""
+DAY = 24 * 3_600_000
+DEEP = ("", "*/", "*/*/")
+"""Where another table within a directory is looked for: by the name of its ``metadata``."""
+UNNAMED = 3 * DAY
+"""The age of a file that no snapshot names at which no run can be about to publish it."""
+
+
+class Retention:
+    """Has Iceberg clean up the tables of views, each at most once per its retention time.
+
+    Args:
+        now: the time (ms).
+    """
+
+    def __init__(self, java: Java, now: Callable[[], float] = lambda: time.time() * 1000) -> None:
+        self._java, self._now = java, now
+        self._expired: dict[str, float] = {}
+
+    def expire(self, definition: Definition, table: JavaObject) -> None:
+        """Deletes what only snapshots older than the retention time have, and, each day, files of runs that ended
+        before their publication."""
+        retain, now = definition.policy.retain, self._now()
+        if now - self._expired.get(definition.view, 0) < retain or table.properties().get(GARBAGE) == "false":
+            return
+        if AGE not in dict(definition.properties) and table.properties().get(AGE) != str(retain):
+            table.updateProperties().set(AGE, str(retain)).commit()
+        table.expireSnapshots().commit()
+        self._expired[definition.view] = now
+        if now - int(table.properties().get(CLEANED) or 0) >= DAY:
+            table.updateProperties().set(CLEANED, str(int(now))).commit()
+            self._delete_unnamed(table, int(now))
+
+    def _delete_unnamed(self, table: JavaObject, now: int) -> None:
+        actions = self._java("iceberg.spark.actions.SparkActions.get", self._java.session._jsparkSession)
+        for place in self._own(table.location()):
+            actions.deleteOrphanFiles(table).location(place).olderThan(now - UNNAMED).execute()
+
+    def _own(self, location: str) -> list[str]:
+        """The directories in which only a table's own files lie. In a catalog of directories, the tables of the
+        namespace ``d.v`` lie in the directory of a table ``d.v``, perhaps under these names."""
+        top = self._java("org.apache.hadoop.fs.Path", location)
+        files = top.getFileSystem(self._java.session._jsparkSession.sessionState().newHadoopConf())
+
+        def found(pattern: str) -> bool:
+            statuses = files.globStatus(self._java("org.apache.hadoop.fs.Path", pattern))
+            return statuses is not None and len(statuses) > 0
+
+        escaped = re.sub(r"([*?\[\]{}\\])", r"\\\1", location.rstrip("/"))
+        return [
+            f"{location.rstrip('/')}/{name}"
+            for name in ("data", "metadata")
+            if found(f"{escaped}/{name}") and not any(found(f"{escaped}/{name}/{deep}metadata") for deep in DEEP)
+        ]
