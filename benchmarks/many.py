@@ -24,7 +24,7 @@ from benchmarks.calls import Call, recorded, traced
 from benchmarks.harness import Goal, Size, Worker, bar, console, extension, main, parser, scratch
 from benchmarks.processes import driver_of, engine_of, resident, used
 from headwater.model.event import Event, Failed, Published, Started
-from headwater.store.place import default_store
+from headwater.store.address import default_store
 from headwater.store.sql import SqlStore
 
 SETTINGS = {"spark.sql.codegen.cache.maxEntries": "2000"}

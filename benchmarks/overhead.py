@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
 from headwater.engine.requests.policy import SETTLE
 from headwater.model.event import Started
-from headwater.store.place import default_store
+from headwater.store.address import default_store
 from headwater.store.sql import SqlStore
 
 TABLE = "CREATE TABLE writes (id INT, amount INT) USING parquet"

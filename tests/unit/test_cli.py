@@ -38,7 +38,7 @@ from headwater.model.event import (
 )
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Column, Definition
-from headwater.store.place import default_store
+from headwater.store.address import default_store
 from headwater.store.replay import restored
 from headwater.store.sql import SqlStore
 

@@ -22,7 +22,7 @@ from headwater.demo.views import View, read_views
 from headwater.model.event import Declared, Made, Mode, Published, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Definition
-from headwater.store.place import default_store
+from headwater.store.address import default_store
 from headwater.store.sql import SqlStore
 
 VIEWS = read_views()

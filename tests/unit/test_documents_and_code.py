@@ -19,6 +19,7 @@ LISTED = "tests/README.md"
 
 SPANS = re.compile(r"`([^`\n]+)`")
 CODE = re.compile(r"(?<![\w.*/<{…-])(?:[\w.-]+/)*[\w-]+\.(?:py|scala|toml|sbt|yml)(?![\w*])")
+FILES = re.compile(r'<text class="file"[^>]*>([^<]+)</text>')
 SHOWN = {"my_jobs.py"}
 """Files of a reader."""
 
@@ -42,10 +43,14 @@ def files() -> frozenset[str]:
     return frozenset(listed.stdout.decode().split("\n"))
 
 
-@pytest.mark.parametrize("page", pages())
+PICTURE = "docs/how-it-works.svg"
+
+
+@pytest.mark.parametrize("page", [*pages(), PICTURE])
 def test_every_file_of_code_that_a_document_names_exists(page: str) -> None:
     ends = {"/".join(each.split("/")[n:]) for each in files() for n in range(each.count("/") + 1)}
-    named = {path for span in SPANS.findall(read(page)) for path in CODE.findall(span)}
+    spans = FILES if page == PICTURE else SPANS
+    named = {path for span in spans.findall(read(page)) for path in CODE.findall(span)}
     missing = sorted(named - ends - SHOWN)
     assert not missing, f"{page} names {', '.join(missing)}, which is no file of the project"
 

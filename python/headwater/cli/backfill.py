@@ -18,7 +18,7 @@ from headwater.model.event import Requested
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.version import Version
-from headwater.store.dialect import Where
+from headwater.store.address import Where
 from headwater.store.replay import caught_up
 from headwater.store.sql import SqlStore
 

@@ -15,7 +15,7 @@ from headwater.engine.requests.policy import TRACKS
 from headwater.engine.tell import report
 from headwater.model.state import State, Status
 from headwater.plan.means import Costs, Means, decode_means
-from headwater.store.dialect import Where
+from headwater.store.address import Where
 
 if TYPE_CHECKING:
     from headwater.plan.plan import Plan

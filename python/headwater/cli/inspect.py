@@ -14,7 +14,7 @@ from headwater.engine.requests.policy import back_off
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.error import StoreError
 from headwater.simulate.accounts import as_it_ran
-from headwater.store.dialect import Where
+from headwater.store.address import Where
 from headwater.store.replay import recorded_in
 from headwater.store.sql import SqlStore
 

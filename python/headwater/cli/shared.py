@@ -19,8 +19,7 @@ from rich.table import Table
 from headwater.model.error import StatementError, StoreError
 from headwater.model.name import loosely
 from headwater.model.state import State
-from headwater.store.dialect import Where, is_url
-from headwater.store.place import default_store
+from headwater.store.address import Where, default_store, is_url
 from headwater.store.sql import SqlStore
 
 PIPE_WIDTH = 1000

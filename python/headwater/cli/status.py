@@ -11,8 +11,8 @@ import click
 
 from headwater.cli.shared import json_option, milliseconds, open_store, store_option, table
 from headwater.engine.tell.status import VIEWS, Summary, detail, summary
+from headwater.store.address import Where
 from headwater.store.board import Kept
-from headwater.store.dialect import Where
 from headwater.store.sql import SqlStore
 
 RELATIONS = ("independent origins", "same ancestor", "same origin")

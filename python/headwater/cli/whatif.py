@@ -24,7 +24,7 @@ from headwater.simulate.policies import USUAL, Policy
 from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
 from headwater.spark.defining.options import DEPENDENCY, PROPERTIES, check_properties
-from headwater.store.dialect import Where
+from headwater.store.address import Where
 from headwater.store.replay import recorded_in
 
 SHOWN = 6

@@ -14,7 +14,7 @@ from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.simulate.naive import immediate
-from headwater.store.place import default_store
+from headwater.store.address import default_store
 from headwater.store.replay import restored
 from headwater.store.sql import SqlStore
 

@@ -1,4 +1,4 @@
-"""What differs from one kind of database to another, and where a store is."""
+"""What differs from one kind of database to another."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 
 from headwater.model.error import StoreError
-
-Where = str | Path
-"""The file of a store, or the URL of its database."""
-
-DRIVER = "postgresql+psycopg"
-EXAMPLE = f"{DRIVER}://user@host/database"
+from headwater.store.address import Where, is_url
 
 
 class Dialect(Protocol):
@@ -46,10 +41,6 @@ class Dialect(Protocol):
 
     def explained(self, error: sa.exc.DBAPIError) -> StoreError:
         """An error for the user, with the remedy."""
-
-
-def is_url(where: Where) -> bool:
-    return isinstance(where, str) and "://" in where and not where.startswith("file:")
 
 
 def dialect(where: Where, *, reads_only: bool = False) -> Dialect:
