@@ -11,7 +11,7 @@ import random
 
 from attrs import evolve, frozen
 
-from headwater.plan.problem import Problem, Read, Task
+from headwater.memory.planning.problem import Problem, Read, Task
 
 # Rows of TPC-DS at scale factor 100 and the mean bytes of a row, from the specification (tables 3-1 and 3-2). Tables
 # below 1 MB are left out: nobody keeps a copy of them.

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from headwater.plan.order import depth_first
-from headwater.plan.problem import Problem
-from headwater.plan.search import player
+from headwater.memory.planning.order import depth_first
+from headwater.memory.planning.problem import Problem
+from headwater.memory.planning.search import player
 
 Order = tuple[int, ...]
 

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from benchmarks.processes import resident, used
-from headwater.spark.memory.volume import size
+from headwater.memory.buffers.volume import size
 
 LOOK = 0.05
 """Seconds between two looks at what is in memory."""

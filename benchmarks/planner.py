@@ -24,11 +24,11 @@ from benchmarks import methods
 from benchmarks.generated import Setting, generated
 from benchmarks.harness import Goal, Row, console, grown, parser
 from benchmarks.papers.exact import proven
-from headwater.plan.flag import flags
-from headwater.plan.joint import alternate, by_turns
-from headwater.plan.order import depth_first
-from headwater.plan.plan import Plan
-from headwater.plan.problem import Problem
+from headwater.memory.planning.flag import flags
+from headwater.memory.planning.joint import alternate, by_turns
+from headwater.memory.planning.order import depth_first
+from headwater.memory.planning.plan import Plan
+from headwater.memory.planning.problem import Problem
 
 NODES = (25, 50, 75, 100)
 MEMORY = (0.016, 0.05, 0.1, 0.2, 0.3)

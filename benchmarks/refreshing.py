@@ -29,9 +29,9 @@ from benchmarks.methods import greedy
 from benchmarks.peaks import stored, watched
 from benchmarks.worker import serve
 from benchmarks.workload import BASE, View, sources, workload
-from headwater.plan.joint import alternate
-from headwater.plan.plan import Plan
-from headwater.plan.problem import Problem, Read, Task
+from headwater.memory.planning.joint import alternate
+from headwater.memory.planning.plan import Plan
+from headwater.memory.planning.problem import Problem, Read, Task
 
 METHODS = ("sequential", "2 threads", "4 threads", "cache", "greedy", "li23", "headwater")
 SPEED_ROWS, SPEED_BYTES = 400, 100_000

@@ -11,10 +11,10 @@ from itertools import combinations
 from attrs import evolve
 from ortools.sat.python import cp_model
 
-from headwater.plan.joint import joint, side_by_side
-from headwater.plan.plan import Plan
-from headwater.plan.problem import Problem
-from headwater.plan.timeline import timeline
+from headwater.memory.planning.joint import joint, side_by_side
+from headwater.memory.planning.plan import Plan
+from headwater.memory.planning.problem import Problem
+from headwater.memory.planning.timeline import timeline
 
 LIMIT = 60.0
 """Of the search, in the solver's own measure of work, about seconds."""

@@ -44,10 +44,10 @@ def _install(path: str, driver_alone: bool) -> None:
     GatewayClient.send_command = traced(GatewayClient.send_command, command)
     if driver_alone:
         return
+    from headwater.memory.buffers.memory import Memory
     from headwater.runtime.loop import Loop
     from headwater.runtime.record import Recorder
     from headwater.spark.jvm.sessions import Sessions
-    from headwater.spark.memory.memory import Memory
     from headwater.spark.observing.observer import Observer
     from headwater.spark.refreshing.warehouse import SparkWarehouse
     from headwater.spark.tables.files import FileTables

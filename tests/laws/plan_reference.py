@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import chain, combinations
 from math import ceil
 
-from headwater.plan.order import depth_first
-from headwater.plan.problem import Problem
+from headwater.memory.planning.order import depth_first
+from headwater.memory.planning.problem import Problem
 
 
 def played(problem: Problem, order: Sequence[int], kept: Collection[int]) -> tuple[list[tuple], list[int]]:

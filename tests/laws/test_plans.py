@@ -16,14 +16,14 @@ from strategies import examples
 from benchmarks.generated import Setting, generated
 from benchmarks.methods import without_copies
 from benchmarks.papers.exact import proven
-from headwater.plan.bound import bound, shortest
-from headwater.plan.flag import constraints, flags
-from headwater.plan.joint import alternate, joint, side_by_side
-from headwater.plan.order import depth_first, frugal, longest_first
-from headwater.plan.plan import Plan
-from headwater.plan.problem import Problem, Read, Task
-from headwater.plan.search import player, saving, searched
-from headwater.plan.timeline import timeline
+from headwater.memory.planning.bound import bound, shortest
+from headwater.memory.planning.flag import constraints, flags
+from headwater.memory.planning.joint import alternate, joint, side_by_side
+from headwater.memory.planning.order import depth_first, frugal, longest_first
+from headwater.memory.planning.plan import Plan
+from headwater.memory.planning.problem import Problem, Read, Task
+from headwater.memory.planning.search import player, saving, searched
+from headwater.memory.planning.timeline import timeline
 
 SMALL = st.integers(0, 6)
 

@@ -11,8 +11,8 @@ import pytest
 import slowed
 from processes import Home, is_alive, until
 
+from headwater.memory.buffers.volume import LOCK
 from headwater.model.event import Prepared, Published, Started
-from headwater.spark.memory.volume import LOCK
 
 pytestmark = pytest.mark.long
 

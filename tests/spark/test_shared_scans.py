@@ -6,9 +6,9 @@ import pytest
 import slowed
 from processes import Home, until
 
+from headwater.memory.buffers.volume import LOCK
 from headwater.model.event import Published, Started
 from headwater.model.measure import Place
-from headwater.spark.memory.volume import LOCK
 
 pytestmark = pytest.mark.long
 

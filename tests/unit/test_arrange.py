@@ -8,15 +8,15 @@ from cases import A1, change, machine, view
 from headwater.engine.decide.readiness import ready
 from headwater.engine.decide.schedule import pending_views
 from headwater.engine.requests.policy import SETTLE
+from headwater.memory.buffers.rates import Rates, costs
+from headwater.memory.planning.arrange import PLAIN, ByPlan, explained, explanation, planned, quick
+from headwater.memory.planning.means import Costs, Means
+from headwater.memory.planning.pending import SMALLEST, problem
+from headwater.memory.planning.problem import Problem, Task
+from headwater.memory.planning.timeline import timeline
 from headwater.model.estimate import Estimate
 from headwater.model.event import Published
 from headwater.model.state import Took
-from headwater.plan.arrange import PLAIN, ByPlan, explained, explanation, planned, quick
-from headwater.plan.means import Costs, Means
-from headwater.plan.pending import SMALLEST, problem
-from headwater.plan.problem import Problem, Task
-from headwater.plan.timeline import timeline
-from headwater.spark.memory.rates import Rates, costs
 
 PAYS = Costs(written=0.1, read=0.1, copied=0.2)
 DIAMOND = (view("v", "a", "t"), view("w", "a", "v"), view("x", "a", "v"), view("y", "", "w", "x"))
@@ -152,7 +152,7 @@ def test_of_many_tasks_not_each_is_tried_by_itself(monkeypatch, memory: int):
         played.append(arguments)
         return timeline(*arguments)
 
-    monkeypatch.setattr("headwater.plan.plan.timeline", counted)
+    monkeypatch.setattr("headwater.memory.planning.plan.timeline", counted)
     copied_later = 10_000_000
     run = Problem(tuple(Task(f"v{n}", 1, 1000, (), 500, copied_later) for n in range(1000)), memory)
     assert len(quick(run).flagged) == memory and len(played) <= 1 + PLAIN // 1000

@@ -9,10 +9,10 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
+from headwater.memory.buffers import opening
+from headwater.memory.buffers.blocks import LEVEL, Blocks, opened
+from headwater.memory.buffers.room import OutOfRoom
 from headwater.spark.jvm.settings import Memory, Settings
-from headwater.spark.memory import opening
-from headwater.spark.memory.blocks import LEVEL, Blocks, opened
-from headwater.spark.memory.room import OutOfRoom
 
 
 class Shim:
@@ -122,7 +122,7 @@ def session(master: str) -> SimpleNamespace:
 )
 def test_spark_keeps_outputs_where_there_is_no_fast_volume(monkeypatch, tmp_path, caplog, master, settings, kind, why):
     """That is said once, where a volume was wanted."""
-    monkeypatch.setattr("headwater.spark.memory.volume.IN_MEMORY", tmp_path)
+    monkeypatch.setattr("headwater.memory.buffers.volume.IN_MEMORY", tmp_path)
     told = Settings.of({f"spark.headwater.{key}": value for key, value in settings.items()})
     found = opening.room(session(master), Shim(), told)
     assert type(found).__name__ == kind

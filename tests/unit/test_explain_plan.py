@@ -10,10 +10,10 @@ from cases import A1, change, machine, view
 
 from headwater.cli.explain import say_plan
 from headwater.engine.requests.policy import SETTLE
+from headwater.memory.planning.arrange import explained
+from headwater.memory.planning.means import Costs, Means, decode_means, encode_means
 from headwater.model.estimate import Estimate
 from headwater.model.state import Took
-from headwater.plan.arrange import explained
-from headwater.plan.means import Costs, Means, decode_means, encode_means
 from headwater.store.sql import SqlStore
 
 MEANS = Means(Costs(written=1.0, read=1.0, copied=2.0), 10_000_000, 2)

@@ -9,6 +9,10 @@ from attrs import evolve
 from pyspark.errors import PySparkException
 from test_blocks import Shim as Blocked
 
+from headwater.memory.buffers.blocks import Blocks
+from headwater.memory.buffers.memory import Memory
+from headwater.memory.buffers.room import HEADROOM, NoRoom, Room
+from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Made, Mode
@@ -19,10 +23,6 @@ from headwater.model.view import Definition
 from headwater.ports import Written
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.wire import Failure, FailureKind, Publication, Sum
-from headwater.spark.memory.blocks import Blocks
-from headwater.spark.memory.memory import Memory
-from headwater.spark.memory.room import HEADROOM, NoRoom, Room
-from headwater.spark.memory.volume import Volume
 from headwater.spark.tables.files import Files
 
 LIMIT = 1_000_000

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from headwater.memory.buffers.overlay import Output, Overlays
 from headwater.model.event import Made, Mode
 from headwater.model.measure import Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.ports import Written
 from headwater.spark.jvm.sql import NULL_PARTITION
-from headwater.spark.memory.overlay import Output, Overlays
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol/overlay.json"
 

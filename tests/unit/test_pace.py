@@ -9,11 +9,11 @@ from cases import view
 from test_arrange import pending
 
 from headwater.engine.methods.pace import FORGETTING, learn, saving
+from headwater.memory.planning.means import Costs, Means
+from headwater.memory.planning.pending import SMALLEST, problem
 from headwater.model.event import Published
 from headwater.model.measure import Effort, Moved, Place
 from headwater.model.state import Took, ViewState
-from headwater.plan.means import Costs, Means
-from headwater.plan.pending import SMALLEST, problem
 
 FORESEEN = 0.1
 MEANS = Means(Costs(0.1, 0.1, 0.2), 10_000_000, 2)

@@ -6,11 +6,11 @@ from math import inf
 
 import pytest
 
+from headwater.memory.planning.joint import joint
+from headwater.memory.planning.order import depth_first
+from headwater.memory.planning.plan import Plan, best
+from headwater.memory.planning.problem import Problem, Read, Task
 from headwater.model.error import PlanError
-from headwater.plan.joint import joint
-from headwater.plan.order import depth_first
-from headwater.plan.plan import Plan, best
-from headwater.plan.problem import Problem, Read, Task
 
 GB = 10**9
 

@@ -13,6 +13,11 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
 from headwater.engine.tell.refreshes import refreshes
+from headwater.memory.buffers.memory import Memory
+from headwater.memory.buffers.moved import moved
+from headwater.memory.buffers.room import NoRoom, Room
+from headwater.memory.buffers.scans import Lying, Part
+from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch
 from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.event import Made, Mode, Published, Started
@@ -30,11 +35,6 @@ from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin
 from headwater.spark.jvm.progress import Progress, progress
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Failure, FailureKind
-from headwater.spark.memory.memory import Memory
-from headwater.spark.memory.moved import moved
-from headwater.spark.memory.room import NoRoom, Room
-from headwater.spark.memory.scans import Lying, Part
-from headwater.spark.memory.volume import Volume
 from headwater.spark.observing.observer import Observer, Target
 from headwater.spark.process.engine import Engine
 from headwater.spark.refreshing.warehouse import SparkWarehouse

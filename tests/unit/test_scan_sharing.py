@@ -11,13 +11,13 @@ from headwater.engine.decide.readiness import ready
 from headwater.engine.decide.schedule import pending_views
 from headwater.engine.methods.pace import learn, learn_scanned
 from headwater.engine.requests.policy import SETTLE
+from headwater.memory.planning.arrange import ByPlan, pending_plan
+from headwater.memory.planning.means import Costs, Means, encode_means
 from headwater.model.event import Published
 from headwater.model.extract import Extract
 from headwater.model.measure import Moved, Place, Scanned
 from headwater.model.partition import WHOLE
 from headwater.model.state import Reading, TableRecord, Took
-from headwater.plan.arrange import ByPlan, pending_plan
-from headwater.plan.means import Costs, Means, encode_means
 
 COSTS = Costs(written=0.0, read=0.3, copied=0.1)
 MEANS = Means(COSTS, 10_000_000, 1)

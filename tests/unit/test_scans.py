@@ -7,11 +7,11 @@ from threading import Event, Thread
 import pytest
 from attrs import evolve
 
+from headwater.memory.buffers.scans import Lying, Part, Scans
 from headwater.model.event import Mode
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
-from headwater.spark.memory.scans import Lying, Part, Scans
 
 ONE = Extract(("k", "m"), (("k > 1",),))
 SHARED = Shared("t", ONE, (WHOLE,), ("v", "w"), 100)

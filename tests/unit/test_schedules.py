@@ -14,12 +14,12 @@ from strategies import machine as machine_of
 from headwater.engine.decide.readiness import Choice, ready
 from headwater.engine.decide.schedule import InOrder, Planned
 from headwater.engine.requests.policy import SETTLE
+from headwater.memory.planning.arrange import ByPlan
+from headwater.memory.planning.means import Costs, Means
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import Reading, State, Took
-from headwater.plan.arrange import ByPlan
-from headwater.plan.means import Costs, Means
 
 COSTS = Costs(written=0.1, read=0.1, copied=0.2, moved=0.01)
 SCHEDULES = {

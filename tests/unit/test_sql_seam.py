@@ -28,7 +28,7 @@ KNOWN = {
     "headwater.spark.refreshing.methods.keys: keys.columns": "a key of the expressions of a place",
     "headwater.spark.refreshing.methods.keys: keys.places": "Spark's spelling of expressions of the query",
     "headwater.spark.refreshing.recipe: definition.made_by": "the query itself",
-    "headwater.spark.memory.scanner: extract.condition": "Spark's spelling of conditions of the query",
+    "headwater.memory.buffers.scanner: extract.condition": "Spark's spelling of conditions of the query",
     "headwater.spark.statements.recompute: column.name": "a key of the types of columns",
     "headwater.spark.statements.recompute: column.type": "Spark's spelling of a type",
     "headwater.spark.refreshing.verify: definition.made_by.text": "the query itself",
@@ -38,7 +38,11 @@ KNOWN = {
 
 def test_values_reach_a_parser_as_they_are_spelled() -> None:
     package = Package.of(PYTHON, "headwater")
-    found = {leaf: at for part in ("spark", "cli", "demo") for leaf, at in package.leaves(f"headwater.{part}").items()}
+    found = {
+        leaf: at
+        for part in ("spark", "memory", "cli", "demo")
+        for leaf, at in package.leaves(f"headwater.{part}").items()
+    }
     new = {leaf: at for leaf, at in found.items() if leaf not in KNOWN}
     assert not new, "spell it by sql.string, sql.literal or sql.identifier"
     assert set(KNOWN) == set(found), "these do not reach a parser any more"

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from headwater.memory.buffers import volume as volumes
+from headwater.memory.buffers.room import HEADROOM, OutOfRoom
+from headwater.memory.buffers.volume import NoVolume, Volume, opened
 from headwater.model.error import StatementError
 from headwater.spark.jvm.settings import Memory, Settings
-from headwater.spark.memory import volume as volumes
-from headwater.spark.memory.room import HEADROOM, OutOfRoom
-from headwater.spark.memory.volume import NoVolume, Volume, opened
 
 LIMIT = 1_000_000
 
@@ -121,7 +121,7 @@ def test_nobody_else_may_read_it_and_it_goes_with_its_engine(tmp_path):
 def test_what_a_killed_engine_left_is_removed_at_the_next_start(tmp_path):
     """Whether it lives is told by a lock that goes with its process, not by a number that another one may have."""
     program = (
-        "import os, pathlib, sys, time; from headwater.spark.memory.volume import Volume; "
+        "import os, pathlib, sys, time; from headwater.memory.buffers.volume import Volume; "
         "made = Volume(pathlib.Path(sys.argv[1]), 1000); os.makedirs(made.place(1)[5:]); print('made', flush=True); "
         "time.sleep(60)"
     )

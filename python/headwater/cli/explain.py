@@ -13,12 +13,12 @@ from headwater.cli.shared import json_option, known_view, milliseconds, open_sto
 from headwater.engine.decide.schedule import pending_views
 from headwater.engine.requests.policy import TRACKS
 from headwater.engine.tell import report
+from headwater.memory.planning.means import Costs, Means, decode_means
 from headwater.model.state import State, Status
-from headwater.plan.means import Costs, Means, decode_means
 from headwater.store.address import Where
 
 if TYPE_CHECKING:
-    from headwater.plan.plan import Plan
+    from headwater.memory.planning.plan import Plan
 
 COLUMNS = ("view", "track", "starts_s", "ends_s", "published_s", "output", "kept_until_s")
 NOTHING = Means(Costs(0.0, 0.0, 0.0), 0, TRACKS)
@@ -43,7 +43,9 @@ def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None,
     name, means = known_view(state, view), decode_means(store.noted("means") or "null")
     lines = report.explain(state, name, milliseconds())
     if means is not None and means.pays:
-        from headwater.plan.arrange import explained  # not at the top: the solver in it takes a second to import
+        from headwater.memory.planning.arrange import (
+            explained,  # not at the top: the solver in it takes a second to import
+        )
 
         lines += explained(state, name, means)
     click.echo(json.dumps(lines, indent=2) if as_json else "\n".join(lines))
@@ -51,7 +53,9 @@ def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None,
 
 def say_plan(state: State, noted: str | None, plot: Path | None, as_json: bool) -> None:
     """Prints the plan of all pending refreshes, or of every view if none is pending; draws it into ``plot``."""
-    from headwater.plan.arrange import pending_plan  # not at the top: the solver in it takes a second to import
+    from headwater.memory.planning.arrange import (
+        pending_plan,  # not at the top: the solver in it takes a second to import
+    )
 
     means = decode_means(noted) if noted else None
     pending = pending_views(state)

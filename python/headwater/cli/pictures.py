@@ -17,8 +17,8 @@ from matplotlib import pyplot  # noqa: E402
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter  # noqa: E402
 
+from headwater.memory.planning.plan import Plan  # noqa: E402
 from headwater.model.duration import duration  # noqa: E402
-from headwater.plan.plan import Plan  # noqa: E402
 from headwater.simulate.staleness import Stretch  # noqa: E402
 from headwater.simulate.whatif import SECOND, Row  # noqa: E402
 

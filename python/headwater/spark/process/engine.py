@@ -23,12 +23,14 @@ from typing import Any, NoReturn, TypeVar
 
 from pyspark.sql import SparkSession
 
+from headwater.memory.buffers import opening
+from headwater.memory.buffers.memory import Memory
+from headwater.memory.planning.means import decode_means, encode_means
 from headwater.model.error import HeadwaterError, JournalError, StoreError
 from headwater.model.event import Budgeted, CancelAsked, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
 from headwater.model.view import Definition
-from headwater.plan.means import decode_means, encode_means
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder, SystemClock
 from headwater.spark.defining.analyse import Analyst
@@ -38,8 +40,6 @@ from headwater.spark.jvm.evaluator import SparkEvaluator
 from headwater.spark.jvm.sessions import Sessions, in_memory
 from headwater.spark.jvm.settings import Settings
 from headwater.spark.jvm.shim import Shim, is_broken
-from headwater.spark.memory import opening
-from headwater.spark.memory.memory import Memory
 from headwater.spark.observing.adopt import adopt, highest_written
 from headwater.spark.observing.observer import Observer
 from headwater.spark.process import store_location

@@ -14,6 +14,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headwater.memory.buffers.memory import Memory
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.edge import Edge
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshFailed, Untold, ViewGone
@@ -28,7 +29,6 @@ from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.failures import fallen_back, translating
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.memory.memory import Memory
 from headwater.spark.observing.observer import Observer, Target
 from headwater.spark.refreshing import trailing_edge
 from headwater.spark.refreshing.changed_rows import PINS, refuse_drift

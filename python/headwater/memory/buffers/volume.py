@@ -19,16 +19,16 @@ from pathlib import Path
 from attrs import evolve
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.memory.buffers import rates
+from headwater.memory.buffers.room import Application, Room
+from headwater.memory.planning.means import Costs
 from headwater.model.command import Launch, Written
 from headwater.model.error import HeadwaterError
 from headwater.model.measure import Place
 from headwater.model.version import Version
-from headwater.plan.means import Costs
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.settings import Memory
-from headwater.spark.memory import rates
-from headwater.spark.memory.room import Application, Room
 from headwater.spark.tables.writer import Writer
 
 log = logging.getLogger("headwater")

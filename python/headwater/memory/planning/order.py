@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Sequence
 
-from headwater.plan.problem import Problem
+from headwater.memory.planning.problem import Problem
 
 
 def depth_first(problem: Problem, flagged: Collection[int]) -> tuple[int, ...]:

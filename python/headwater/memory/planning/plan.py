@@ -6,9 +6,9 @@ from functools import cached_property
 
 from attrs import field, frozen
 
+from headwater.memory.planning.problem import Problem
+from headwater.memory.planning.timeline import Timeline, timeline
 from headwater.model.error import PlanError
-from headwater.plan.problem import Problem
-from headwater.plan.timeline import Timeline, timeline
 
 
 def _sound(plan: Plan, _attribute: object, order: tuple[int, ...]) -> None:

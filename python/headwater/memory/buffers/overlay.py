@@ -13,6 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
+from headwater.memory.buffers.scans import Lying, Part
 from headwater.model.command import Written
 from headwater.model.extract import Shared
 from headwater.model.measure import Place
@@ -20,7 +21,6 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.spark.jvm import sql
-from headwater.spark.memory.scans import Lying, Part
 
 PROPERTY = "spark.headwater.overlay"
 """The local property of a thread that tells the shim its overlay; ``Overlay.scala`` describes the text."""

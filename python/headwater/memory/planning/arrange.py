@@ -14,16 +14,16 @@ from attrs import frozen
 from headwater.engine.decide import schedule
 from headwater.engine.decide.readiness import Choice, Ready
 from headwater.engine.decide.schedule import Planned, pending_of, pending_views
+from headwater.memory.planning.joint import joint, side_by_side
+from headwater.memory.planning.means import Means
+from headwater.memory.planning.order import longest_first
+from headwater.memory.planning.pending import problem
+from headwater.memory.planning.plan import Plan, best
+from headwater.memory.planning.problem import Problem
+from headwater.memory.planning.scans import label, shared_scans, unmade_left_out, with_scans
+from headwater.memory.planning.search import lasting, searched
 from headwater.model.extract import Shared
 from headwater.model.state import State, TableRecord, ViewState
-from headwater.plan.joint import joint, side_by_side
-from headwater.plan.means import Means
-from headwater.plan.order import longest_first
-from headwater.plan.pending import problem
-from headwater.plan.plan import Plan, best
-from headwater.plan.problem import Problem
-from headwater.plan.scans import label, shared_scans, unmade_left_out, with_scans
-from headwater.plan.search import lasting, searched
 
 WORTH = 10_000_000
 """µs that are not saved yet, of all that keeping could save, for which a search pays: it takes a second or two itself,

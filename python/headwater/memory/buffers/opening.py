@@ -15,13 +15,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headwater.engine.decide.schedule import InOrder, Schedule
+from headwater.memory.buffers import blocks, volume
+from headwater.memory.buffers.room import Application, NoRoom, Room
+from headwater.memory.buffers.volume import NoVolume
+from headwater.memory.planning.means import Means
 from headwater.model.state import State
-from headwater.plan.means import Means
 from headwater.spark.jvm.settings import Settings
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.memory import blocks, volume
-from headwater.spark.memory.room import Application, NoRoom, Room
-from headwater.spark.memory.volume import NoVolume
 
 log = logging.getLogger("headwater")
 
@@ -52,7 +52,10 @@ def scheduled(means: Means | None) -> tuple[Schedule, Callable[[State, str], Cal
     """The schedule of runs, by a plan if keeping saves anything here, and the finder of its words for a view."""
     if means is None or not means.pays:
         return InOrder(), lambda state, view: list
-    from headwater.plan.arrange import ByPlan, explanation  # not at the top: the solver in it takes a second to import
+    from headwater.memory.planning.arrange import (  # not at the top: the solver in it takes a second to import
+        ByPlan,
+        explanation,
+    )
 
     return ByPlan(means), lambda state, view: explanation(state, view, means)
 

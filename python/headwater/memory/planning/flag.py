@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 from ortools.sat.python import cp_model
 
+from headwater.memory.planning.problem import Problem
+from headwater.memory.planning.timeline import timeline
 from headwater.model.error import PlanError
-from headwater.plan.problem import Problem
-from headwater.plan.timeline import timeline
 
 LIMIT = 0.01
 """Of one search, in the solver's own measure of work, about seconds. The best answer by then is taken."""

@@ -7,11 +7,11 @@ from math import inf
 
 from headwater.engine.methods.pace import saving
 from headwater.engine.record.runs import expected_sizes
+from headwater.memory.planning.means import Costs, Means
+from headwater.memory.planning.problem import Problem, Read, Task
 from headwater.model.measure import Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, ViewState
-from headwater.plan.means import Costs, Means
-from headwater.plan.problem import Problem, Read, Task
 
 SMALLEST = 50_000
 """µs that keeping an output must save to be worth a second copy of it."""

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from headwater.plan.bound import bound, shortest
-from headwater.plan.flag import flags
-from headwater.plan.order import depth_first, frugal, longest_first
-from headwater.plan.plan import Plan, best
-from headwater.plan.problem import Problem
-from headwater.plan.search import lasting, saving, searched
-from headwater.plan.timeline import timeline
+from headwater.memory.planning.bound import bound, shortest
+from headwater.memory.planning.flag import flags
+from headwater.memory.planning.order import depth_first, frugal, longest_first
+from headwater.memory.planning.plan import Plan, best
+from headwater.memory.planning.problem import Problem
+from headwater.memory.planning.search import lasting, saving, searched
+from headwater.memory.planning.timeline import timeline
 
 Flag = Callable[[Problem, tuple[int, ...]], frozenset[int]]
 Sort = Callable[[Problem, frozenset[int]], tuple[int, ...]]

@@ -16,6 +16,11 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.memory.buffers.moved import moved
+from headwater.memory.buffers.overlay import PROPERTY, Output, Overlays
+from headwater.memory.buffers.room import OutOfRoom, Room
+from headwater.memory.buffers.scanner import Scanner
+from headwater.memory.buffers.scans import Scans
 from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshFailed
 from headwater.model.measure import Effort, Moved, Place, Scanned
@@ -24,11 +29,6 @@ from headwater.model.version import Version
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import FailureKind, Spent
-from headwater.spark.memory.moved import moved
-from headwater.spark.memory.overlay import PROPERTY, Output, Overlays
-from headwater.spark.memory.room import OutOfRoom, Room
-from headwater.spark.memory.scanner import Scanner
-from headwater.spark.memory.scans import Scans
 from headwater.spark.tables.writer import Writer, group
 
 log = logging.getLogger("headwater")

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
+from headwater.memory.buffers.scans import Lying
 from headwater.model.command import Written
 from headwater.model.measure import Moved, Place
 from headwater.model.state import Run
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.wire import Read, Spent
-from headwater.spark.memory.scans import Lying
 
 
 def moved(

@@ -13,15 +13,15 @@ from operator import or_
 from attrs import evolve
 
 from headwater.engine.methods.pace import saving
+from headwater.memory.planning.means import Means
+from headwater.memory.planning.pending import SMALLEST
+from headwater.memory.planning.plan import Plan
+from headwater.memory.planning.problem import Problem, Read, Task
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Scanned
 from headwater.model.partition import WHOLE, Region, Slice, sort_key
 from headwater.model.state import Reading, State, ViewState
 from headwater.model.view import Pairs
-from headwater.plan.means import Means
-from headwater.plan.pending import SMALLEST
-from headwater.plan.plan import Plan
-from headwater.plan.problem import Problem, Read, Task
 
 MOST_SLICES = 1_000
 """A scan of more partitions than these is not worth its list of them."""

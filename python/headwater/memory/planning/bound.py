@@ -6,9 +6,9 @@ import math
 
 from ortools.sat.python import cp_model
 
-from headwater.plan.flag import weighted
-from headwater.plan.order import chains
-from headwater.plan.problem import Problem
+from headwater.memory.planning.flag import weighted
+from headwater.memory.planning.order import chains
+from headwater.memory.planning.problem import Problem
 
 LIMIT = 0.1
 """Of the search, in the solver's own measure of work, about seconds."""

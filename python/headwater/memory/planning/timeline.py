@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 
 from attrs import frozen
 
-from headwater.plan.problem import Problem
+from headwater.memory.planning.problem import Problem
 
 
 @frozen

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.memory.buffers.room import Application, Room
+from headwater.memory.planning.means import Costs
 from headwater.model.command import Launch, Written
 from headwater.model.measure import Place
 from headwater.model.version import Version
-from headwater.plan.means import Costs
 from headwater.spark.jvm.counted import Counted, counts
 from headwater.spark.jvm.settings import Memory
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.memory.room import Application, Room
 from headwater.spark.tables.files import Files
 from headwater.spark.tables.writer import Writer
 

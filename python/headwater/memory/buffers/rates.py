@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from headwater.plan.means import Costs
+from headwater.memory.planning.means import Costs
 from headwater.spark.jvm.shim import Shim
 
 PROBED = 8 << 20

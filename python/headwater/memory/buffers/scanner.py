@@ -12,12 +12,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headwater.memory.buffers.room import OutOfRoom, Room
+from headwater.memory.buffers.scans import Lying, Number, Part
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Effort, Scanned
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.memory.room import OutOfRoom, Room
-from headwater.spark.memory.scans import Lying, Number, Part
 from headwater.spark.tables.writer import Writer
 
 log = logging.getLogger("headwater")

@@ -17,11 +17,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.memory.planning.means import Costs, Means
 from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshFailed
 from headwater.model.measure import Place
 from headwater.model.version import Version
-from headwater.plan.means import Costs, Means
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.settings import Settings
