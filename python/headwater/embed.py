@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from attrs import frozen
 
@@ -31,6 +30,8 @@ from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder, SystemClock
 from headwater.runtime.wait import Waiting
 from headwater.store.sql import SqlStore
+
+Answer = TypeVar("Answer")
 
 
 def table(name: str, /, **columns: str | Window | Expression) -> Dependency:
@@ -167,13 +168,11 @@ class Engine:
             fingerprint=hashlib.sha256(query.encode()).hexdigest()[:16],
             dependencies=tuple(reads),
         )
-        with self._recorder.lock:
-            known = self._recorder.state.views.get(name)
-            sources = {each: view.definition.sources for each, view in self._recorder.state.views.items()}
-        if known is not None and known.definition == definition:
+        known = self._recorder.read(lambda state: state.definitions)
+        if known.get(name) == definition:
             return
-        graph.refuse_cycle(sources, name, definition.sources)
-        why = "was created" if known is None else "was redefined"
+        graph.refuse_cycle({each: of.sources for each, of in known.items()}, name, definition.sources)
+        why = "was redefined" if name in known else "was created"
         self._recorder.change(name, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
 
     def drop(self, name: str) -> None:
@@ -181,7 +180,7 @@ class Engine:
         dropped: list[Definition] = []
 
         def drop(state: State, _version: int) -> Dropped | None:
-            dropped[:] = [state.views[name].definition] if name in state.views else []
+            dropped[:] = filter(None, [state.definition(name)])
             return Dropped(self._now(), name) if dropped else None
 
         self._recorder.record(drop)
@@ -220,8 +219,7 @@ class Engine:
         Raises:
             StatementError: there is no such table.
         """
-        with self._known(name) as state:
-            return report.explain(state, name, self._now())
+        return self._known(lambda state: report.explain(state, name, self._now()), name)
 
     def consistency(self, name: str, partition: Mapping[str, Value] | None = None) -> tuple[Verdict, ...]:
         """Whether a partition of a derived table, or all of it, reflects every recorded change upstream.
@@ -232,8 +230,7 @@ class Engine:
         Raises:
             StatementError: there is no such table.
         """
-        with self._known(name) as state:
-            return vertical(state, name, Slice.of(partition))
+        return self._known(lambda state: vertical(state, name, Slice.of(partition)), name)
 
     def agrees(self, name: str, sibling: str) -> Verdict:
         """Whether two derived tables reflect the same changes of their common sources.
@@ -241,20 +238,22 @@ class Engine:
         Raises:
             StatementError: there is no such table.
         """
-        with self._known(name), self._known(sibling) as state:
-            return horizontal(state, name, sibling)
+        return self._known(lambda state: horizontal(state, name, sibling), name, sibling)
 
     def behind(self) -> Iterable[str]:
         """The derived tables that do not reflect every recorded change yet."""
-        with self._recorder.lock:
-            return [name for name in self._recorder.state.views if report.behind(self._recorder.state, name)]
+        return self._recorder.read(lambda state: [name for name in state.views if report.behind(state, name)])
 
-    @contextmanager
-    def _known(self, name: str) -> Iterator[State]:
-        with self._recorder.lock:
-            if name not in self._recorder.state.views:
-                raise StatementError(f"there is no derived table {name}")
-            yield self._recorder.state
+    def _known(self, ask: Callable[[State], Answer], *names: str) -> Answer:
+        """The answer of a function of the state, if there are such tables."""
+
+        def asked(state: State) -> Answer:
+            for name in names:
+                if name not in state.views:
+                    raise StatementError(f"there is no derived table {name}")
+            return ask(state)
+
+        return self._recorder.read(asked)
 
     def _now(self) -> int:
         return self._recorder.clock.now()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from types import SimpleNamespace
 
 import pytest
@@ -30,9 +29,8 @@ def observer(looked: list[str]) -> Observer:
         view("b", "a", "a"),
         evolve(view("c", "a", "u"), through=("function:default.f",)),
     )
-    recorder = SimpleNamespace(
-        state=machine({"t": "a", "u": "a"}, *views).state, lock=RLock(), change_all=lambda _: None
-    )
+    state = machine({"t": "a", "u": "a"}, *views).state
+    recorder = SimpleNamespace(read=lambda ask: ask(state), change_all=lambda _: None)
     return Observer(recorder, None, SimpleNamespace(look=look), SimpleNamespace(), None)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from threading import RLock
 from types import SimpleNamespace
 
 import pytest
@@ -223,7 +222,7 @@ class Targets(Observer):
     def __init__(self, *watched: str, locations=()) -> None:
         tables = FileTables(None, None)
         tables._locations.update(locations)
-        super().__init__(Recorder(lock=RLock(), state=State()), None, tables, None, None)
+        super().__init__(Recorder(read=lambda ask: ask(State())), None, tables, None, None)
         self._watched, self.looked, self.told = list(watched), [], {}
 
     def watched(self, view=None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from types import SimpleNamespace
 
 import pytest
@@ -37,7 +36,10 @@ class Record(SimpleNamespace):
 
     def __init__(self) -> None:
         made = machine({"t": "a"}, DEFINITION)
-        super().__init__(state=made.state, lock=RLock(), clock=SimpleNamespace(now=lambda: 1), events=[])
+        super().__init__(state=made.state, clock=SimpleNamespace(now=lambda: 1), events=[])
+
+    def read(self, ask):
+        return ask(self.state)
 
     def record(self, build):
         event = build(self.state, 1)

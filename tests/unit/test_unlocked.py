@@ -1,19 +1,25 @@
-"""Nothing is asked of Spark, the metastore or the files while the recorder's lock is held."""
+"""Nothing is asked of Spark, the metastore or the files while the recorder's lock is held, and readers of the record
+keep nothing that changes under it."""
 
 from __future__ import annotations
 
+import ast
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from attrs import evolve
+from attrs import asdict, evolve, has
 from cases import A1, view
 
+import headwater
 from headwater.model.error import HeadwaterError, StatementError, StoreError
 from headwater.model.event import Changed, Declared, Dropped, Event, Made, Mode, Published, Renamed, Started
+from headwater.model.index import Index
 from headwater.model.partition import WHOLE
 from headwater.model.seen import Look, Seen
+from headwater.model.state import State, TableRecord, ViewState
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
@@ -24,6 +30,10 @@ from headwater.spark.process.sweep import Sweeper
 from headwater.spark.statements.dispatch import Statements
 from headwater.spark.tables.formats import Formats
 from headwater.store.sql import SqlStore
+
+SOURCE = Path(headwater.__file__).parent
+LOCKING = ("runtime/record.py", "runtime/loop.py", "runtime/wait.py")
+CHANGING = (State, ViewState, TableRecord, Index, dict, set)
 
 V = evolve(view("default.v", "a", "t"), owner="me", root="file:/w/v")
 W = evolve(view("default.w", "a", "default.v"), owner="you", root="file:/w/w")
@@ -102,12 +112,37 @@ class Driver:
         return lambda *_, **__: self._called(name) or []
 
 
+class Watched(Recorder):
+    """A recorder that finds out whether an answer is a part of the state that changes."""
+
+    def read(self, ask):
+        answer = super().read(ask)
+        with self.lock:
+            changing = {id(each) for each in parts(self.state) if isinstance(each, CHANGING)}
+            kept = [type(each).__name__ for each in parts(answer) if id(each) in changing]
+        assert not kept, f"a reader keeps {', '.join(kept)} of the state"
+        return answer
+
+
+def parts(value: object) -> Iterator[object]:
+    yield value
+    inner: Iterable[object] = ()
+    if has(type(value)):
+        inner = asdict(value, recurse=False).values()
+    elif isinstance(value, Mapping):
+        inner = (*value.keys(), *value.values())
+    elif isinstance(value, list | tuple | set | frozenset):
+        inner = value
+    for each in inner:
+        yield from parts(each)
+
+
 class Engine:
     """An engine with one view, which is published."""
 
     def __init__(self, path) -> None:
         self.driver, self.store = Driver(), SqlStore(path, clock=lambda: 1_000_000)
-        self.recorder = Recorder(self.store, self.driver, SimpleNamespace(now=lambda: 1_000_000))
+        self.recorder = Watched(self.store, self.driver, SimpleNamespace(now=lambda: 1_000_000))
         self.loop = Loop(self.recorder, self.driver, "me", acts=False)
         self.driver.lock = self.recorder.lock
         self.observer = Observer(self.recorder, self.driver, self.driver, self.driver, self.driver)
@@ -154,6 +189,23 @@ def engine(tmp_path) -> Iterator[Engine]:
     yield made
     made.loop.close()
     made.store.close()
+
+
+def test_only_the_recorder_the_loop_and_the_waits_take_the_lock():
+    """All others ask ``Recorder.read``."""
+    for file in SOURCE.rglob("*.py"):
+        if file.relative_to(SOURCE).as_posix() in LOCKING:
+            continue
+        used = [each for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, ast.Attribute)]
+        for each in used:
+            of_recorder = ast.unparse(each.value).endswith("recorder")
+            assert not of_recorder or each.attr not in ("lock", "changed", "state"), f"{file}:{each.lineno}"
+
+
+@pytest.mark.parametrize("ask", [lambda s: s, lambda s: [s.views["default.v"]], lambda s: s.tables["t"].partitions])
+def test_a_reader_that_keeps_a_part_of_the_state_is_found_out(engine: Engine, ask: Callable[[State], object]):
+    with pytest.raises(AssertionError, match="a reader keeps "):
+        engine.recorder.read(ask)
 
 
 def test_a_view_that_is_as_it_was_published_is_left_alone(engine: Engine):

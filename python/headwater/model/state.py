@@ -326,3 +326,12 @@ class State:
     unreadable: dict[str, str] = Factory(dict)
     budget: Budget | None = None
     index: Index = field(factory=Index, eq=False)
+
+    def definition(self, view: str) -> Definition | None:
+        """The definition of a view; ``None`` if there is no view of this name."""
+        known = self.views.get(view)
+        return None if known is None else known.definition
+
+    @property
+    def definitions(self) -> dict[str, Definition]:
+        return {name: view.definition for name, view in self.views.items()}

@@ -98,10 +98,10 @@ class Loop:
                 self._keeper.keep(self.recorder.state, self.recorder.seq)
             return wake_at(self.recorder.state, self._clock.now())
 
-    @property
-    def is_up_to_date(self) -> bool:
-        """Whether it has done what follows of everything on record; another thread may have recorded more."""
-        return self.followed == self.recorder.seq
+    def rest(self, seconds: float) -> None:
+        """Waits until another thread has recorded what this engine is yet to follow, or so many seconds."""
+        with self.recorder.changed:
+            self.recorder.changed.wait_for(lambda: self.followed != self.recorder.seq, seconds)
 
     def close(self) -> None:
         """Ends this engine: it starts and publishes nothing any more, and others may take over at once."""

@@ -37,6 +37,9 @@ answer ``None`` when there is nothing (any more) to record."""
 Sure = TypeVar("Sure", bound=Event)
 """The kind of event that a ``Build`` makes."""
 
+Read = TypeVar("Read")
+"""What a reader of the record asks for."""
+
 NOTICED = 50
 """How far (ms) a clock may be off the store's before that is noticed: an answer of the store takes a while itself."""
 
@@ -76,7 +79,7 @@ class Recorder:
     """The record of one engine on one store.
 
     Attributes:
-        state: everything on record; read it only while holding ``lock``.
+        state: everything on record. It changes with each event, so others than the loop and the waits ask ``read``.
         seq: the last entry of the journal that it reflects.
         lock: orders all access; ``changed`` is notified after every event.
         clock: the store's time.
@@ -88,6 +91,13 @@ class Recorder:
         self.changed = threading.Condition(self.lock)
         self.clock.hear(store.now())
         self.state, self.seq = restored(store)
+
+    def read(self, ask: Callable[[State], Read]) -> Read:
+        """The answer of a function of the state. ``ask`` is quick, and asks nothing of the world: everybody waits for
+        it. The next event changes the state in place, so the answer must be no part of it that changes: neither the
+        state, nor a ``ViewState``, nor a ``TableRecord``, nor a dict of theirs. Frozen values and copies are safe."""
+        with self.lock:
+            return ask(self.state)
 
     def sync(self) -> None:
         """Applies what other engines appended to the journal."""
@@ -137,8 +147,7 @@ class Recorder:
     def evaluate(self, wanted: Wanted) -> Wanted:
         """Records computed values, and returns those that the warehouse cannot tell. They stay unknown, and their
         columns free: more is refreshed, nothing is missed."""
-        with self.lock:
-            asked = questions(self.state, wanted)
+        asked = self.read(lambda state: questions(state, wanted))
         try:
             images = evaluated(self.evaluator, asked)
         except HeadwaterError as error:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from headwater.engine.requests.coverage import upstream
 from headwater.engine.tell.refreshes import Outcome, Refresh, refreshes
@@ -103,19 +104,9 @@ class Waiting:
             StatementError: the refresh failed, or waits for a view that failed; or no engine refreshes.
         """
         ran = self.until_fresh(lambda state: upstream(state, view), version, since=since, token=token, only=view)
-        with self._recorder.lock:
-            known = self._recorder.state.views.get(view)
-            held = held_by(self._recorder.state, view) if known is not None else []
-        if held:
-            raise StatementError(
-                f"{view} waits, because {', '.join(held)} cannot be refreshed; EXPLAIN REFRESH {view} shows the error. "
-                f"To go on without it, set 'headwater.upstream' = 'release' on {view}"
-            )
-        if known is not None and known.failures and not any(each.status is Outcome.PUBLISHED for each in ran):
-            raise StatementError(
-                f"{view} could not be refreshed: {known.reason}. Headwater tries again. SHOW REFRESHES FOR {view} "
-                f"shows each attempt; DROP MATERIALIZED VIEW {view} ends them"
-            )
+        why = self._recorder.read(partial(_behind, view=view, ran=ran))
+        if why:
+            raise StatementError(why)
         return ran
 
     def _require_actor(self) -> None:
@@ -124,6 +115,24 @@ class Waiting:
                 "this session only reports writes (spark.headwater.role=report), and no other application refreshes "
                 "now; start one with `headwater run`"
             )
+
+
+def _behind(state: State, view: str, ran: Sequence[Refresh]) -> str:
+    """Why a view is still behind after these refreshes; empty if it is not, or is gone."""
+    if view not in state.views:
+        return ""
+    if held := held_by(state, view):
+        return (
+            f"{view} waits, because {', '.join(held)} cannot be refreshed; EXPLAIN REFRESH {view} shows the error. "
+            f"To go on without it, set 'headwater.upstream' = 'release' on {view}"
+        )
+    known = state.views[view]
+    if known.failures and not any(each.status is Outcome.PUBLISHED for each in ran):
+        return (
+            f"{view} could not be refreshed: {known.reason}. Headwater tries again. SHOW REFRESHES FOR {view} "
+            f"shows each attempt; DROP MATERIALIZED VIEW {view} ends them"
+        )
+    return ""
 
 
 def _slice(deadline: float | None) -> float:

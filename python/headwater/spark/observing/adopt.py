@@ -64,8 +64,7 @@ def _highest(formats: Formats, definition: Definition) -> Version:
 def _unknown(recorder: Recorder, shim: Shim) -> Iterator[tuple[str, Definition]]:
     """The definitions in the catalog that are not as on record. One that is a copy of another is nobody's: both would
     own the same directory."""
-    with recorder.lock:
-        known = {name: view.definition for name, view in recorder.state.views.items()}
+    known = recorder.read(lambda state: state.definitions)
     owners = {definition.owner: name for name, definition in known.items()}
     for entry in shim.views():
         view = entry.table

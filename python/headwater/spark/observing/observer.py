@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from attrs import define, evolve, field
@@ -110,16 +110,11 @@ class Observer:
 
     def watched(self, view: str | None = None) -> list[str]:
         """The tables, paths and functions that matter to any view; or to one, and to those that it is made from."""
-        with self._recorder.lock:
-            state = self._recorder.state
-            tables = {*state.index.readers, *state.views} if view is None else upstream(state, view)
-            through = {each for name in tables & state.views.keys() for each in state.views[name].definition.through}
-            return sorted(tables | through)
+        return self._recorder.read(partial(_watched, view=view))
 
     def formats(self, view: str) -> dict[str, str]:
         """The format of each source of a view."""
-        with self._recorder.lock:
-            sources = self._recorder.state.views[view].definition.sources
+        sources = self._recorder.read(lambda state: state.views[view].definition.sources)
         return {each: self._formats.of(each).name for each in sources}
 
     def unstorable(self, definition: Definition) -> str:
@@ -149,10 +144,9 @@ class Observer:
 
     def note_place(self, view: str) -> None:
         """Notes where the table of a view lies that somebody is about to drop."""
-        with self._recorder.lock:
-            known = self._recorder.state.views.get(view)
-        if known is not None and known.definition.is_lake:
-            self._places[view] = self._formats.of_view(known.definition).location(known.definition)
+        definition = self._recorder.read(lambda state: state.definition(view))
+        if definition is not None and definition.is_lake:
+            self._places[view] = self._formats.of_view(definition).location(definition)
 
     def away(self, definition: Definition) -> dict[str, Sequence[str]]:
         """The places without a directory that count as empty, by the sources of a definition that was looked at."""
@@ -170,23 +164,13 @@ class Observer:
     def first_look(self, definition: Definition) -> dict[str, str]:
         """Looks at those tables of a definition that nobody follows or could look at; those that nobody can look at,
         with the reason. What is on record of a table that no view reads is as old as the last view that did."""
-        followed = set(self.watched())
-        with self._recorder.lock:
-            state = self._recorder.state
-            unsure = [
-                each
-                for each in _needed(definition)
-                if each not in followed or each not in state.tables or each in state.unreadable
-            ]
-        return self._looked_at(definition, unsure)
+        return self._looked_at(definition, self._recorder.read(partial(_unsure, definition=definition)))
 
     def _looked_at(self, definition: Definition, tables: Iterable[str]) -> dict[str, str]:
         """Looks at tables of a definition; those of all of them that nobody can look at, with the reason."""
         if asked := dict.fromkeys(tables):
             self.look(Target(asked))
-        needed = _needed(definition)
-        with self._recorder.lock:
-            return {each: why for each, why in self._recorder.state.unreadable.items() if each in needed}
+        return self._unreadable(_needed(definition))
 
     def reading(self, run: Run, definition: Definition, before: bool) -> None:
         """Looks at the base tables that a run reads, before it reads them and after. So the record has all that it may
@@ -196,21 +180,24 @@ class Observer:
             RefreshCancelled: one of them cannot be looked at any more, so nobody knows what the run sees. A program may
                 be overwriting it: the view waits until it can be read, and the run is no failure.
         """
-        with self._recorder.lock:
-            bases = [each for each in definition.dependencies if each.source not in self._recorder.state.views]
+        views = self._recorder.read(lambda state: {*state.views})
         target = Target(before=run.version if before else 0)
-        for dependency in bases:
+        for dependency in [each for each in definition.dependencies if each.source not in views]:
             read = simplified(each for one in run.slices for each in backward(dependency, one))
             target.add(dependency.source, None if WHOLE in read else read)
         with self._looking:
             self.hinted(target.before)  # a change that a hint tells of is on record with the command that made it
             self.look(target)
-        with self._recorder.lock:
-            away = {each: why for each, why in self._recorder.state.unreadable.items() if each in target.tables}
-        for table, why in away.items():
+        for table, why in self._unreadable(target.tables).items():
             raise RefreshCancelled(f"{run.view} reads {table}, which cannot be read: {why}")
 
     # --- inside
+
+    def _unreadable(self, tables: Collection[str]) -> dict[str, str]:
+        """Those of some tables that nobody can look at, with the reason."""
+        return self._recorder.read(
+            lambda state: {each: why for each, why in state.unreadable.items() if each in tables}
+        )
 
     def _waiting(self) -> list[Target]:
         """Where the hints point that wait: one target for each command, without tables that no view cares about."""
@@ -243,12 +230,15 @@ class Observer:
 
     def _asked(self, target: Target) -> tuple[list[Look], dict[str, Standing | None]]:
         """The questions of a look, and how the views among the tables stand before it."""
-        with self._recorder.lock:
-            state, looks = self._recorder.state, []
+
+        def ask(state: State) -> tuple[list[Look], dict[str, Standing | None]]:
+            looks = []
             for table, partitions in target.tables.items():
                 since = state.tables[table].snapshot if table in state.tables else ""
                 looks.append(Look(table, None if partitions is None else tuple(partitions), since))
             return looks, {table: noticed.standing(state, table) for table in target.tables if table in state.views}
+
+        return self._recorder.read(ask)
 
     def _record(self, seen: Iterable[Seen], standings: Mapping[str, Standing | None], target: Target) -> None:
         others: list[str] = []
@@ -269,9 +259,8 @@ class Observer:
             elif each.table in standings:
                 self._record_view(each, standings[each.table], target.command)
             else:
-                with self._recorder.lock:
-                    if noticed.is_another(self._recorder.state, each):
-                        others.append(each.table)
+                if self._recorder.read(partial(noticed.is_another, seen=each)):
+                    others.append(each.table)
                 changes += self._changes(each, target)
         self._recorder.change_all(changes)
         for table in others:
@@ -281,22 +270,19 @@ class Observer:
 
     def _readable(self, seen: Seen, command: Command) -> Seen:
         """What a look found, unless files on record are away with their directory."""
-        with self._recorder.lock:
-            found = noticed.without_lost(self._recorder.state, seen, command)
+        found = self._recorder.read(lambda state: noticed.without_lost(state, seen, command))
         if found.looked is None:
             self._away[found.table] = tuple(found.away.values())
         return found
 
     def _is_outdated(self, seen: Seen) -> bool:
         """Whether another engine recorded more of a table since the look began."""
-        with self._recorder.lock:
-            return noticed.is_outdated(self._recorder.state, seen)
+        return self._recorder.read(lambda state: noticed.is_outdated(state, seen))
 
     def _record_readability(self, seen: Seen) -> None:
         """Records that nobody can look at a table any more, or that somebody can again."""
         recorder = self._recorder
-        with recorder.lock:
-            known = recorder.state.unreadable.get(seen.table, "")
+        known = recorder.read(lambda state: state.unreadable.get(seen.table, ""))
         if known == seen.unreadable:
             return
         event = recorder.record(lambda state, _version: noticed.readability(state, seen, recorder.clock.now()))
@@ -310,8 +296,7 @@ class Observer:
         def build(state, version: Version):
             return noticed.change(state, seen, target.command, target.before, recorder.clock.now(), version)
 
-        with recorder.lock:
-            change = build(recorder.state, 0)
+        change = recorder.read(lambda state: build(state, 0))
         if change is None:
             self._record_advance(seen)
         return [] if change is None else [Change(seen.table, tuple(each.slice for each in change.partitions), build)]
@@ -323,16 +308,13 @@ class Observer:
         def build(state, _version: Version):
             return noticed.advance(state, seen, recorder.clock.now())
 
-        with recorder.lock:
-            advanced = build(recorder.state, 0)
-        if advanced is not None:
+        if recorder.read(lambda state: build(state, 0)) is not None:
             recorder.record(build)
 
     def _record_view(self, seen: Seen, was: Standing | None, command: Command) -> None:
         """A view whose table is gone was dropped past Headwater; one with other files was written past it."""
         recorder = self._recorder
-        with recorder.lock:
-            now = noticed.standing(recorder.state, seen.table, running=True)
+        now = recorder.read(partial(noticed.standing, view=seen.table, running=True))
         if now is not None and (not seen.exists or seen.owner != now.definition.owner):
             self._record_lost(seen.table, now, command)
             return
@@ -342,8 +324,7 @@ class Observer:
         def build(state, version: Version):
             return noticed.drift(state, seen, was, command, recorder.clock.now(), version)
 
-        with recorder.lock:
-            drifted = build(recorder.state, 0)
+        drifted = recorder.read(lambda state: build(state, 0))
         if drifted is None:
             self._record_advance(seen)
         else:
@@ -360,16 +341,14 @@ class Observer:
         recorder = self._recorder
         while was is not None and self._is_lost(view, was):
             to, before = self._table_of(was.definition.owner), was
-            with recorder.lock:
-                readers, highest = tuple(recorder.state.index.readers.get(view, ())), recorder.state.highest
+            readers, highest = recorder.read(lambda state: (tuple(state.index.readers.get(view, ())), state.highest))
             event = recorder.record(partial(self._lost, view, was, to))
             if isinstance(event, Dropped | Renamed):
                 self._follow_lost(event, was.definition, command, readers)
                 if isinstance(event, Dropped) and was.definition.is_lake and (place := self._places.pop(view, "")):
                     guarded(partial(hidden.remove_old, self._shim, place, highest), f"the totals of {view} stay")
                 return
-            with recorder.lock:
-                was = noticed.standing(recorder.state, view, running=True)
+            was = recorder.read(partial(noticed.standing, view=view, running=True))
             if was == before:
                 return  # another view has taken the name that its table has now
 
@@ -405,9 +384,20 @@ class Observer:
     def _table_of(self, owner: str) -> str | None:
         """The table that belongs to an owner, if no view on record has its name."""
         tables = [each.table for each in self._shim.views() if each.properties.get(catalog.OWNER) == owner]
-        with self._recorder.lock:
-            known = self._recorder.state.views
-            return next((each for each in tables if each not in known and not catalog.replaced(each)), None)
+        known = self._recorder.read(lambda state: {*state.views})
+        return next((each for each in tables if each not in known and not catalog.replaced(each)), None)
+
+
+def _watched(state: State, view: str | None = None) -> list[str]:
+    tables = {*state.index.readers, *state.views} if view is None else upstream(state, view)
+    through = {each for name in tables & state.views.keys() for each in state.views[name].definition.through}
+    return sorted(tables | through)
+
+
+def _unsure(state: State, definition: Definition) -> list[str]:
+    """What a view needs that nobody follows, or could look at."""
+    followed = set(_watched(state)) & state.tables.keys() - state.unreadable.keys()
+    return [each for each in _needed(definition) if each not in followed]
 
 
 def _needed(definition: Definition) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from headwater.model.error import AnalysisFailed, DefinitionError, HeadwaterError, NotNow
 from headwater.model.event import Broken, Declared
@@ -41,33 +42,23 @@ class Reanalysis:
 
     def of_readers(self, table: str) -> None:
         """Analyses the views that read a table, or use it as an ordinary view or a function."""
-        with self._recorder.lock:
-            views = self._recorder.state.views.items()
-            reading = [name for name, view in views if table in (*view.definition.sources, *view.definition.through)]
-        for view in reading:
+        for view in self._recorder.read(partial(_readers, table=table)):
             self.of_view(view, table)
 
     def retry(self) -> None:
         """Analyses broken views, and those that Spark could not analyse the last time."""
-        with self._recorder.lock:
-            broken = [name for name, view in self._recorder.state.views.items() if view.status is Status.BROKEN]
-        for view in dict.fromkeys((*broken, *self._undecided)):
+        for view in dict.fromkeys((*self._recorder.read(_broken), *self._undecided)):
             self.of_view(view, self._undecided.pop(view, ""))
 
     def of_view(self, name: str, because: str) -> None:
         """Analyses one view, because a table changed. Another meaning is a redefinition. A view that is redefined
         meanwhile is analysed again."""
-        while (definition := self._definition(name)) is not None:
+        while (definition := self._recorder.read(lambda state: state.definition(name))) is not None:
             event = self._event(name, definition, because)
             if event is None or self._record(name, definition, event):
                 return
 
     # --- inside
-
-    def _definition(self, name: str) -> Definition | None:
-        with self._recorder.lock:
-            view = self._recorder.state.views.get(name)
-            return None if view is None else view.definition
 
     def _event(self, name: str, definition: Definition, because: str) -> Build | None:
         """The builder of the event that follows from Spark's analysis; ``None``: Spark could not analyse it now."""
@@ -79,7 +70,7 @@ class Reanalysis:
             return None
         except (AnalysisFailed, DefinitionError) as error:
             return self._broken(name, why_broken(name, error))
-        if fresh.fingerprint != definition.fingerprint or self._is_broken(name):
+        if fresh.fingerprint != definition.fingerprint or name in self._recorder.read(_broken):
             self._first_look(fresh)
         return self._declared(name, fresh, because)
 
@@ -93,10 +84,8 @@ class Reanalysis:
             same = view is not None and view.definition == definition
             return build(view, version) if view is not None and same else None
 
-        with recorder.lock:
-            event = checked(recorder.state, 0)
-        match event:
-            case Declared():
+        match recorder.read(lambda state: checked(state, 0)):
+            case Declared() as event:
                 recorder.change(name, [WHOLE], checked)
                 if set(event.definition.sources) - set(definition.sources):
                     self._catch_up(event.definition)
@@ -122,10 +111,14 @@ class Reanalysis:
 
         return build
 
-    def _is_broken(self, name: str) -> bool:
-        with self._recorder.lock:
-            view = self._recorder.state.views.get(name)
-            return view is not None and view.status is Status.BROKEN
+
+def _readers(state: State, table: str) -> list[str]:
+    """The views that read a table, or use it as an ordinary view or a function."""
+    return [name for name, each in state.definitions.items() if table in (*each.sources, *each.through)]
+
+
+def _broken(state: State) -> list[str]:
+    return [name for name, view in state.views.items() if view.status is Status.BROKEN]
 
 
 def why_broken(view: str, error: HeadwaterError) -> str:

@@ -125,8 +125,8 @@ class Engine:
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
         self.sampler = Sampler(self.recorder, self.loop, self.store, verifier, self.shim)
         self._end_the_lost(application)
-        known = [view.definition for view in self.recorder.state.views.values()]
-        self.store.raise_version(highest_written(self.formats, known))
+        known = self.recorder.read(lambda state: state.definitions)
+        self.store.raise_version(highest_written(self.formats, known.values()))
         self._asked = ThreadPoolExecutor(STATEMENTS, "headwater-statement")
         self._ready = threading.Event()
         self._away = self._back = False  # the store does not answer; it answers again
@@ -160,9 +160,7 @@ class Engine:
         return means is not None and means.pays
 
     def _definition(self, name: str) -> Definition | None:
-        with self.recorder.lock:
-            view = self.recorder.state.views.get(name)
-            return None if view is None else view.definition
+        return self.recorder.read(lambda state: state.definition(name))
 
     def _restored(self) -> Recorder:
         """The state as the journal tells it."""
@@ -183,7 +181,7 @@ class Engine:
             if each.alive and _is_gone(each.name, application):
                 self.store.expire(each.number)
         alive = {each.number for each in self.store.engines() if each.alive}
-        for run in self.recorder.state.running.values():
+        for run in self.recorder.read(lambda state: [*state.running.values()]):
             if run.engine not in alive:
                 self.warehouse.cancel(run.view, run.version)
 
@@ -217,8 +215,7 @@ class Engine:
             self._guarded(self._keep_to_budget)
             pause = HEARTBEAT if wake is None else (wake - self.recorder.clock.now()) / 1000
             time.sleep(DEBOUNCE)
-            with self.recorder.changed:
-                self.recorder.changed.wait_for(lambda: not self.loop.is_up_to_date, min(max(0, pause), HEARTBEAT))
+            self.loop.rest(min(max(0, pause), HEARTBEAT))
 
     def _step(self) -> int | None:
         wake = self.loop.step()
@@ -249,7 +246,7 @@ class Engine:
             now = self.recorder.clock.now()
             return Budgeted(now, None) if mine is None else Budgeted(now, mine.core_seconds, mine.cores)
 
-        if self.loop.leads and self.recorder.state.budget != mine:
+        if self.loop.leads and self.recorder.read(lambda state: state.budget) != mine:
             self.recorder.record(event)
 
     def _cancel(self, view: str) -> None:

@@ -7,13 +7,15 @@ rows again, so nothing else notices.
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from headwater.model.error import HeadwaterError
 from headwater.model.partition import WHOLE
-from headwater.model.state import Status, ViewState
+from headwater.model.state import State, Status
+from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
 from headwater.spark.jvm.shim import Shim
@@ -38,36 +40,30 @@ class Sampler:
 
     def sample(self) -> None:
         """Compares each view whose time has come, one after the other."""
-        with self._recorder.lock:
-            views = [*self._recorder.state.views.values()]
-        for view in views:
-            name = view.definition.view
+        for name, definition in self._recorder.read(lambda state: state.definitions).items():
             try:
-                if self._loop.leads and self._due(view):
+                if self._loop.leads and self._due(definition):
                     self._compare(name)
             except (HeadwaterError, PySparkException, Py4JJavaError) as error:
                 why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).said
                 log.warning("a sample of %s was not compared: %s", name, why)
                 self._note(name)
 
-    def _due(self, view: ViewState) -> bool:
+    def _due(self, definition: Definition) -> bool:
         """Whether a comparison is due. The first is due a while after the view was seen for the first time."""
-        period = view.definition.policy.verify
+        period = definition.policy.verify
         if period is None:
             return False
-        last = self._store.noted(_about(view.definition.view))
+        last = self._store.noted(_about(definition.view))
         if last is None:
-            self._note(view.definition.view)
+            self._note(definition.view)
             return False
         return self._recorder.clock.now() - int(last) >= period
 
     def _compare(self, name: str) -> None:
         """Compares a sample of a view that nothing is running for, and that is fresh; else the next check does."""
-        with self._recorder.lock:
-            state = self._recorder.state
-            view = state.views.get(name)
-            if state.running or view is None or view.status is not Status.ACTIVE:
-                return
+        if not self._recorder.read(partial(_is_idle, name=name)):
+            return
         found = self._verifier.compared(name, Sample())
         if found is None:
             return
@@ -82,6 +78,11 @@ class Sampler:
 
     def _note(self, name: str) -> None:
         self._store.note(_about(name), str(self._recorder.clock.now()))
+
+
+def _is_idle(state: State, name: str) -> bool:
+    """Whether nothing runs, and a view is one that refreshes keep fresh."""
+    return not state.running and name in state.views and state.views[name].status is Status.ACTIVE
 
 
 def _about(view: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from headwater.model.error import HeadwaterError
+from headwater.model.state import Run, State
+from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
@@ -31,9 +34,7 @@ class Sweeper:
         if not self._loop.leads:
             return
         now = self._recorder.clock.now()
-        with self._recorder.lock:
-            definitions = [view.definition for view in self._recorder.state.views.values()]
-        for definition in definitions:
+        for definition in self._recorder.read(lambda state: state.definitions).values():
             try:
                 self._sweep(definition, now)
             except (HeadwaterError, PySparkException, Py4JJavaError) as error:
@@ -55,14 +56,15 @@ class Sweeper:
         format. Those of lake tables are named by the time, as versions are. While a run may fill one, all stay."""
         noted = {path.rstrip("/").removesuffix("/data") for path in self._store.discarded(definition.view, now + 1)}
         found = [name for name in self._shim.names(definition.root) if name.startswith(".v") and name[2:].isdigit()]
-        with self._recorder.lock:
-            state = self._recorder.state
-            record, run = state.tables.get(definition.view), state.running.get(definition.view)
-            live = {known.version for known in record.partitions.values()} if record else set()
-            if run is not None:
-                live.add(run.version)
-            newest = state.highest
+        run, live, newest = self._recorder.read(partial(_live, view=definition.view))
         if definition.is_lake and run is not None:
             return []
         left = [f"{definition.root}/{name}" for name in found if int(name[2:]) not in live and int(name[2:]) < newest]
         return [path for path in left if path not in noted]
+
+
+def _live(state: State, view: str) -> tuple[Run | None, set[Version], Version]:
+    """The run of a view, the versions of the partitions that are published or being written, and the highest one."""
+    record, run = state.tables.get(view), state.running.get(view)
+    live = {known.version for known in record.partitions.values()} if record else set()
+    return run, live if run is None else {*live, run.version}, state.highest

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from attrs import evolve, frozen
 from py4j.protocol import Py4JJavaError
@@ -21,7 +22,7 @@ from headwater.model.event import Declared
 from headwater.model.name import SESSION_CATALOG, TableName, loosely, named, split
 from headwater.model.partition import WHOLE
 from headwater.model.policy import Fill
-from headwater.model.state import State, ViewState
+from headwater.model.state import State
 from headwater.model.view import LAKE_FORMATS, Definition, Job, Query
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
@@ -83,22 +84,21 @@ class Declarations:
                 f"{view}.{inner[0]} with it; choose another name",
             )
         if known is not None:
-            self._refuse_format(known.definition, definition)
-            definition = evolve(definition, root=known.definition.root, owner=known.definition.owner)
-        with self.recorder.lock:
-            sources = {name: each.definition.sources for name, each in self.recorder.state.views.items()}
-        self._refuse_other_case(definition)
-        graph.refuse_cycle(sources, view, definition.sources)
+            self._refuse_format(known, definition)
+            definition = evolve(definition, root=known.root, owner=known.owner)
+        views = self.recorder.read(lambda state: state.definitions)
+        self._refuse_other_case(definition, views)
+        graph.refuse_cycle({name: each.sources for name, each in views.items()}, view, definition.sources)
         if known is None:
             return self._declare(definition, message, later)
-        if _same(known.definition, definition):
+        if _same(known, definition):
             return [[f"{view} has this definition already; nothing was done"]]
-        _refuse_another_zone(known.definition, definition)
-        if definition.earlier and _shape(known.definition) != _shape(definition):
+        _refuse_another_zone(known, definition)
+        if definition.earlier and _shape(known) != _shape(definition):
             raise DefinitionError(
                 "COLUMNS", f"{view} reads earlier partitions of itself, so it keeps its columns; drop it first"
             )
-        return self._redeclare(definition, known.definition, message, later)
+        return self._redeclare(definition, known, message, later)
 
     def _declare(self, definition: Definition, message: Create, later: bool) -> Answer:
         self._require_storable(definition)
@@ -141,20 +141,18 @@ class Declarations:
         if why := self.observer.unstorable(definition):
             raise _unstorable(definition, why)
 
-    def _refuse_other_case(self, definition: Definition) -> None:
+    def _refuse_other_case(self, definition: Definition, views: Mapping[str, Definition]) -> None:
         """Refuses a source that is the table of a view under a name in another case: it would be followed as a table
         that is no view.
 
         Raises:
             DefinitionError: there is one.
         """
-        with self.recorder.lock:
-            owners = {name: each.definition.owner for name, each in self.recorder.state.views.items()}
         for source in definition.sources:
-            alike = [each for each in owners if each != source and loosely(each) == loosely(source)]
-            owner = self.shim.owner(source) if alike and source not in owners else None
+            alike = [each for each in views if each != source and loosely(each) == loosely(source)]
+            owner = self.shim.owner(source) if alike and source not in views else None
             for view in alike:
-                if owner == owners[view]:
+                if owner == views[view].owner:
                     raise DefinitionError(
                         "NAME",
                         f"{definition.view} reads the materialized view {view} as {source}; "
@@ -169,8 +167,7 @@ class Declarations:
         return fact.readable
 
     def _unfilled(self, definition: Definition) -> dict[str, int | None]:
-        with self.recorder.lock:
-            return unfilled(self.recorder.state, definition.sources)
+        return self.recorder.read(lambda state: unfilled(state, definition.sources))
 
     def _fill(
         self, definition: Definition, done: str, message: Create, later: bool, estimate: Estimate | None = None
@@ -190,12 +187,7 @@ class Declarations:
         ran = self.waiting.until_view_fresh(view, event.version, since=since, token=message.id)
         made = [each for each in ran if each.status is Outcome.PUBLISHED]
         total = sum(each.rows or 0 for each in made)
-        with self.recorder.lock:
-            state = self.recorder.state
-            # A query over empty tables is filled, and has no partition to show for it.
-            held = not ran and view in state.views and report.behind(state, view)
-            because = report.waits(state, view, self._now()) if held else ""
-        if held:
+        if not ran and (because := self.recorder.read(partial(_waits, view=view, now=self._now()))) is not None:
             return [[f"{view} {done}, but not filled yet: {because}{notes}"]]
         filled = f"{len(made)} partition{'s' if len(made) != 1 else ''}, {counted_rows(total)}"
         return [[f"{view} {done}: {filled}{notes}"]]
@@ -219,14 +211,11 @@ class Declarations:
                 )
         return ""
 
-    def _known(self, view: str) -> ViewState | None:
+    def _known(self, view: str) -> Definition | None:
         """The view of this name, if its table is still there."""
-        with self.recorder.lock:
-            known = view in self.recorder.state.views
-        if known:
+        if self.recorder.read(lambda state: view in state.views):
             self.observer.look(Target({view: None}))
-        with self.recorder.lock:
-            return self.recorder.state.views.get(view)
+        return self.recorder.read(lambda state: state.definition(view))
 
     def _placed(self, definition: Definition) -> Definition:
         """The definition with an owner and, if it is to have files, a directory of its own. Where somebody's files lie,
@@ -268,6 +257,11 @@ class Declarations:
 
     def _now(self) -> int:
         return self.recorder.clock.now()
+
+
+def _waits(state: State, view: str, now: int) -> str | None:
+    """Why a view is not filled yet; ``None`` if it is. One over empty tables is, and has no partition to show."""
+    return report.waits(state, view, now) if view in state.views and report.behind(state, view) else None
 
 
 def _may_widen(known: Definition, asked: Definition) -> bool:

@@ -129,14 +129,13 @@ class Statements:
             case syntax.Describe(name, extended):
                 view = self._names.known(name, message.session)
                 formats = self._observer.formats(view) if extended else {}
-                with self._recorder.lock:
-                    return report.describe(self._recorder.state, view, extended, self._now(), formats)
+                return self._recorder.read(lambda state: report.describe(state, view, extended, self._now(), formats))
             case syntax.Explain(name):
                 view = self._names.known(name, message.session)
                 self._observer.check(view)
-                with self._recorder.lock:
-                    state = self._recorder.state
-                    lines, explanation = report.explain(state, view, self._now()), self._explanation(state, view)
+                lines, explanation = self._recorder.read(
+                    lambda state: (report.explain(state, view, self._now()), self._explanation(state, view))
+                )
                 return [[line] for line in (*lines, *explanation())]  # a plan is searched for without the lock
             case syntax.Drop():
                 return self._drop(statement, message)
@@ -154,8 +153,7 @@ class Statements:
 
     def _failing(self, views: Callable[[State], Collection[str]], version: int) -> str:
         """The views, of some, that could not be refreshed although somebody waits since ``version``."""
-        with self._recorder.lock:
-            found = failing(self._recorder.state, views(self._recorder.state), version)
+        found = self._recorder.read(lambda state: failing(state, views(state), version))
         if not found:
             return ""
         return (
@@ -166,8 +164,7 @@ class Statements:
     def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Answer:
         missed = self.looks.first(LOOK)
         now, within = self._now(), loosely(spelled(self._names.namespace(database, session))) if database else None
-        with self._recorder.lock:
-            known = report.statuses(self._recorder.state, now, self._loop.capacity.tracks)
+        known = self._recorder.read(lambda state: report.statuses(state, now, self._loop.capacity.tracks))
         wanted = re.compile("|".join(fnmatch.translate(loosely(each.strip())) for each in (pattern or "*").split("|")))
         alive = self._alive()
         rows = [
@@ -218,9 +215,7 @@ class Statements:
 
     def _refused(self, view: str) -> Answer:
         """Why the table of a view must not be dropped, if so. Else its place is noted, as it cannot be asked later."""
-        with self._recorder.lock:
-            refused = _read(self._recorder.state, view)
-        if refused := refused or self._holding(view):
+        if refused := self._recorder.read(partial(_read, view=view)) or self._holding(view):
             return [[refused]]
         self._observer.note_place(view)
         return []
@@ -249,8 +244,7 @@ class Statements:
         view = self._names.known(statement.name, message.session)
         self._observer.look(Target({view: None}))  # its table may have been dropped
         view = self._names.known(statement.name, message.session)
-        with self._recorder.lock:
-            definition = self._recorder.state.views[view].definition
+        definition = self._recorder.read(lambda state: state.views[view].definition)
         match statement:
             case syntax.Suspend():
                 self._recorder.record(lambda _s, _v: Suspended(self._now(), view))
@@ -326,15 +320,12 @@ class Statements:
         return [[f"{definition.view} is now {target}"]]
 
     def _require_renamable(self, definition: Definition) -> None:
-        with self._recorder.lock:
-            state = self._recorder.state
-            readers = report.reading(state, definition.view)
-            if readers:
-                raise StatementError(
-                    f"{definition.view} is read by {', '.join(readers)} under this name; drop or redefine them first"
-                )
-            if definition.view in state.running:
-                raise StatementError(f"{definition.view} is being refreshed; rename it when the refresh has ended")
+        view = definition.view
+        readers, runs = self._recorder.read(lambda state: (report.reading(state, view), view in state.running))
+        if readers:
+            raise StatementError(f"{view} is read by {', '.join(readers)} under this name; drop or redefine them first")
+        if runs:
+            raise StatementError(f"{view} is being refreshed; rename it when the refresh has ended")
 
     def _wait_for_hints(self, message: Wait) -> Answer:
         since, written = self._recorder.seq, self._observer.pointed_at(message.hints)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+
+from attrs import frozen
 
 from headwater.engine.methods.basis import inputs, pins
 from headwater.engine.tell.refreshes import Refresh
 from headwater.engine.tell.waiting import cannot_run
+from headwater.model.edge import Edge
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
 from headwater.model.partition import Slice
-from headwater.model.state import State, Status, ViewState
-from headwater.model.version import Version
-from headwater.model.view import Definition
+from headwater.model.state import State, Status
+from headwater.model.version import Inputs, Version
+from headwater.model.view import Definition, Pairs
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark.jvm import sql
@@ -20,6 +24,8 @@ from headwater.spark.observing.observer import Observer
 from headwater.spark.refreshing.verify import Comparison, Difference, Sample
 from headwater.spark.statements import syntax
 from headwater.spark.statements.create import Answer
+
+_Versions = tuple[Definition, Inputs, Version]
 
 COMPARISONS = 5
 """How often ``VERIFY`` compares a view while programs write its sources."""
@@ -37,19 +43,14 @@ class Verifier:
         Raises:
             StatementError: the view cannot be compared.
         """
-        with self._recorder.lock:
-            state = self._recorder.state
-            known = state.views.get(view)
-            if known is None or known.pending or view in state.running:
-                return None
-            definition, edge, before = known.definition, known.edge, _versions(state, view)
-            snapshots = pins(state, definition)
-        found = self._comparison.difference(definition, rows, snapshots, edge)
+        as_of = self._recorder.read(partial(_comparable, view=view))
+        if as_of is None:
+            return None
+        found = self._comparison.difference(as_of.definition, rows, as_of.snapshots, as_of.edge)
         if found == Difference():
             return found
         self._observer.check(view)
-        with self._recorder.lock:
-            return found if before == _versions(self._recorder.state, view) else None
+        return found if as_of.versions == self._recorder.read(partial(_versions, view=view)) else None
 
 
 class Recomputing:
@@ -61,7 +62,7 @@ class Recomputing:
     def refresh(self, view: str, statement: syntax.Refresh, token: int) -> Answer:
         """``REFRESH MATERIALIZED VIEW``; ``token`` is the number of the statement."""
         since = self._recorder.seq
-        asked = self._asked(self._checked(view).definition, statement.partition)
+        asked = self._asked(self._checked(view), statement.partition)
         version = None
         if statement.full:
             version = request(self._recorder, view, [asked], "was to be refreshed, by REFRESH MATERIALIZED VIEW")
@@ -71,7 +72,7 @@ class Recomputing:
         """``VERIFY MATERIALIZED VIEW``. A difference counts if nothing was written while it was found."""
         for _ in range(COMPARISONS):
             since = self._recorder.seq
-            asked = self._asked(self._checked(view).definition, statement.partition)
+            asked = self._asked(self._checked(view), statement.partition)
             self._until_fresh(view, since, token)
             found = self._verifier.compared(view, [asked])
             if found == Difference():
@@ -89,16 +90,10 @@ class Recomputing:
 
     # --- inside
 
-    def _checked(self, view: str) -> ViewState:
+    def _checked(self, view: str) -> Definition:
         """A view whose sources were looked at, and that can be refreshed."""
         self._observer.check(view)
-        with self._recorder.lock:
-            known = self._recorder.state.views[view]
-        if known.status is Status.SUSPENDED:
-            raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
-        if why := cannot_run(view, known):
-            raise StatementError(why)
-        return known
+        return self._recorder.read(partial(_refreshable, view=view))
 
     def _until_fresh(self, view: str, since: int, token: int, up_to: Version | None = None) -> list[Refresh]:
         version = self._waiting.hurry(lambda _: (view,), up_to)
@@ -137,7 +132,34 @@ def request(recorder: Recorder, view: str, slices: Sequence[Slice], why: str) ->
     return 0 if event is None else event.version
 
 
-def _versions(state: State, view: str) -> tuple[Definition, tuple[tuple[str, Version], ...], Version] | None:
+@frozen
+class _Comparable:
+    """What a fresh view is compared with its query by."""
+
+    definition: Definition
+    snapshots: Pairs
+    edge: Edge | None
+    versions: _Versions | None
+
+
+def _comparable(state: State, view: str) -> _Comparable | None:
+    """``None`` if the view is gone, or behind."""
+    known = state.views.get(view)
+    if known is None or known.pending or view in state.running:
+        return None
+    return _Comparable(known.definition, pins(state, known.definition), known.edge, _versions(state, view))
+
+
+def _refreshable(state: State, view: str) -> Definition:
+    known = state.views[view]
+    if known.status is Status.SUSPENDED:
+        raise StatementError(f"{view} is suspended; ALTER MATERIALIZED VIEW {view} RESUME first")
+    if why := cannot_run(view, known):
+        raise StatementError(why)
+    return known.definition
+
+
+def _versions(state: State, view: str) -> _Versions | None:
     """All that a comparison of a view depends on; ``None`` if it is gone."""
     if view not in state.views:
         return None

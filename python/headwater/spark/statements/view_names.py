@@ -37,11 +37,10 @@ class Names:
         """The view of this name, if there is one. A name in another case is that of the view whose table its catalog
         finds by it: some catalogs tell cases apart."""
         qualified = self.qualified(name, session)
-        with self._recorder.lock:
-            views = self._recorder.state.views
-            if qualified in views:
-                return qualified
-            alike = {each: view.definition.owner for each, view in views.items() if loosely(each) == loosely(qualified)}
+        views = self._recorder.read(lambda state: state.definitions)
+        if qualified in views:
+            return qualified
+        alike = {each: view.owner for each, view in views.items() if loosely(each) == loosely(qualified)}
         if not alike:
             return None
         owner = self._owner(qualified)
@@ -58,8 +57,7 @@ class Names:
 
     def unknown(self, name: syntax.Name) -> str:
         """What to say of a name that no view has."""
-        with self._recorder.lock:
-            known = sorted(self._recorder.state.views)
+        known = self._recorder.read(lambda state: sorted(state.views))
         listed = f"there are {', '.join(known[:10])}" if known else "there is none yet"
         return f"there is no materialized view {spelled(name)}; {listed}"
 
