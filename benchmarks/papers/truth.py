@@ -22,6 +22,7 @@ class Truth:
         asked: of each job, the backfills that started there; ``of`` is the other way round.
         at, done: when each backfill was asked for, and when a job first reflected it last.
         first: when each job first reflected each backfill.
+        above: of each job, itself and all that it reads, directly or not.
     """
 
     graph: Graph
@@ -31,10 +32,10 @@ class Truth:
     at: dict[Backfill, int] = Factory(dict)
     done: dict[Backfill, int] = Factory(dict)
     first: dict[tuple[Job, Backfill], int] = Factory(dict)
-    _above: dict[Job, frozenset[Job]] = Factory(dict)
+    above: dict[Job, frozenset[Job]] = Factory(dict)
 
     def __attrs_post_init__(self) -> None:
-        self._above = ancestors(self.graph)
+        self.above = ancestors(self.graph)
 
     def ask(self, job: Job, backfill: Backfill, now: int) -> None:
         self.asked[job] = self.asked.get(job, NONE) | {backfill}
@@ -42,7 +43,7 @@ class Truth:
 
     def read(self, job: Job) -> frozenset[Backfill]:
         """The backfills that a run which starts now will reflect: only those that every input they reach reflects."""
-        inputs = [(self._above[each], self.reflects.get(each, NONE)) for each in self.graph[job]]
+        inputs = [(self.above[each], self.reflects.get(each, NONE)) for each in self.graph[job]]
         some = frozenset().union(*(reflected for _, reflected in inputs))
         lacking = {
             backfill

@@ -26,6 +26,7 @@ class World:
         duration: the run time of a job (ms), drawn anew for each run.
         took: what earlier runs of each job took; without it, nothing is held.
         properties: the ``headwater.*`` properties of each job.
+        duplicates: merged requests by kind ([Xu23] Table 8), and by the relation of their origins (Table 9).
     """
 
     graph: Graph
@@ -33,6 +34,7 @@ class World:
     took: Mapping[Job, Took] = Factory(dict)
     properties: Mapping[Job, Mapping[str, str]] = Factory(dict)
     runs: Counter[Job] = Factory(Counter)
+    duplicates: Counter[str] = Factory(Counter)
     truth: Truth = field(init=False)
     _engine: Interpreter = field(init=False)
     _reflects: dict[Version, frozenset[int]] = Factory(dict)
@@ -59,14 +61,21 @@ class World:
         while self._engine.agenda.next():
             self._engine.go_on()
 
-    @property
-    def duplicates(self) -> Counter[str]:
-        return self.state.merged
-
     def _backfill(self, job: Job) -> None:
-        now = self._engine.agenda.now
+        now, pending = self._engine.agenda.now, {name: dict(view.pending) for name, view in self.state.views.items()}
         event = self._engine.record(lambda version: Requested(now, version, job, (WHOLE,), "is backfilled"))
         self.truth.ask(job, event.version, now)
+        for name, before in pending.items():
+            after = self.state.views[name].pending
+            for known in (origins for each, origins in before.items() if after[each] != origins):
+                self.duplicates.update(("both pending", self._relation(min(known), event.version)))
+
+    def _relation(self, one: Version, other: Version) -> str:
+        """How the origins of two merged requests lie to one another ([Xu23] Table 9)."""
+        left, right = (self.state.origins[each].table for each in (one, other))
+        if left == right:
+            return "same origin"
+        return "same ancestor" if self.truth.above[left] & self.truth.above[right] else "independent origins"
 
     def _compute(self, launch: Launch) -> tuple[Written, int]:
         job, version = launch.run.view, launch.run.version

@@ -87,13 +87,13 @@ MUTATIONS = {
     ),
     "a merge forgets the older changes": (
         "engine/record/queue.py",
-        "        pending[each] = both = known | origins\n",
-        "        pending[each] = both = origins\n",
+        "        pending[each] = known | origins\n",
+        "        pending[each] = origins\n",
     ),
     "a new change takes the place of what it joins": (
         "engine/record/queue.py",
-        "                joined[key] = known, known | origins\n",
-        "                joined[key] = known, origins\n",
+        "                joined[id(known)] = known, known | origins\n",
+        "                joined[id(known)] = known, origins\n",
     ),
     "changes go through views that cannot run, where all are alike": (
         "engine/requests/coverage.py",

@@ -198,19 +198,6 @@ def test_a_view_that_does_not_follow_stays_as_it_is_and_its_readers_with_it():
     assert names(made) == ["v"], "asked for, it runs, and w waits for it"
 
 
-def test_merged_requests_are_counted_by_kind_and_by_how_their_origins_lie():
-    made = machine(BASES, *CHAIN, view("x", "a", "t", "u"))
-    made.state.merged.clear()
-    change(made, "u", A1)
-    assert not made.state.merged
-    change(made, "u", A1, 4)
-    assert made.state.merged == {"both pending": 3, "same origin": 3}
-    change(made, "t", A1)
-    assert made.state.merged == {"both pending": 5, "same origin": 3, "independent origins": 2}
-    made.record(lambda version: Requested(made.now, version, "v", (A1,), "was asked for"))
-    assert made.state.merged["same ancestor"] == 2
-
-
 @examples(100)
 @given(added=st.lists(st.tuples(slices, st.frozensets(st.integers(1, 3), min_size=1)), max_size=6), asked=slices)
 def test_what_is_awaited_at_a_slice_is_what_is_awaited_where_it_overlaps(added, asked):

@@ -13,6 +13,7 @@ from benchmarks.papers.__main__ import main
 from benchmarks.papers.experiments import EXPERIMENTS, binomial, lifetime, pipeline
 from benchmarks.papers.goals import report
 from benchmarks.papers.trial import EXACT, methods, play, plays, run, summary
+from benchmarks.papers.world import World
 from headwater.simulate.clock import Agenda
 
 pytestmark = pytest.mark.thorough
@@ -79,6 +80,16 @@ def test_exact_methods_are_optimal_on_small_trees(method, levels):
         trial = binomial(Random(seed), 3, levels)
         outcome = run(trial, method, Random(seed))
         assert outcome.converged and outcome.processed == trial.optimal
+
+
+def test_merged_requests_are_counted_by_kind_and_by_the_relation_of_their_origins():
+    graph = {"a": (), "b": ("a",), "c": ("a",), "z": (), "d": ("b", "c", "z")}
+    world = World(graph, lambda job: 10)
+    for at, job in enumerate(("b", "b", "c", "z")):
+        world.backfill(at, job)
+    world.run()
+    # b's second backfill meets requests for b and d, those of c and z meet the one for d
+    assert world.duplicates == {"both pending": 4, "same origin": 2, "same ancestor": 1, "independent origins": 1}
 
 
 @pytest.mark.parametrize("experiment", ["holding", "lifetime", "pipeline", "rollup"])

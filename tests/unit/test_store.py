@@ -15,7 +15,7 @@ from headwater.model.event import Dropped, EngineLost
 from headwater.store.board import Kept
 from headwater.store.sql import SqlStore
 
-SAID = Summary((ViewStatus("a.v", Condition.BEHIND, 3, 1, None, None, None, None, 0, None, ()),), {}, 4, 0.0)
+SAID = Summary((ViewStatus("a.v", Condition.BEHIND, 3, 1, None, None, None, None, 0, None, ()),), 4, 0.0)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Collection
 
 import click
@@ -14,8 +13,6 @@ from headwater.engine.tell.status import VIEWS, Summary, detail, summary
 from headwater.store.address import Where
 from headwater.store.board import Kept
 from headwater.store.sql import SqlStore
-
-RELATIONS = ("independent origins", "same ancestor", "same origin")
 
 RARE = ("bound", "attainable", "fresh_to")
 """Columns that are shown where a view has a property for them."""
@@ -67,15 +64,6 @@ def _replayed(store: SqlStore, detailed: bool) -> Kept:
 def _print(known: Summary, acting: str | None, alive: Collection[int]) -> None:
     rows = known.rows(milliseconds(), alive)
     table(VIEWS, rows, leave_out=[name for name in RARE if all(row[VIEWS.index(name)] is None for row in rows)])
-    if known.merged:
-        merged = Counter(known.merged)
-        kinds = ", ".join(f"{merged[kind]:,} {kind}" for kind in RELATIONS)
-        pending, exact, same, read = (
-            merged[kind] for kind in ("both pending", "exact duplicate", "found unchanged", "satisfied by a run")
-        )
-        click.echo(f"requests merged with pending ones: {pending:,} ({kinds}); {exact:,} exact duplicates")
-        click.echo(f"requests completed without a refresh, because their sources came out unchanged: {same:,}")
-        click.echo(f"requests that joined a running refresh before it read their source: {read:,}")
     needed, tracks = known.needed, known.tracks
     click.echo(f"at this load, refreshes need {needed:.2f} of {tracks} tracks")
     click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")
@@ -85,5 +73,4 @@ def _print_json(known: Kept, acting: str | None, alive: Collection[int]) -> None
     rows = [dict(zip(VIEWS, row, strict=True)) for row in known.summary.rows(milliseconds(), alive)]
     load = {"tracks": known.summary.tracks, "needed": known.summary.needed}
     told = {"engine": acting, "load": load, "views": rows, **json.loads(known.detail or "{}")}
-    told["merged"] = known.summary.merged
     click.echo(json.dumps(told, indent=2))

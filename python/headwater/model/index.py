@@ -91,7 +91,6 @@ class Index:
         order, readers: of the graph of views.
         carried: how many slices, pending or running, carry each origin.
         routes: for a table, the views that its changes, or marked ones, may reach (see ``engine.requests.coverage``).
-        relations: how tables at which changes start lie to one another (see ``engine.record.queue``).
         promising: the views that promise a freshness.
         slack: how long changes of a view can wait for the promises there and downstream (``engine.waits.freshness``).
         rations: how long changes wait for the budget's sake; ``learned``: whether something that this depends on was
@@ -105,7 +104,6 @@ class Index:
     readers: dict[str, tuple[str, ...]] = Factory(dict)
     carried: Counter[Version] = Factory(Counter)
     routes: dict[tuple[str, bool], Route] = Factory(dict)
-    relations: dict[tuple[str, str], str] = Factory(dict)
     promising: set[str] = Factory(set)
     slack: dict[str, Hold | None] = Factory(dict)
     rations: Rations | None = None

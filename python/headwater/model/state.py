@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import Enum
 
 from attrs import Factory, define, field, frozen
@@ -304,7 +303,6 @@ class State:
         sharing: the last run of a view, if it read scans that others read, too, once it is published.
         origins: the changes that some request is for.
         fixed: seconds of a run by changes after a small change, for each format of views.
-        merged: how many requests were merged into one that was pending, by kind ([Xu23] Tables 8, 9).
         images: values of computed partition columns.
         hurried: somebody waits for all changes of all views up to this version.
         unreadable: the tables that cannot be looked at now, each with the reason.
@@ -320,7 +318,6 @@ class State:
     origins: dict[Version, Origin] = Factory(dict)
     images: dict[tuple[str, tuple[Value, ...]], Value] = Factory(dict)
     fixed: dict[str, float] = Factory(dict)
-    merged: Counter[str] = Factory(Counter)
     hurried: Version = 0
     highest: Version = 0
     unreadable: dict[str, str] = Factory(dict)

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from attrs import Factory, frozen
+from attrs import frozen
 
 from headwater.model.view import Pairs
 from headwater.simulate.accounts import Accounts
@@ -39,7 +39,6 @@ class Row:
         tables: by view.
         runs: in each trial.
         pending: the views that are behind when nothing more can run, in any trial: suspended or broken ones.
-        merged: how many requests were merged with pending ones, by kind; means.
     """
 
     policy: str
@@ -47,7 +46,6 @@ class Row:
     runs: tuple[int, ...]
     properties: Pairs = ()
     pending: tuple[str, ...] = ()
-    merged: Mapping[str, float] = Factory(dict)
 
     @property
     def total(self) -> Table:
@@ -72,14 +70,12 @@ def simulated(scenarios: Sequence[Scenario], policy: Policy, tracks: int, tell: 
             tell(now - seen)
             seen = now
         played.append(replay)
-    merged = {kind for replay in played for kind in replay.state.merged}
     return Row(
         policy.name,
         _tables([replay.accounts for replay in played]),
         tuple(sum(account.runs for account in replay.accounts.views.values()) for replay in played),
         policy.properties,
         tuple(sorted({name for replay in played for name in replay.pending})),
-        {kind: statistics.fmean(replay.state.merged[kind] for replay in played) for kind in sorted(merged)},
     )
 
 
@@ -148,7 +144,6 @@ def _row(row: Row) -> dict[str, Any]:
         **_table(row.total),
         "least_runs": min(row.runs),
         "most_runs": max(row.runs),
-        "merged": dict(row.merged),
         "pending": list(row.pending),
         "tables": [{"table": name, **_table(table)} for name, table in row.tables.items()],
     }

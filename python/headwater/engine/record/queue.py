@@ -7,7 +7,6 @@ views have to be looked at again for what is ready is noted in ``Index.stale``.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
@@ -59,15 +58,9 @@ def _merge(state: State, name: str, slices: Iterable[Slice], origins: frozenset[
             pending[each] = origins
             added += 1
             continue
-        pending[each] = both = known | origins
-        new = origins if len(both) == len(known) + len(origins) else origins - known
-        if not new:
-            state.merged["exact duplicate"] += 1
-            continue
-        for origin in new:
+        pending[each] = known | origins
+        for origin in origins - known:
             carried[origin] += 1
-        state.merged["both pending"] += 1
-        state.merged[_relation(state, min(known), min(new))] += 1
     if added:
         for origin in origins:
             carried[origin] += added
@@ -100,7 +93,6 @@ def _record(state: State, reached: Slices, version: Version, origins: frozenset[
     """Merges requests for an origin that nothing carries yet. What it joins is mostly the same for all views that
     it reaches, so each union is made once, and shared."""
     joined: dict[int, tuple[frozenset[Version], frozenset[Version]]] = {}
-    often: Counter[int] = Counter()
     for name, slices in reached.items():
         pending = state.views[name].pending
         for each in slices:
@@ -108,15 +100,10 @@ def _record(state: State, reached: Slices, version: Version, origins: frozenset[
             if known is None:
                 pending[each] = origins
                 continue
-            key = id(known)
-            if key not in joined:
-                joined[key] = known, known | origins
-            pending[each] = joined[key][1]
-            often[key] += 1
+            if id(known) not in joined:
+                joined[id(known)] = known, known | origins
+            pending[each] = joined[id(known)][1]
     state.index.carried[version] += sum(len(each) for each in reached.values())
-    for key, times in often.items():
-        state.merged["both pending"] += times
-        state.merged[_relation(state, min(joined[key][0]), version)] += times
 
 
 def _preempt(state: State, name: str, slices: Iterable[Slice]) -> None:
@@ -205,7 +192,6 @@ def take_along(state: State, run: Run, taken: Sequence[Slice], origin: Version) 
     if run.preempted and not view.pending:
         run, view.preempted = evolve(run, preempted=False), view.preempted - 1
     state.running[run.view] = evolve(run, needs=(*run.needs, *((each, mine) for each in taken)))
-    state.merged["satisfied by a run"] += len(taken)
     touch(state, run.view)
 
 
@@ -251,9 +237,6 @@ def skip(state: State, event: Skipped) -> None:
             view.pending[each] = others
         _drop(state, known - others)
     _forget_news(view)
-    state.merged["found unchanged"] += sum(
-        not any(each.covers(part) for part, _ in event.left) for each, _ in event.needs
-    )
     touch(state, event.view)
 
 
@@ -302,17 +285,6 @@ def forget(state: State, name: str) -> None:
     while pending:
         _drop(state, pending.popitem()[1])
     touch(state, name)
-
-
-def _relation(state: State, one: Version, other: Version) -> str:
-    """How the origins of two merged requests lie to one another ([Xu23] Table 9)."""
-    pair = (state.origins[one].table, state.origins[other].table)
-    if pair not in state.index.relations:
-        left, right = (upstream(state, table) for table in pair)
-        state.index.relations[pair] = (
-            "same origin" if pair[0] == pair[1] else "same ancestor" if left & right else "independent origins"
-        )
-    return state.index.relations[pair]
 
 
 def _forget_news(view: ViewState) -> None:

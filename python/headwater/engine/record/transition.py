@@ -316,7 +316,6 @@ def _rewire(state: State) -> None:
     state.index.routes.clear()
     state.index.slack.clear()
     state.index.learned = True
-    state.index.relations.clear()
 
 
 def _append(state: State, name: str) -> None:
@@ -326,7 +325,6 @@ def _append(state: State, name: str) -> None:
         state.index.readers[source] = tuple(sorted((*state.index.readers.get(source, ()), name)))
     state.index.stale.add(name)
     state.index.routes.clear()
-    state.index.relations.clear()
 
 
 def _views_read(state: State, name: str) -> list[str]:

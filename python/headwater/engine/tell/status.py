@@ -140,7 +140,7 @@ class ViewStatus:
 
 @frozen
 class Summary:
-    """All views in the order of their names, and the merged requests by kind, as of a journal entry.
+    """All views in the order of their names, as of a journal entry.
 
     Attributes:
         tracks: refreshes that run side by side; ``needed``: as many as would be busy if all changes were followed in
@@ -148,7 +148,6 @@ class Summary:
     """
 
     views: tuple[ViewStatus, ...]
-    merged: dict[str, int]
     tracks: int
     needed: float
 
@@ -161,7 +160,7 @@ def summary(state: State, tracks: int = TRACKS) -> Summary:
     """The status of all views, with so many refreshes side by side."""
     known = load(state, tracks)
     views = tuple(_status(state, name, known) for name in sorted(state.views))
-    return Summary(views, dict(state.merged), tracks, known.needed)
+    return Summary(views, tracks, known.needed)
 
 
 def statuses(state: State, now: int, tracks: int = TRACKS) -> tuple[ViewStatus, ...]:
