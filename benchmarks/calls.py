@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shlex
+import sys
 from pathlib import Path
 
 from attrs import frozen
@@ -26,17 +25,17 @@ class Call:
         return self.ended - self.began
 
 
-@contextmanager
-def traced(file: Path, *, driver_alone: bool = False) -> Iterator[None]:
-    """Programs started inside write the calls of their engines to a file; ``driver_alone``: those of the driver."""
-    before = dict(os.environ)
-    os.environ["BENCHMARK_TRACE_DRIVER" if driver_alone else "BENCHMARK_TRACE"] = str(file)
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(TRACED), *filter(None, [os.environ.get("PYTHONPATH")])])
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+def traced(file: Path, *, driver_alone: bool = False) -> dict[str, str]:
+    """Settings of an application whose engines write their calls to a file; ``driver_alone``: those of the driver.
+
+    An engine starts an isolated Python, which reads no PYTHONPATH. So another program stands for that Python: it
+    installs the tracing, and then runs what the engine's Python was asked to run.
+    """
+    python = file.with_name(f"{file.name}-python")
+    command = [sys.executable, "-I", "-u", str(TRACED / "start.py"), str(file), "driver" if driver_alone else "engine"]
+    python.write_text(f'#!/bin/sh\nshift 3\nexec {shlex.join(command)} "$@"\n')
+    python.chmod(0o700)
+    return {"spark.headwater.python": str(python)}
 
 
 def recorded(file: Path) -> list[Call]:

@@ -66,9 +66,8 @@ def show(calls: list[dict[str, Any]]) -> None:
 def _measured(home: Path, rows: int, warm: int, rounds: int) -> dict[str, Any]:
     file = home / "calls"
     home.mkdir()
-    with traced(file):
-        worker = Worker(home, extension() | SETTINGS)
-        worker.run(LINES.format(rows=rows), VIEW, BARE, HOLD)
+    worker = Worker(home, extension() | SETTINGS | traced(file))
+    worker.run(LINES.format(rows=rows), VIEW, BARE, HOLD)
     bare, refresh, statement = [], [], []
     for turn in range(warm + rounds):
         worker.run(CHANGE)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.traced.start import timed
+
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 BENCHMARKS = sorted(file.stem for file in FOLDER.glob("*.py") if "PARSER = parser(" in file.read_text())
 FIGURES = {"engine": {"growth", "journal", "wide", "evaluations", "large"}, "planner": {"rows"}, "orders": {"rows"}}
@@ -42,3 +44,8 @@ def test_a_report_holds_one_size(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sys, "argv", ["planner", "--smoke", "--json", str(file)])
     with pytest.raises(SystemExit, match="holds measurements of the size full; name another file"):
         module.main()
+
+
+def test_what_is_traced_exists() -> None:
+    missing = [f"{owner.__name__}.{name}" for owner, names in timed() for name in names if not hasattr(owner, name)]
+    assert not missing
