@@ -32,6 +32,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(BIN)/towncrier build --draft --version next >/dev/null
 
 bench: .venv/ready
 	for each in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$each --json benchmarks/results/$$each.json || exit 1; done

@@ -12,7 +12,12 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
 ROOT = Path(__file__).parents[1]
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "tests/README.md": "tests.md"}
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changes.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "tests/README.md": "tests.md",
+}
 """Pages outside of ``docs``, and their places in the site."""
 
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")

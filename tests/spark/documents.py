@@ -27,7 +27,7 @@ class Example:
 def pages() -> list[str]:
     """The documents for people, by their paths."""
     below = (each.relative_to(ROOT).as_posix() for each in (ROOT / "docs").rglob("*.md"))
-    return ["README.md", "CONTRIBUTING.md", "tests/README.md", *sorted(below)]
+    return ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md", *sorted(below)]
 
 
 def read(page: str) -> str:
