@@ -192,7 +192,11 @@ MUTATIONS = {
         "    del state.running[run.view]\n    _put_back_readers(state, run)\n",
         "    del state.running[run.view]\n",
     ),
-    "a run is not on what it reads before that is published": ("engine/record/queue.py", "        on=on,\n", ""),
+    "a run is not on what it reads before that is published": (
+        "engine/record/queue.py",
+        "Run(event, on=_at_hand(state, event))",
+        "Run(event)",
+    ),
     "what may prove to be unchanged is prepared": (
         "engine/record/runs.py",
         "old.content == each.content for each in event.made):\n        return\n",
@@ -256,7 +260,7 @@ MUTATIONS = {
     ),
     "an overwritten view says that no row of it went": (
         "engine/record/runs.py",
-        "    went = 0 if run.appends and not event.instead else event.size\n",
+        "    went = 0 if run.started.appends and not event.instead else event.size\n",
         "    went = 0\n",
     ),
     "partitions of a first fill miss changes of earlier ones": (

@@ -15,6 +15,7 @@ from support import database
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import TakenOver
+from headwater.model.event import Mode, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition
@@ -43,8 +44,8 @@ class View:
         self, version: int, slices: Iterable[Slice] = (WHOLE,), snapshots: Mapping[str, str] | None = None
     ) -> Launch:
         pinned = tuple((snapshots or {}).items())
-        run = Run(version, self.definition.view, tuple(slices), (), (), 0, "partition", "because", snapshots=pinned)
-        return Launch(run, self.definition, {})
+        began = Started(0, version, self.definition.view, (), (), Mode.PARTITION, "because", snapshots=pinned)
+        return Launch(Run(began, tuple(slices)), self.definition, {})
 
     def write(self, launch: Launch, query: str) -> Written:
         columns = self.definition.partitioned_by

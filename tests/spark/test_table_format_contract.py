@@ -17,6 +17,7 @@ from support import database
 
 from headwater.model.command import Launch, Replaced
 from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver, Untold, ViewGone
+from headwater.model.event import Mode, Started
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord, Run
@@ -235,7 +236,7 @@ class View:
         slices = tuple(Slice.of(p=each) if each else WHOLE for each in partitions)
         snapshots = ((self.definition.view, snapshot),) if snapshot else ()
         told = {"snapshots": snapshots, "appends": appends}
-        run = Run(version, self.definition.view, slices, (), (), 0, "partition", "because", **told)
+        run = Run(Started(0, version, self.definition.view, (), (), Mode.PARTITION, "because", **told), slices)
         region = Region(slices)
         there = {each: record for each, record in self.records.items() if region.covers(each)}
         return Launch(run, self.definition, there)

@@ -71,7 +71,7 @@ def test_a_run_keeps_the_watermarks_that_belong_to_the_snapshots_it_reads():
     [found] = ready(state, 100_000)
     state = transition(state, started(state, Choice(found), state.highest + 1, 100_000))
     state = transition(state, Advanced(100_001, "t", "", 7))
-    assert state.tables["t"].watermark == 7 and launched(state, "v").run.watermarks == (("t", 3),)
+    assert state.tables["t"].watermark == 7 and launched(state, "v").run.started.watermarks == (("t", 3),)
 
 
 def test_a_view_of_unknown_edge_is_not_compared_with_all_rows():

@@ -15,7 +15,7 @@ from headwater.memory.buffers.room import HEADROOM, NoRoom, Room
 from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
-from headwater.model.event import Made, Mode
+from headwater.model.event import Made, Mode, Started
 from headwater.model.measure import Effort, Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run
@@ -74,7 +74,7 @@ class Writer:
 
 
 def launch(kept: bool = True) -> Launch:
-    run = Run(1, "v", (WHOLE,), (), (), 0, Mode.FULL, "", kept=kept)
+    run = Run(Started(0, 1, "v", (), (), Mode.FULL, "", kept=kept))
     return Launch(run, Definition("v", "query", ()), {}, size=300)
 
 

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from headwater.model.command import Launch
 from headwater.model.dependency import Dependency, Keys
-from headwater.model.event import Mode
+from headwater.model.event import Mode, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, Run, Totals
 from headwater.model.view import Definition
@@ -15,7 +15,7 @@ from headwater.spark.tables.key_files import SMALL, may_stay
 
 BEFORE, NOW = (("t", 5), ("u", 6)), (("t", 9), ("u", 6))
 KEYED = Keys(("k",), (("k",),))
-RUN = Run(9, "v", (WHOLE,), (), NOW, 0, Mode.CHANGES, "", since=(("t", "5@x"),), totals=True)
+RUN = Run(Started(0, 9, "v", ((WHOLE, ()),), NOW, Mode.CHANGES, "", since=(("t", "5@x"),), totals=True))
 VIEW = Definition("v", "", (), format="delta", dependencies=(Dependency("t", keys=KEYED), Dependency("u", keys=KEYED)))
 KNOWN = {Slice(): PartitionRecord(7, "v7", 3, BEFORE)}
 LAUNCH = Launch(RUN, VIEW, KNOWN, SMALL, totals=Totals(7, BEFORE, "digest"))
@@ -35,7 +35,7 @@ def test_rows_of_the_state_of_the_totals_stay():
         ({"existing": {Slice(): PartitionRecord(8, "v8", 3, NOW)}}, "a partition is of another state"),
         ({"existing": {Slice(): PartitionRecord(8, "w", 3)}}, "another program wrote it"),
         ({"run": evolve(RUN, inputs=(("t", 9), ("u", 8)))}, "u changed, and nobody follows it"),
-        ({"run": evolve(RUN, since=())}, "nothing is followed"),
+        ({"run": Run(evolve(RUN.started, since=()))}, "nothing is followed"),
         ({"definition": evolve(VIEW, dependencies=(Dependency("t"), Dependency("u")))}, "t reaches rows by no key"),
     ],
 )

@@ -21,7 +21,7 @@ from headwater.model.command import Launch
 from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.event import Made, Mode, Published, Started
 from headwater.model.measure import Effort, Place
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import Slice
 from headwater.model.seen import Look
 from headwater.model.state import PartitionRecord, Run, State
 from headwater.model.view import Column, Definition
@@ -115,7 +115,7 @@ def test_a_table_that_lost_its_snapshots_is_not_read_as_it_is_now():
     looked: list[Target] = []
     warehouse = warehouse_of(None, None)
     warehouse._observer = Recorder(look=looked.append)
-    run = Run(5, "v", (WHOLE,), (), (), 0, Mode.FULL, "", snapshots=(("t", "7@x"), ("v", "3@y")))
+    run = Run(Started(0, 5, "v", (), (), Mode.FULL, "", snapshots=(("t", "7@x"), ("v", "3@y"))))
     with pytest.raises(RefreshFailed, match="t cannot be read at a snapshot any more"), warehouse._pinned(None, run):
         pytest.fail("it was read")
     assert [each.tables for each in looked] == [{"t": None}]
@@ -487,7 +487,7 @@ def launch(partitioned: bool, existing=()) -> Launch:
         root=f"{ROOT}/{view.split('.')[1]}",
         owner="0cc175b9c0f1b6a831c399e269772661",
     )
-    run = Run(1762000000123, view, (WHOLE,), (), (), 0, Mode.FULL, "because")
+    run = Run(Started(0, 1762000000123, view, (), (), Mode.FULL, "because"))
     return Launch(run, definition, {each: RECORD for each in existing})
 
 

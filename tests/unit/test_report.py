@@ -250,7 +250,7 @@ def test_a_run_for_many_changes_names_three():
         change(made, "base.t", Slice.of(a=str(n)))
     made.now += SETTLE
     assert start(made, "mart.v")
-    assert made.state.running["mart.v"].reason == (
+    assert made.state.running["mart.v"].started.reason == (
         "base.t[a=0] was written; base.t[a=1] was written; base.t[a=2] was written; and 2 more"
     )
     end(made, "mart.v")

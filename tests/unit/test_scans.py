@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from headwater.memory.buffers.scans import Lying, Part, Scans
-from headwater.model.event import Mode
+from headwater.model.event import Mode, Started
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
@@ -19,7 +19,7 @@ NEEDS = {"t": Extract(("k",), (("k > 1", "m = 2"),))}
 
 
 def run(version: int, *shared: Shared) -> Run:
-    return Run(version, "v", (WHOLE,), (), (), 0, Mode.FULL, "", shared=shared or (SHARED,))
+    return Run(Started(0, version, "v", (), (), Mode.FULL, "", shared=shared or (SHARED,)))
 
 
 class Makes:

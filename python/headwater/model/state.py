@@ -8,12 +8,12 @@ from attrs import Factory, define, field, frozen
 
 from headwater.model.edge import Edge
 from headwater.model.estimate import Estimate
-from headwater.model.event import Mode
+from headwater.model.event import Mode, Started
 from headwater.model.extract import Extract, Shared
 from headwater.model.index import Index
 from headwater.model.measure import Place, Scanned
 from headwater.model.partition import Slice, Value
-from headwater.model.version import Inputs, Version
+from headwater.model.version import Inputs, Needs, Version
 from headwater.model.view import Definition, Pairs
 
 
@@ -125,51 +125,61 @@ class Reading:
 
 @frozen
 class Run:
-    """A refresh under way: these slices of a view, on behalf of these origins.
+    """A refresh under way.
 
     Attributes:
+        started: how it began.
+        slices: what it computes.
+        needs: for which origins it computes each slice. More than it began for, if it stands for newer changes, too.
+        inputs: the versions of the sources that it may read: the newest of these changes.
+        on: the runs of which it reads what they made, where they left it. It is published after them, or not at all.
         preempted: it is to be cancelled: a change came for what it computes, and its view wants both in one run.
         cancelled: somebody asked to cancel it.
-        kept: what it makes is kept close at hand for its readers.
         prepared: all of it is computed, and other runs may read it before it is published.
-        on: the runs of which it reads what they made, where they left it. It is published after them, or not at all.
-        shared: the scans that it reads in place of tables, and makes if it is the first.
-        engine: the number of the engine that it belongs to.
-        snapshots: of each table that is pinned, the view's own among them, the snapshot on record as the run began.
-        since: of a run by keys, for each source that changed the snapshots that the view's partitions reflect; of one
-            by changes the snapshot that the view's totals, or its partitions, reflect.
-        churn: bytes of the files that came and went since then.
-        totals: it leaves totals for later runs.
-        appends: it adds rows to the view, and leaves all others as they are.
-        refused: why it must fail, as the view's property allows no other method.
-        watermarks: of each source that a stream writes, the watermark on record as the run began (ms).
-        foreseen, foreseen_cores: the seconds and core-seconds that it takes, as far as past runs tell.
     """
 
-    version: Version
-    view: str
-    slices: tuple[Slice, ...]
-    needs: tuple[tuple[Slice, frozenset[Version]], ...]
-    inputs: Inputs
-    started_at: int
-    mode: Mode
-    reason: str
+    started: Started
+    slices: tuple[Slice, ...] = field(default=Factory(lambda run: run.started.slices, takes_self=True))
+    needs: tuple[tuple[Slice, frozenset[Version]], ...] = field(
+        default=Factory(lambda run: _sets(run.started.needs), takes_self=True)
+    )
+    inputs: Inputs = field(default=Factory(lambda run: run.started.inputs, takes_self=True))
+    on: frozenset[Version] = frozenset()
     preempted: bool = False
     cancelled: bool = False
-    kept: bool = False
     prepared: bool = False
-    on: frozenset[Version] = frozenset()
-    shared: tuple[Shared, ...] = ()
-    engine: int = 0
-    snapshots: Pairs = ()
-    since: Pairs = ()
-    churn: int = 0
-    totals: bool = False
-    appends: bool = False
-    refused: str = ""
-    watermarks: tuple[tuple[str, int], ...] = ()
-    foreseen: float | None = None
-    foreseen_cores: float | None = None
+
+    @property
+    def version(self) -> Version:
+        return self.started.version
+
+    @property
+    def view(self) -> str:
+        return self.started.view
+
+    @property
+    def engine(self) -> int:
+        return self.started.engine
+
+    @property
+    def mode(self) -> Mode:
+        return self.started.mode
+
+    @property
+    def kept(self) -> bool:
+        return self.started.kept
+
+    @property
+    def shared(self) -> tuple[Shared, ...]:
+        return self.started.shared
+
+    @property
+    def snapshots(self) -> Pairs:
+        return self.started.snapshots
+
+
+def _sets(needs: Needs) -> tuple[tuple[Slice, frozenset[Version]], ...]:
+    return tuple((each, frozenset(origins)) for each, origins in needs)
 
 
 @frozen

@@ -66,12 +66,16 @@ def learned(state: State, view: ViewState, run: Run, event: Published) -> Narrow
     is halfway between what was foreseen and what the run took.
     """
     if event.instead:
-        return Narrow(None, run.churn)
-    if run.mode is Mode.CHANGES and run.churn <= LITTLE * read_in_full(view):
+        return Narrow(None, run.started.churn)
+    if run.mode is Mode.CHANGES and run.started.churn <= LITTLE * read_in_full(view):
         before = fixed(state, view, run.mode)
         weight = QUICKER if event.seconds < before else SLOWER
         state.fixed[view.definition.format] = before + weight * (event.seconds - before)
-    return Narrow(_between(run.foreseen, event.seconds), run.churn, _between(run.foreseen_cores, event.cores))
+    return Narrow(
+        _between(run.started.foreseen, event.seconds),
+        run.started.churn,
+        _between(run.started.foreseen_cores, event.cores),
+    )
 
 
 def foreseen(known: Narrow | None, least: float, churn: int, whole: float | None, read: float) -> float | None:

@@ -131,37 +131,13 @@ def tell(state: State, name: str, reached: Changes) -> None:
 
 def start(state: State, event: Started) -> Run:
     """Takes what a run is for out of what is pending."""
-    pending, on = state.views[event.view].pending, _at_hand(state, event)
-    needs = tuple((each, frozenset(origins)) for each, origins in event.needs)
-    for each, carried in needs:
+    pending, run = state.views[event.view].pending, Run(event, on=_at_hand(state, event))
+    for each, carried in run.needs:
         known = pending.pop(each, NONE)
         for origin in carried - known:
             state.index.carried[origin] += 1
         if known - carried:
             pending[each] = known - carried
-    run = Run(
-        event.version,
-        event.view,
-        event.slices,
-        needs,
-        event.inputs,
-        event.at,
-        event.mode,
-        event.reason,
-        kept=event.kept,
-        on=on,
-        shared=event.shared,
-        engine=event.engine,
-        snapshots=event.snapshots,
-        since=event.since,
-        churn=event.churn,
-        totals=event.totals,
-        appends=event.appends,
-        refused=event.refused,
-        watermarks=event.watermarks,
-        foreseen=event.foreseen,
-        foreseen_cores=event.foreseen_cores,
-    )
     state.running[event.view] = run
     state.views[event.view].overran = None
     touch(state, event.view)

@@ -138,7 +138,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
-    went = 0 if run.appends and not event.instead else event.size
+    went = 0 if run.started.appends and not event.instead else event.size
     snapshots.went_on(record, None if redefined else event.size + went, went)
     view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, ""
     view.unsure = tuple(each for each in view.unsure if not region.covers(each))

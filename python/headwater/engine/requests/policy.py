@@ -71,7 +71,7 @@ def latest_end(state: State, run: Run) -> int | None:
     """When a run is cancelled that has not ended (ms); ``None``: its view sets no time."""
     view = state.views.get(run.view)
     timeout = None if view is None else view.definition.policy.timeout
-    return None if timeout is None else run.started_at + timeout
+    return None if timeout is None else run.started.at + timeout
 
 
 def overdue(state: State, run: Run, now: int) -> str:
@@ -79,5 +79,5 @@ def overdue(state: State, run: Run, now: int) -> str:
     until = latest_end(state, run)
     if until is None or now < until:
         return ""
-    took = (until - run.started_at) / 1000
+    took = (until - run.started.at) / 1000
     return f"the refresh of {run.view} took longer than {took:g} s, its headwater.timeout, and was cancelled"

@@ -58,7 +58,7 @@ class Following:
             Untold: nobody can say which rows changed.
         """
         refuse_lenient(session)
-        since, now = dict(launch.run.since), dict(launch.run.snapshots)
+        since, now = dict(launch.run.started.since), dict(launch.run.snapshots)
         order = [each for each in launch.definition.sources if each in since]
         sides: list[DataFrame] = []
         for n, source in enumerate(order):

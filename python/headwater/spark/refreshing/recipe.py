@@ -65,19 +65,19 @@ class Maker:
         self._renew(session, launch)
         run, why = launch.run, ""
         match run.mode:
-            case Mode.CHANGES if run.appends:
+            case Mode.CHANGES if run.started.appends:
                 try:
                     return self._added(session, launch)
                 except Untold as untold:
                     why = fallen_back(launch, str(untold))
                     mode = Mode.FULL if WHOLE in run.slices else Mode.PARTITION
-                    launch = evolve(launch, run=evolve(run, mode=mode, appends=False))
+                    launch = evolve(launch, run=evolve(run, started=evolve(run.started, mode=mode, appends=False)))
             case Mode.KEYS:
                 try:
                     return self._keyed(held, session, launch)
                 except Untold as untold:
                     why = fallen_back(launch, str(untold))
-        made = self._totalled(held, session, launch) if run.totals else self._whole(session, launch)
+        made = self._totalled(held, session, launch) if run.started.totals else self._whole(session, launch)
         return evolve(made, instead=why) if why else made
 
     # --- inside

@@ -29,7 +29,7 @@ from headwater.spark.refreshing.changed_rows import PINS
 
 def measured(session: SparkSession, launch: Launch) -> Edge | None:
     """The edge of a run, in the sources as its session reads them now; ``None``: its view names no times of events."""
-    definition, now = launch.definition, 1000 * launch.run.started_at
+    definition, now = launch.definition, 1000 * launch.run.started.at
     policy, before = definition.policy, launch.edge if launch.edge is not None else Edge(None)
     passed, ends, late = dict(before.passed), list[int | None](), 0
     for source, column in definition.event_times:
@@ -76,7 +76,7 @@ def _table(session: SparkSession, source: str) -> DataFrame:
 
 def _end(launch: Launch, source: str, newest: int | None, now: int) -> int | None:
     """The time up to which all rows of a source are there, but for late ones (µs)."""
-    lateness, watermark = launch.definition.policy.lateness, dict(launch.run.watermarks).get(source)
+    lateness, watermark = launch.definition.policy.lateness, dict(launch.run.started.watermarks).get(source)
     if lateness is None and watermark is not None and 1000 * watermark <= now:
         return 1000 * watermark
     return None if newest is None else newest - 1000 * (lateness or 0)

@@ -84,8 +84,8 @@ class SparkWarehouse:
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         run, definition = launch.run, launch.definition
         with self._told(run), translating(run, self._shim):
-            if run.refused:
-                fallen_back(launch, run.refused)
+            if run.started.refused:
+                fallen_back(launch, run.started.refused)
             session = self._sessions.of_run(definition)
             context = session.sparkContext
             self._take_up(context, run, "refresh")
@@ -217,5 +217,7 @@ class SparkWarehouse:
 
     def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:
         """Lets jobs of this thread be known as a run's."""
-        context.setJobGroup(group(run.view, run.version), f"{verb} {run.view}: {run.reason}", interruptOnCancel=True)
+        context.setJobGroup(
+            group(run.view, run.version), f"{verb} {run.view}: {run.started.reason}", interruptOnCancel=True
+        )
         context.setLocalProperty("spark.scheduler.pool", self._track.pool)

@@ -45,7 +45,7 @@ def may_stay(launch: Launch) -> bool:
     run, definition, totals = launch.run, launch.definition, launch.totals
     if totals is None or launch.unsure or not definition.is_lake or launch.size < SMALL:
         return False
-    since = {source for source, _ in run.since}
+    since = {source for source, _ in run.started.since}
     changed = {source for source, _ in set(run.inputs) - set(totals.inputs)}
     keys = [each.keys for each in definition.dependencies if each.source in since]
     reflected = all(each.inputs == totals.inputs for each in launch.existing.values())

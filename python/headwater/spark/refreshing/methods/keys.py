@@ -52,12 +52,12 @@ def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator
     run, definition = launch.run, launch.definition
     refuse_lenient(session)
     refuse_drift(formats, launch)
-    sources = {source for source, _ in run.since}
+    sources = {source for source, _ in run.started.since}
     keyed = {each.source: each.keys for each in definition.dependencies if each.source in sources}
     columns, now = common(keyed.values()), dict(run.snapshots)
     found = [
         keys
-        for source, since in run.since
+        for source, since in run.started.since
         for keys in _keys(formats.changed(session, source, since, now[source]), keyed[source], columns)
     ]
     rows = reduce(DataFrame.union, found).toDF(*_names(columns)).distinct() if found else None

@@ -75,7 +75,7 @@ class Stage:
 
     def write(self, launch: Launch, frame: DataFrame, hashed: bool, key_files: KeyFiles | None) -> Counted:
         run, definition = launch.run, launch.definition
-        instead = () if run.appends else None if key_files is None else key_files.files
+        instead = () if run.started.appends else None if key_files is None else key_files.files
         name, log = self._opened(definition)
         if log is None:
             raise gone(run.view)

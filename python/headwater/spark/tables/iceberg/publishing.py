@@ -90,7 +90,7 @@ class Publishing:
     ) -> Staged:
         """Writes rows into files of a view's table that no commit names. A redefinition always renews everything."""
         definition = launch.definition
-        instead = Chosen() if launch.run.appends else None if key_files is None else key_files.files
+        instead = Chosen() if launch.run.started.appends else None if key_files is None else key_files.files
         reshapes = WHOLE in launch.run.slices and not self._shapes.fits(table, definition)
         if reshapes and instead is not None:
             raise RefreshFailed(f"{definition.view} has other columns than its table; the refresh is tried again")
