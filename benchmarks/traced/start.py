@@ -14,7 +14,7 @@ import time
 
 def timed() -> list[tuple[type, tuple[str, ...]]]:
     """The classes whose calls are timed, and the names of these calls."""
-    from headwater.memory.buffers.memory import Memory
+    from headwater.memory.buffers.memory import SparkMemory
     from headwater.runtime.loop import Loop
     from headwater.runtime.record import Recorder
     from headwater.spark.jvm.sessions import Sessions
@@ -30,7 +30,7 @@ def timed() -> list[tuple[type, tuple[str, ...]]]:
         (Observer, ("reading", "hinted")),
         (Sessions, ("of_run",)),
         (SparkWarehouse, ("look", "compute", "publish", "_take_up")),
-        (Memory, ("share", "keep", "moved", "effort")),
+        (SparkMemory, ("share", "keep", "transfers")),
         (FileTables, ("write", "written")),
         (Writer, ("write",)),
         (SqlStore, ("append_all", "append", "read", "discard")),

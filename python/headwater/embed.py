@@ -84,7 +84,7 @@ class Warehouse(Evaluator, Protocol):
 
 @frozen
 class _Port:
-    """The engine's port over a program's warehouse: nothing is kept close at hand there, and the program itself tells
+    """The engine's port over a program's warehouse: nothing is kept in memory there, and the program itself tells
     of its writes, so nothing is looked at."""
 
     warehouse: Warehouse

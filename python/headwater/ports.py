@@ -114,7 +114,7 @@ class Store(Protocol):
 class Warehouse(Protocol):
     """Where the tables are. Methods are called from worker threads, several at once.
 
-    ``bring`` and ``release`` are called only if the schedule keeps something close at hand.
+    ``bring`` and ``release`` are called only if the schedule keeps something in memory.
     """
 
     def look(self, launch: Launch, before: bool) -> None:
@@ -127,7 +127,7 @@ class Warehouse(Protocol):
         """
 
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
-        """Computes a run's slices into a place that no reader sees; close at hand, if the run is ``kept``. What it
+        """Computes a run's slices into a place that no reader sees; in memory, if the run is ``kept``. What it
         reads of the runs that it is ``on`` is what those computed. The first of those that share a scan makes it, if
         it is to see the same versions of its sources.
 
@@ -137,7 +137,7 @@ class Warehouse(Protocol):
         """
 
     def bring(self, launch: Launch, written: Written) -> Written:
-        """Copies what ``compute`` kept close at hand to where it will be published from. Called once for each run
+        """Copies what ``compute`` kept in memory to where it will be published from. Called once for each run
         that is prepared, kept or not; what lies there already is returned as it is.
 
         Raises:

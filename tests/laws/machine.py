@@ -364,7 +364,7 @@ class Machine:
     def crash(self) -> None:
         """Everything but the world and the journal is lost; another engine takes over."""
         self.store.gone.add(self.loop.engine)
-        self.world.at_hand.clear()
+        self.world.kept.clear()
         self.world.scans.clear()
         self._unlucky.clear()
         self._start_engine()

@@ -119,7 +119,7 @@ def test_two_engines_whose_looks_overlap_lose_nothing(graph, script, pick):
 @examples(40)
 @given(graph=graphs(), script=scripts(40))
 def test_nobody_reads_a_lake_view_before_it_is_published(graph, script):
-    """It is neither kept close at hand nor prepared."""
+    """It is neither kept in memory nor prepared."""
     made = machine(graph)
 
     def watch(each, step):

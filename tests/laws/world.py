@@ -55,7 +55,7 @@ class World:
         self.lake, self.incarnations = Lake(), Counter(bases.keys())
         self.newest: dict[str, int] = {}
         self.publications: list[Publication] = []
-        self.at_hand: dict[int, tuple[Launch, Written]] = {}
+        self.kept: dict[int, tuple[Launch, Written]] = {}
         self.evaluates, self.sums, self.by_keys, self.by_changes, self.appended = True, True, 0, 0, 0
         self.totals: dict[int, tuple[Definition, Tables]] = {}
         self.writes = 0
@@ -158,7 +158,7 @@ class World:
         self._refuse_other_rows(launch, tables)
         written = self._with_totals(launch, tables, self.written(launch, tables))
         if (launch.run.kept or launch.run.on) and not launch.definition.is_lake:
-            self.at_hand[launch.run.version] = launch, written
+            self.kept[launch.run.version] = launch, written
         self.note("wrote")
         return written
 
@@ -235,7 +235,7 @@ class World:
         if (snapshot := dict(launch.run.snapshots).get(source)) is not None:
             return self._pinned(launch, source, snapshot)
         content = self.read(source)
-        for made, written in [each for version, each in self.at_hand.items() if version in launch.run.on]:
+        for made, written in [each for version, each in self.kept.items() if version in launch.run.on]:
             if made.run.view == source and made.run.version > self.newest.get(source, 0):
                 return self.with_written(made, written, content)
         return content
@@ -252,7 +252,7 @@ class World:
         return evolve(written) if launch.run.kept else written
 
     def release(self, version: int) -> None:
-        self.at_hand.pop(version, None)
+        self.kept.pop(version, None)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         self.pause("publish", launch)

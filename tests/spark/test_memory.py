@@ -58,7 +58,7 @@ def room(request, volume) -> str:
 
 
 def settings(home: Home, room: str) -> dict[str, str]:
-    """Spark's own memory saves reading, so that is slow, too, where it is the room."""
+    """Spark's own memory saves reading, so that is slow, too, where it is the buffer."""
     return slowed.settings(home, room, write=2_000_000, **({"read": 2_000_000} if room == "spark" else {}))
 
 

@@ -100,7 +100,7 @@ class Shelf(World):
             tables[source] = self._seen(launch, source)
         written = self.written(launch, tables)
         if launch.run.kept or launch.run.on:
-            self.at_hand[launch.run.version] = launch, written
+            self.kept[launch.run.version] = launch, written
         return written if launch.run.kept else self._brought(launch, written)
 
     def bring(self, launch: Launch, written: Written) -> Written:
@@ -125,7 +125,7 @@ class Shelf(World):
 
     def _seen(self, launch: Launch, source: str) -> Content:
         page = self.page(source)
-        for version, (made, written) in list(self.at_hand.items()):
+        for version, (made, written) in list(self.kept.items()):
             if version in launch.run.on and made.run.view == source and version > page.version:
                 return self.with_written(made, written, self._content(page))
         return self._content(page)
@@ -215,7 +215,7 @@ def _whole(file: Path) -> int:
 
 
 class Keeping(InOrder):
-    """Keeps now and then what a run makes close at hand, for its readers."""
+    """Keeps now and then what a run makes in memory, for its readers."""
 
     def choose(self, state: State, ready: Sequence[Ready], plan: object) -> list[Choice]:
         return [Choice(each, random.random() < 0.3) for each in ready]

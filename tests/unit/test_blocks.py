@@ -1,4 +1,4 @@
-"""Room in Spark's own memory, with a shim that only counts."""
+"""Buffer in Spark's own memory, with a shim that only counts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from headwater.memory.buffers import opening
+from headwater.memory.buffers import wiring
 from headwater.memory.buffers.blocks import LEVEL, Blocks, opened
-from headwater.memory.buffers.room import OutOfRoom
-from headwater.spark.jvm.settings import Memory, Settings
+from headwater.memory.buffers.buffer import BufferFull
+from headwater.spark.jvm.settings import MemoryLimit, Settings
 
 
 class Shim:
@@ -40,13 +40,13 @@ class Shim:
 
 def test_what_a_gone_engine_left_is_released():
     shim = Shim()
-    assert opened(shim, Memory(500)).limit == 500 and not shim.known
+    assert opened(shim, MemoryLimit(500)).limit == 500 and not shim.known
 
 
 def test_never_more_than_spark_has(caplog):
-    assert opened(Shim(), Memory(5000)).limit == 1000
+    assert opened(Shim(), MemoryLimit(5000)).limit == 1000
     assert "that is what is kept there at most" in caplog.text
-    assert opened(Shim(), Memory(share=0.2)).limit == 200
+    assert opened(Shim(), MemoryLimit(share=0.2)).limit == 200
 
 
 def test_rows_are_held_until_they_are_removed():
@@ -68,7 +68,7 @@ def test_what_needs_more_than_there_is_leaves():
     shim = Shim(each=950)
     blocks = Blocks(shim, 1000)
     assert blocks.reserve(1, 100)
-    with pytest.raises(OutOfRoom), blocks.watched(1, lambda: None):
+    with pytest.raises(BufferFull), blocks.watched(1, lambda: None):
         blocks.hold("frame", 1)
     blocks.remove(1)
     assert blocks.free == 900
@@ -86,7 +86,7 @@ def test_it_is_said_how_much_did_not_fit_though_spark_released_it():
         raise PySparkException("Job 1 cancelled")
 
     assert blocks.reserve(1, 100)
-    with pytest.raises(OutOfRoom, match="its 9 MB and more do not fit"), blocks.watched(1, stopped.set):
+    with pytest.raises(BufferFull, match="its 9 MB and more do not fit"), blocks.watched(1, stopped.set):
         run()
 
 
@@ -111,20 +111,20 @@ def session(master: str) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("master", "settings", "kind", "why"),
     [
-        ("local[2]", {}, "NoRoom", ""),
-        ("local[2]", {"memory": "0"}, "NoRoom", ""),
+        ("local[2]", {}, "NoBuffer", ""),
+        ("local[2]", {"memory": "0"}, "NoBuffer", ""),
         ("local[2]", {"memory": "500"}, "Volume", ""),
         ("local[2]", {"memory": "500", "memory.path": "spark"}, "Blocks", ""),
         ("local[2]", {"memory": "500", "memory.path": "/no/such/place"}, "Blocks", "no directory /no/such/place"),
         ("yarn", {"memory": "500"}, "Blocks", "the executors run on other machines"),
-        ("yarn", {"memory": "500", "role": "report"}, "NoRoom", ""),
+        ("yarn", {"memory": "500", "role": "report"}, "NoBuffer", ""),
     ],
 )
 def test_spark_keeps_outputs_where_there_is_no_fast_volume(monkeypatch, tmp_path, caplog, master, settings, kind, why):
     """That is said once, where a volume was wanted."""
     monkeypatch.setattr("headwater.memory.buffers.volume.IN_MEMORY", tmp_path)
     told = Settings.of({f"spark.headwater.{key}": value for key, value in settings.items()})
-    found = opening.room(session(master), Shim(), told)
+    found = wiring.buffer(session(master), Shim(), told)
     assert type(found).__name__ == kind
     assert caplog.text.count("kept in Spark's own memory") == bool(why) and why in caplog.text
     if found is not None:

@@ -1,4 +1,4 @@
-"""What the warehouse may rely on of an engine's memory, whatever its room is."""
+"""What the warehouse may rely on of an engine's memory, whatever its buffer is."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 from test_blocks import Shim as Blocked
 
 from headwater.memory.buffers.blocks import Blocks
-from headwater.memory.buffers.memory import Memory
-from headwater.memory.buffers.room import HEADROOM, NoRoom, Room
+from headwater.memory.buffers.buffer import HEADROOM, Buffer, NoBuffer
+from headwater.memory.buffers.memory import SparkMemory
 from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
@@ -84,7 +84,7 @@ def shim() -> Shim:
 
 
 @pytest.fixture(params=["volume", "blocks"])
-def room(request, shim, tmp_path) -> Room:
+def buffer(request, shim, tmp_path) -> Buffer:
     return Volume(tmp_path, LIMIT) if request.param == "volume" else Blocks(shim, LIMIT)
 
 
@@ -94,21 +94,21 @@ def writer() -> Writer:
 
 
 @pytest.fixture
-def memory(room, shim, writer) -> Memory:
-    return Memory(room, shim, writer)
+def memory(buffer, shim, writer) -> SparkMemory:
+    return SparkMemory(buffer, shim, writer)
 
 
-def keep(memory: Memory, asked: Launch | None = None, frame=lambda: 300):
+def keep(memory: SparkMemory, asked: Launch | None = None, frame=lambda: 300):
     return memory.keep(asked or launch(), frame, lambda: None)
 
 
-def test_kept_rows_lie_in_the_room_until_they_are_released(memory, room):
+def test_kept_rows_lie_in_the_buffer_until_they_are_released(memory, buffer):
     written, _ = keep(memory)
-    assert memory.holds(written) and written.place is room.kind
-    assert room.size(1) == 300 and room.free == int(LIMIT * (1 - HEADROOM)) - 300
+    assert memory.holds(written) and written.place is buffer.kind
+    assert buffer.size(1) == 300 and buffer.free == int(LIMIT * (1 - HEADROOM)) - 300
     memory.release(1)
     memory.release(1)
-    assert room.size(1) == 0 and room.free == int(LIMIT * (1 - HEADROOM))
+    assert buffer.size(1) == 0 and buffer.free == int(LIMIT * (1 - HEADROOM))
 
 
 def test_rows_are_brought_to_the_warehouse_with_all_that_was_measured(memory):
@@ -125,22 +125,22 @@ def test_rows_that_are_gone_are_not_published(memory, writer):
         memory.bring(None, launch(), written)
 
 
-def test_only_rows_that_are_to_be_kept_are(memory, room):
-    assert keep(memory, launch(kept=False)) is None and room.size(1) == 0
+def test_only_rows_that_are_to_be_kept_are(memory, buffer):
+    assert keep(memory, launch(kept=False)) is None and buffer.size(1) == 0
 
 
 def test_rows_that_are_foreseen_not_to_fit_are_not_computed(memory):
     assert keep(memory, evolve(launch(), size=LIMIT), lambda: pytest.fail("computed")) is None
 
 
-def test_a_room_that_cannot_be_written_to_leaves_rows_to_the_warehouse(memory, shim, room, caplog):
+def test_a_buffer_that_cannot_be_written_to_leaves_rows_to_the_warehouse(memory, shim, buffer, caplog):
     def full() -> None:
         raise PySparkException("no space left on device")
 
     shim.kind = FailureKind.UNWRITABLE
     assert keep(memory, frame=full) is None
     assert "v cannot be kept in memory (no space left on device); it is written to the warehouse" in caplog.text
-    assert room.free == int(LIMIT * (1 - HEADROOM))
+    assert buffer.free == int(LIMIT * (1 - HEADROOM))
 
 
 def test_a_query_that_fails_is_not_computed_again(memory):
@@ -151,9 +151,9 @@ def test_a_query_that_fails_is_not_computed_again(memory):
         keep(memory, frame=wrong)
 
 
-def test_an_engine_without_room_keeps_nothing(shim, writer):
-    memory = Memory(NoRoom(), shim, writer)
+def test_an_engine_without_a_buffer_keeps_nothing(shim, writer):
+    memory = SparkMemory(NoBuffer(), shim, writer)
     assert keep(memory, frame=lambda: pytest.fail("computed")) is None
-    assert NoRoom().means(None) is None
+    assert NoBuffer().means(None) is None
     memory.release(1)
     memory.close()

@@ -59,7 +59,7 @@ KNOWN_PYTHON = {
         "model.policy": ["text.lower", "text.strip().lower"],
         "spark.defining.analyse": ["dict(definition.settings).get(INFERENCE, 'true').lower"],
         "spark.refreshing.changed_rows": ["(session.conf.get(name) or '').lower"],
-        "memory.buffers.opening": ["(settings.memory_path or '').lower"],
+        "memory.buffers.wiring": ["(settings.memory_path or '').lower"],
         "spark.defining.options": ["value.strip().lower"],
         "spark.jvm.settings": ["given.get('role', 'auto').lower", "given.get('wait', 'false').lower", "text.lower"],
         "spark.defining.storage": ["wanted.lower"],

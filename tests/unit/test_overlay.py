@@ -33,7 +33,7 @@ def test_a_run_reads_the_runs_that_it_is_on_where_they_left_it():
     march, null, gone = (Slice.of({"month": each}) for each in ("1996-03-01", None, "1996-04-01"))
     places = {march: "file:/memory/v7/data/month=1996-03-01", null: f"file:/memory/v7/data/month={NULL_PARTITION}"}
     overlays.add(run(1, march, null, gone), Output.of(run(1, march, null, gone), [march, gone], wrote(places, 1815)))
-    told = json.loads(overlays.told(run(2, on=(1,)), {}))
+    told = json.loads(overlays.encoded(run(2, on=(1,)), {}))
     told["shop.monthly_revenue"]["without"].sort(key=str)
     assert told == json.loads(GOLDEN.read_text())
 
@@ -41,10 +41,10 @@ def test_a_run_reads_the_runs_that_it_is_on_where_they_left_it():
 def test_all_others_read_what_is_published():
     overlays = Overlays()
     overlays.add(run(1, WHOLE), Output.of(run(1, WHOLE), [], wrote({WHOLE: "file:/m"}, 10)))
-    assert overlays.told(run(2), {}) is None
-    assert json.loads(overlays.told(run(2, on=(1,)), {}))["shop.monthly_revenue"]["whole"]
+    assert overlays.encoded(run(2), {}) is None
+    assert json.loads(overlays.encoded(run(2, on=(1,)), {}))["shop.monthly_revenue"]["whole"]
     overlays.remove(1)
-    assert overlays.told(run(2, on=(1,)), {}) is None
+    assert overlays.encoded(run(2, on=(1,)), {}) is None
 
 
 def test_a_run_that_came_to_nothing_does_not_hide_the_one_after_it():
@@ -52,7 +52,7 @@ def test_a_run_that_came_to_nothing_does_not_hide_the_one_after_it():
     overlays = Overlays()
     overlays.add(run(4, WHOLE), Output.of(run(4, WHOLE), [], wrote({WHOLE: "file:/v4"}, 10)))
     overlays.add(run(2, WHOLE), Output.of(run(2, WHOLE), [], wrote({WHOLE: "file:/v2"}, 10)))
-    [place] = json.loads(overlays.told(run(5, on=(4,)), {}))["shop.monthly_revenue"]["with"]
+    [place] = json.loads(overlays.encoded(run(5, on=(4,)), {}))["shop.monthly_revenue"]["with"]
     assert place["location"] == "file:/v4"
 
 
@@ -62,8 +62,8 @@ def test_what_is_gone_is_read_in_the_warehouse_if_it_is_there():
         overlays.add(run(version, WHOLE), Output.of(run(version, WHOLE), [], wrote({WHOLE: "file:/m"}, 10)))
     overlays.publish(1)
     overlays.forget([1, 2])
-    assert overlays.told(run(5, on=(1,)), {}) is None
-    assert overlays.told(run(5, on=(2,)), {}) is not None
+    assert overlays.encoded(run(5, on=(1,)), {}) is None
+    assert overlays.encoded(run(5, on=(2,)), {}) is not None
 
 
 def test_rows_that_spark_holds_are_told_by_the_version_that_made_them():
@@ -71,7 +71,7 @@ def test_rows_that_spark_holds_are_told_by_the_version_that_made_them():
     march, gone = Slice.of({"month": "1996-03-01"}), Slice.of({"month": "1996-04-01"})
     held = wrote({march: ""}, 0, Place.BLOCKS)
     overlays.add(run(7, march, gone), Output.of(run(7, march, gone), [march, gone], held))
-    told = json.loads(overlays.told(run(8, on=(7,)), {}))["shop.monthly_revenue"]
+    told = json.loads(overlays.encoded(run(8, on=(7,)), {}))["shop.monthly_revenue"]
     assert (told["held"], told["with"], told["bytes"]) == (7, [], 0)
     assert {each["month"] for each in told["without"]} == {"1996-03-01", "1996-04-01"}
 
@@ -88,4 +88,4 @@ def test_where_lies_what_a_run_reads(each: Slice, place: Place, lying: Place | N
     """A part that is kept lies beside what is published of the rest."""
     overlays = Overlays()
     overlays.add(run(1, each), Output.of(run(1, each), [], wrote({each: "file:/m"}, 10, place)))
-    assert overlays.lying(run(2, on=(1,))) == {"shop.monthly_revenue": lying}
+    assert overlays.places(run(2, on=(1,))) == {"shop.monthly_revenue": lying}

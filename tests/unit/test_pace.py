@@ -77,7 +77,7 @@ def test_what_moved_no_bytes_measured_nothing():
 
 
 def test_how_long_a_run_would_take_that_nothing_helps():
-    """It took 1 s, of which the copy was 0.3 s; what it read close at hand would have taken 180 µs more."""
+    """It took 1 s, of which the copy was 0.3 s; what it read in memory would have taken 180 µs more."""
     assert known((far(200), near(20)), copying=300_000).unaided == pytest.approx(700_180)
 
 
@@ -136,7 +136,7 @@ def test_what_measurement_shows_to_cost_time_is_not_kept():
     assert 0 not in run.worthwhile
 
 
-def test_what_was_measured_in_one_kind_of_room_says_nothing_of_the_other():
+def test_what_was_measured_in_one_kind_of_buffer_says_nothing_of_the_other():
     state = known((far(200),), (near(20),))
     assert saving(state, "v", Place.BLOCKS, FORESEEN) == FORESEEN
 

@@ -33,7 +33,7 @@ def begin(made: Machine, name: str) -> None:
 
 
 def begin_kept(made: Machine, name: str) -> None:
-    """Begins a run, and asks to keep what it makes close at hand."""
+    """Begins a run, and asks to keep what it makes in memory."""
     made.now += 300_000
     [found] = [each for each in ready(made.state, made.now) if each.view == name]
     made.record(lambda version: started(made.state, Choice(found, kept=True), version, made.now))

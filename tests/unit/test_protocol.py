@@ -12,10 +12,10 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
 from headwater.engine.tell.refreshes import refreshes
-from headwater.memory.buffers.memory import Memory
-from headwater.memory.buffers.moved import moved
-from headwater.memory.buffers.room import NoRoom, Room
-from headwater.memory.buffers.scans import Lying, Part
+from headwater.memory.buffers.buffer import Buffer, NoBuffer
+from headwater.memory.buffers.memory import SparkMemory
+from headwater.memory.buffers.scans import KeptScan, Part
+from headwater.memory.buffers.transfers import transfers
 from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch
 from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
@@ -103,11 +103,13 @@ class Recorder(SimpleNamespace):
 
 
 def warehouse_of(
-    shim, sessions, base=None, room: Room | None = None, tables: TableFormat | None = None, bandwidth: int = 0
+    shim, sessions, base=None, buffer: Buffer | None = None, tables: TableFormat | None = None, bandwidth: int = 0
 ) -> SparkWarehouse:
     formats = Formats(None, tables or FileTables(shim, sessions))
     writer = Writer(shim, formats, bandwidth)
-    return SparkWarehouse(base, shim, sessions, formats, Recorder(), Memory(room or NoRoom(), shim, writer), writer)
+    return SparkWarehouse(
+        base, shim, sessions, formats, Recorder(), SparkMemory(buffer or NoBuffer(), shim, writer), writer
+    )
 
 
 def test_a_table_that_lost_its_snapshots_is_not_read_as_it_is_now():
@@ -591,7 +593,7 @@ def test_the_warehouse_asks_to_publish_the_golden_request_whole():
 def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expected: list):
     """What lay in two places is left out."""
     spent = golden("spent")
-    found = moved(spent, launch(False).run, Written((), (), Files(None, {}), 1815, Place.VOLUME), near, {})
+    found = transfers(spent, launch(False).run, Written((), (), Files(None, {}), 1815, Place.VOLUME), near, {})
     assert [(each.table, each.place) for each in found] == expected
     assert (found[-1].size, found[-1].micros) == (1815, spent.writing)
     for each in found[:-1]:
@@ -601,13 +603,13 @@ def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expe
 def test_what_a_view_reads_of_its_own_past_is_not_what_it_writes():
     [read] = golden("spent").reads
     spent = wire.Spent((evolve(read, table="shop.revenue"),), 7)
-    found = moved(spent, launch(False).run, Written((), (), Files(None, {}), 1815), {}, {})
+    found = transfers(spent, launch(False).run, Written((), (), Files(None, {}), 1815), {}, {})
     assert [(each.table, each.micros) for each in found] == [("shop.revenue", 7)]
 
 
 def test_what_a_query_needs_of_a_table_is_told_with_what_reading_it_took():
     [read] = golden("spent").reads
-    found, _ = moved(golden("spent"), launch(False).run, Written((), (), Files(None, {}), 1815), {}, {})
+    found, _ = transfers(golden("spent"), launch(False).run, Written((), (), Files(None, {}), 1815), {}, {})
     assert found.extract == read.needs and found.extract.columns == ("day", "price")
     assert found.extract.condition == "(`day` >= DATE '1996-03-01' AND `day` IS NOT NULL)" and found.share == 0.25
 
@@ -617,8 +619,8 @@ def test_what_was_read_of_a_scan_is_told_apart_from_the_table():
     [read] = golden("spent").reads
     place = evolve(read, table=None, place="file:/memory/v-1/data", needs=None)
     spent = wire.Spent((read, place, evolve(place, place="file:/elsewhere")), 7)
-    lying = Lying(-1, Part(True, ()), ("day",), "file:/memory/v-1/data", 100)
-    found = moved(spent, launch(False).run, Written((), (), Files(None, {}), 1815), {}, {"shop.lines": lying})
+    scan = KeptScan(-1, Part(True, ()), ("day",), "file:/memory/v-1/data", 100)
+    found = transfers(spent, launch(False).run, Written((), (), Files(None, {}), 1815), {}, {"shop.lines": scan})
     [scan] = found[:-1]
     assert (scan.table, scan.place) == ("shop.lines", Place.SCAN)
     assert (scan.size, scan.micros) == (2 * read.bytes, 2 * read.micros)

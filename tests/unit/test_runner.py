@@ -56,7 +56,7 @@ def test_readers_run_while_what_they_read_is_brought_to_the_warehouse(bench, eng
     going.set()
     bench.drain(engine)
     assert published(bench) == ["v", "w", "x"]
-    assert bench.world.at_hand == {}
+    assert bench.world.kept == {}
 
 
 def test_only_what_was_kept_has_a_copy_that_took_time(bench, engine):
@@ -88,7 +88,7 @@ def test_what_was_read_and_not_published_takes_its_readers_along(bench, engine):
     bench.clock.at += 600_000
     bench.drain(engine)
     assert bench.world.read("x") == recomputed(X, bench.world.content)
-    assert bench.world.at_hand == {}
+    assert bench.world.kept == {}
 
 
 def test_an_engine_that_takes_over_starts_anew(bench, engine):
@@ -166,7 +166,7 @@ def test_what_is_kept_is_kept_for_readers_that_can_run(bench, engine):
     engine.record(lambda _state, _version: Suspended(bench.clock.now(), "w"))
     bench.write(engine, A1, 5)
     until(lambda: (engine.step(), "v" in published(bench))[1])
-    until(lambda: (engine.step(), bench.world.at_hand == {})[1])
+    until(lambda: (engine.step(), bench.world.kept == {})[1])
     engine.record(lambda _state, _version: Resumed(bench.clock.now(), "w"))
     until(lambda: (engine.step(), "w" in published(bench))[1])
     bench.clock.at += 5_000

@@ -7,7 +7,7 @@ from threading import Event, Thread
 import pytest
 from attrs import evolve
 
-from headwater.memory.buffers.scans import Lying, Part, Scans
+from headwater.memory.buffers.scans import KeptScan, Part, Scans
 from headwater.model.event import Mode, Started
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Slice
@@ -31,13 +31,13 @@ class Makes:
         self.there = there
         self.scans = Scans(self.removed.append)
 
-    def __call__(self, shared: Shared, number: int) -> Lying | None:
+    def __call__(self, shared: Shared, number: int) -> KeptScan | None:
         self.numbers.append(number)
-        return Lying(number, Part.of(shared.slices), shared.extract.columns, "file:/m", 7) if self.there else None
+        return KeptScan(number, Part.of(shared.slices), shared.extract.columns, "file:/m", 7) if self.there else None
 
     def take(self, taker: Run, seen: int = 1, needs=None) -> list[int]:
         self.scans.take(taker, {"t": seen}, NEEDS if needs is None else needs, self)
-        return [lying.number for lying in self.scans.read(taker).values()]
+        return [scan.number for scan in self.scans.read(taker).values()]
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_others_wait_while_it_is_made_and_go_on_when_that_fails(makes):
     making, going = Event(), Event()
     found = []
 
-    def fail(shared: Shared, number: int) -> Lying | None:
+    def fail(shared: Shared, number: int) -> KeptScan | None:
         making.set()
         assert going.wait(10)
         raise ValueError("no luck")
@@ -114,9 +114,9 @@ def test_a_table_whose_scan_could_not_be_read_is_shared_no_more(makes):
 
 def test_what_the_shim_is_told():
     part = Part.of((Slice.of({"a": "1"}), Slice.of({"a": None})))
-    told = Lying(-1, part, ("k",), "file:/m", 7).told
+    told = KeptScan(-1, part, ("k",), "file:/m", 7).encoded
     null = "__HIVE_DEFAULT_PARTITION__"
     assert told["without"] == [{"a": "1"}, {"a": null}] and not told["whole"]
     assert (told["scan"], told["columns"], told["bytes"], told["with"]) == ("file:/m", ["k"], 7, [])
-    held = Lying(-1, Part.of((WHOLE,)), ("k",), "", 7).told
+    held = KeptScan(-1, Part.of((WHOLE,)), ("k",), "", 7).encoded
     assert held == {"whole": True, "without": [], "with": [], "bytes": 0, "held": -1}

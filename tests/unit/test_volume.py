@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from headwater.memory.buffers import volume as volumes
-from headwater.memory.buffers.room import HEADROOM, OutOfRoom
+from headwater.memory.buffers.buffer import HEADROOM, BufferFull
 from headwater.memory.buffers.volume import NoVolume, Volume, opened
 from headwater.model.error import StatementError
-from headwater.spark.jvm.settings import Memory, Settings
+from headwater.spark.jvm.settings import MemoryLimit, Settings
 
 LIMIT = 1_000_000
 
@@ -72,7 +72,7 @@ def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path, m
             write(volume, 1, step * 50_000)
             looks.again()
 
-    with pytest.raises(OutOfRoom, match="do not fit"), volume.watched(1, lambda: stopped.append(True)):
+    with pytest.raises(BufferFull, match="do not fit"), volume.watched(1, lambda: stopped.append(True)):
         grow()
     [file] = tmp_path.rglob("part")
     assert file.stat().st_size <= LIMIT - others
@@ -98,7 +98,7 @@ def test_a_directory_that_somebody_else_could_write_to_is_not_used(tmp_path, cap
 def test_what_was_found_to_be_too_large_at_the_end_does_not_stay(tmp_path):
     volume = Volume(tmp_path, LIMIT)
     volume.reserve(1, 10)
-    with pytest.raises(OutOfRoom), volume.watched(1, lambda: None):
+    with pytest.raises(BufferFull), volume.watched(1, lambda: None):
         write(volume, 1, LIMIT)
 
 
@@ -146,7 +146,7 @@ def test_what_tasks_wrote_after_their_engine_was_cleared_away_is_removed_too(tmp
     lives.close()
 
 
-SOME = Memory(LIMIT)
+SOME = MemoryLimit(LIMIT)
 
 
 def asked(tmp_path, caplog, memory=SOME, named="here", local=True, shared=True):
@@ -155,13 +155,13 @@ def asked(tmp_path, caplog, memory=SOME, named="here", local=True, shared=True):
 
 
 def test_more_than_there_is_is_what_there_is(tmp_path, caplog):
-    found, said = asked(tmp_path, caplog, Memory(1 << 60))
+    found, said = asked(tmp_path, caplog, MemoryLimit(1 << 60))
     assert found.limit <= shutil.disk_usage(tmp_path).total
     assert "free, so that is what is kept there at most" in said
 
 
 def test_a_share_is_of_the_volume(tmp_path, caplog):
-    found, _ = asked(tmp_path, caplog, Memory(share=0.01))
+    found, _ = asked(tmp_path, caplog, MemoryLimit(share=0.01))
     assert found.limit == round(0.01 * shutil.disk_usage(tmp_path).total)
 
 
@@ -186,7 +186,12 @@ def test_a_volume_that_cannot_be_written_to_is_none(tmp_path, caplog, monkeypatc
 
 @pytest.mark.parametrize(
     ("text", "memory"),
-    [("0", Memory()), ("512m", Memory(512 << 20)), ("2g", Memory(2 << 30)), ("20%", Memory(share=0.2))],
+    [
+        ("0", MemoryLimit()),
+        ("512m", MemoryLimit(512 << 20)),
+        ("2g", MemoryLimit(2 << 30)),
+        ("20%", MemoryLimit(share=0.2)),
+    ],
 )
 def test_memory_is_spelled_as_spark_does(text, memory):
     assert Settings.of({"spark.headwater.memory": text}).memory == memory

@@ -150,7 +150,7 @@ class Compute:
 
 @frozen
 class Bring:
-    """Copy what was kept close at hand to where it will be published from."""
+    """Copy what was kept in memory to where it will be published from."""
 
     launch: Launch
     written: Written

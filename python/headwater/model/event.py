@@ -159,7 +159,7 @@ class Started:
     """A run of one view began. ``inputs`` are the highest versions of each source that it may read.
 
     ``needs`` says for each pending slice on behalf of which of its origins it runs: not always all. ``kept``: what
-    it makes is kept close at hand for its readers, and brought to the warehouse in the background. ``shared``: the
+    it makes is kept in memory for its readers, and brought to the warehouse in the background. ``shared``: the
     scans that it reads, if they can be made, in place of tables. ``engine``: the number of the engine that it
     belongs to. ``snapshots``: of each table that is pinned the snapshot at which the run reads it. ``since``: of a run
     by keys, for each source that changed the snapshots that its partitions reflect; of one by changes the snapshot that
@@ -231,7 +231,7 @@ class Published:
     Attributes:
         seconds: what it took in all.
         moved: what of that went into reading and writing, as far as it was measured.
-        copying: µs in which what was kept close at hand was brought to the warehouse.
+        copying: µs in which what was kept in memory was brought to the warehouse.
         held: bytes that it took in blocks of Spark's memory; 0 if it lay in none.
         scanned: the scans that it made, for others too.
         effort: what its tasks took; ``None`` where nobody knows.
@@ -340,7 +340,7 @@ class Budgeted:
 
 @frozen
 class EngineLost:
-    """An engine is gone: what it was running is pending again, and nothing that it kept is at hand."""
+    """An engine is gone: what it was running is pending again, and nothing that it kept is there."""
 
     at: int
     engine: int

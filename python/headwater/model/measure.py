@@ -10,7 +10,7 @@ from headwater.model.extract import Extract
 
 
 class Place(Enum):
-    """Where bytes lie: in the warehouse, or close at hand in a fast volume or in blocks of Spark's memory; there, too,
+    """Where bytes lie: in the warehouse, or kept in a fast volume or in blocks of Spark's memory; there, too,
     in a scan of a table that several runs share."""
 
     WAREHOUSE = "warehouse"

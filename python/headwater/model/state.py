@@ -250,7 +250,7 @@ class ViewState:
         pace: µs for each byte that its runs read of a table, or write of itself, by the place where that lies.
         readings: what they read of each table lately, where it is known what they need of it.
         copying: µs for each byte that is brought to the warehouse; 0 where nobody knows.
-        unaided: µs of a run that has nothing close at hand, and all slots to itself; 0 where nobody knows.
+        unaided: µs of a run that reads nothing in memory, and all slots to itself; 0 where nobody knows.
         share: the part of all slots that it would fill in that time; 0 where nobody knows.
         preempted: how many runs in a row were preempted.
         hurried: somebody waits for all its changes up to this version.
@@ -309,7 +309,7 @@ class State:
 
     Attributes:
         running: at most one run for each view, until it is published.
-        kept: the last run of a view, if its output was kept close at hand, once it is published.
+        kept: the last run of a view, if its output was kept in memory, once it is published.
         sharing: the last run of a view, if it read scans that others read, too, once it is published.
         origins: the changes that some request is for.
         fixed: seconds of a run by changes after a small change, for each format of views.

@@ -1,7 +1,7 @@
 """The runs that one engine has under way, step by step. They are lost with the engine; the journal knows only that
 they began.
 
-A run is looked at, computed, looked at again, and published. One that is kept close at hand for its readers, or that
+A run is looked at, computed, looked at again, and published. One that is kept in memory for its readers, or that
 is made of another one which is not published yet, is *prepared* between: on record, so that readers can run while it
 is brought to the warehouse.
 """
@@ -191,7 +191,7 @@ def answered(mine: Flights, answer: Answer) -> None:
             return
     flight = mine.flights.get(answer.version)
     if flight is None:  # it was given up meanwhile
-        mine.readable.add(answer.version)  # what it left close at hand is released
+        mine.readable.add(answer.version)  # what it left in memory is released
         return
     mine.flights[answer.version] = evolve(_advanced(flight, answer), busy=False)
     if not mine.is_mine(flight):

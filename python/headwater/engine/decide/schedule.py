@@ -1,6 +1,6 @@
 """Which of the ready runs start now, and in which order: the port of a schedule.
 
-Example: ``v`` and ``w`` are ready, and a plan says that ``w`` comes first and that its rows stay close at hand. The
+Example: ``v`` and ``w`` are ready, and a plan says that ``w`` comes first and that its rows stay in memory. The
 schedule chooses ``w``, kept, and then ``v``.
 
 A schedule has a quick half and a slow half. The quick half reads the state, so it runs while nobody changes that. The
@@ -42,7 +42,7 @@ class Planned:
     Attributes:
         pending: the changes that it is for.
         order: the views, first the one that starts first.
-        kept: the views whose rows stay close at hand.
+        kept: the views whose rows stay in memory.
         shared: the scans that several runs read in place of a table.
     """
 

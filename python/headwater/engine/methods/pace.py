@@ -1,7 +1,7 @@
-"""What keeping outputs close at hand saves, learned from the runs themselves ([Li23] §IV).
+"""What keeping outputs in memory saves, learned from the runs themselves ([Li23] §IV).
 
 Of each view is known how long a byte takes to be written, and of each of its sources to be read: in the warehouse,
-close at hand, or both. What nobody measured yet is foreseen from the speed of both places. Times of a first run are
+in memory, or both. What nobody measured yet is foreseen from the speed of both places. Times of a first run are
 left out, for it takes longer than others will.
 
 Of what its runs read of a table is known, too, what they needed of it and how long that took them: in the warehouse,
@@ -72,7 +72,7 @@ def _learn_shared(view: ViewState, moved: Moved) -> None:
 
 def saving(view: ViewState, table: str, place: Place, foreseen: float) -> float:
     """µs for each byte of a table that a view's runs read, or of itself that they write, that are saved if that lies
-    at a place close at hand. It is never more than the byte took in the warehouse.
+    at a place in memory. It is never more than the byte took in the warehouse.
 
     Args:
         foreseen: the same, from the speed of both places.

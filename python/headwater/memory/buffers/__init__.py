@@ -1,5 +1,5 @@
 """The rows of runs that others read before the warehouse has them, and scans for several runs.
 
-``memory.Memory`` is the only thing of it that the rest of Headwater uses. A *room* is the place: a fast volume, Spark's
-own memory, or none.
+The warehouse knows the port, ``spark.refreshing.memory.Memory``. A *buffer* is the place: a fast volume, Spark's own
+memory, or none.
 """

@@ -1,6 +1,6 @@
-"""Spark's own memory: the room if driver and executors share no fast volume.
+"""Spark's own memory: the buffer if driver and executors share no fast volume.
 
-Spark holds rows in columnar batches in its block managers; batches that find no room there go to the executors' disks.
+Spark holds rows in columnar batches in its block managers; batches that do not fit there go to the executors' disks.
 Rows are encoded for that, and once more for the warehouse. A volume saves the second time, so its cost is measured.
 """
 
@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.memory.buffers.room import Application, Room
+from headwater.memory.buffers.buffer import Application, Buffer
 from headwater.memory.planning.means import Costs
 from headwater.model.command import Launch, Written
 from headwater.model.measure import Place
 from headwater.model.version import Version
 from headwater.spark.jvm.counted import Counted, counts
-from headwater.spark.jvm.settings import Memory
+from headwater.spark.jvm.settings import MemoryLimit
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.files import Files
 from headwater.spark.tables.writer import Writer
@@ -33,7 +33,7 @@ PROBED = 100_000
 """Rows that are written, held and read to measure what that takes."""
 
 
-class Blocks(Room):
+class Blocks(Buffer):
     """What Spark holds for one engine."""
 
     kind = Place.BLOCKS
@@ -115,8 +115,8 @@ def _unless_gone() -> Iterator[None]:
         log.info("Spark cannot be told to release what it holds: %s", error)
 
 
-def opened(shim: Shim, memory: Memory) -> Blocks:
-    """Room in Spark's memory; never more than Spark has. Rows that an engine left behind are released."""
+def opened(shim: Shim, memory: MemoryLimit) -> Blocks:
+    """A buffer in Spark's memory; never larger than that. Rows that an engine left behind are released."""
     there = shim.held_room()
     limit = memory.of(there)
     if limit > there:

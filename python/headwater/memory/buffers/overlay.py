@@ -1,4 +1,4 @@
-"""Overlays: the rows that a run reads in place of published ones, because they are newer or lie closer at hand.
+"""Overlays: the rows that a run reads in place of published ones, because they are newer or lie in memory.
 
 Example: a run of ``by_region`` is on run 7 of ``sales_by_day``. The shim reads run 7's directory in place of the
 partitions that run 7 computed.
@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from headwater.memory.buffers.scans import Lying, Part
+from headwater.memory.buffers.scans import KeptScan, Part
 from headwater.model.command import Written
 from headwater.model.extract import Shared
 from headwater.model.measure import Place
@@ -57,15 +57,15 @@ class Output:
         return cls(whole, without, places, written.size, written.place)
 
     @property
-    def told(self) -> dict[str, Any]:
+    def encoded(self) -> dict[str, Any]:
         """The text for the shim, as a value."""
-        told = {
+        encoded = {
             "whole": self.whole,
             "without": [sql.spec(each) for each in self.without],
             "with": [{"spec": sql.spec(each), "location": place} for each, place in self.places.items()],
             "bytes": self.size,
         }
-        return told if self.held is None else {**told, "held": self.held}
+        return encoded if self.held is None else {**encoded, "held": self.held}
 
 
 class Overlays:
@@ -97,11 +97,11 @@ class Overlays:
             self._of.pop(version, None)
             self._published.discard(version)
 
-    def told(self, run: Run, scans: Mapping[str, Lying]) -> str | None:
+    def encoded(self, run: Run, scans: Mapping[str, KeptScan]) -> str | None:
         """The overlay of a run that also reads these scans, as text for the shim; ``None`` if it reads published rows
         only. An output that is not kept any more was published, so it is read in the warehouse."""
-        found = {view: output.told for view, output in self._read(run).items()}
-        found |= {table: lying.told for table, lying in scans.items()}
+        found = {view: output.encoded for view, output in self._read(run).items()}
+        found |= {table: scan.encoded for table, scan in scans.items()}
         return json.dumps(found) if found else None
 
     def part(self, run: Run, shared: Shared) -> Part:
@@ -109,7 +109,7 @@ class Overlays:
         output = self._read(run).get(shared.table)
         return Part.of(shared.slices) if output is None else Part(output.whole, output.without)
 
-    def lying(self, run: Run) -> dict[str, Place | None]:
+    def places(self, run: Run) -> dict[str, Place | None]:
         """The place of the rows that a run reads of other runs, by their views; ``None``: several places."""
         return {
             view: output.place if output.whole or output.place is Place.WAREHOUSE else None

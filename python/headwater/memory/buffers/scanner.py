@@ -1,4 +1,4 @@
-"""Makes scans that runs share: reads a part of a table once, and leaves it close at hand."""
+"""Makes scans that runs share: reads a part of a table once, and keeps it in the buffer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headwater.memory.buffers.room import OutOfRoom, Room
-from headwater.memory.buffers.scans import Lying, Number, Part
+from headwater.memory.buffers.buffer import Buffer, BufferFull
+from headwater.memory.buffers.scans import KeptScan, Number, Part
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Effort, Scanned
 from headwater.spark.jvm import sql
@@ -29,33 +29,33 @@ class Scanner:
 
     Attributes:
         part: the part of a table that a scan reads.
-        stop: called if a scan needs more room than there is.
+        stop: called if a scan needs more space than there is.
         effort: the work of the run's tasks so far.
         made: the time and bytes of the scans that it made or, where they did not fit, began to make.
     """
 
     session: SparkSession
     shim: Shim
-    room: Room
+    buffer: Buffer
     writer: Writer
     part: Callable[[Shared], Part]
     stop: Callable[[], object]
     effort: Callable[[], Effort | None]
     made: list[Scanned] = field(factory=list, init=False)
 
-    def __call__(self, shared: Shared, number: Number) -> Lying | None:
+    def __call__(self, shared: Shared, number: Number) -> KeptScan | None:
         """Makes a scan; ``None`` if it does not fit or cannot be read, so that runs read the table."""
-        if not self.room.reserve(number, shared.size):
+        if not self.buffer.reserve(number, shared.size):
             return None
         began, before = time.perf_counter(), self.effort()
         try:
             part = self.part(shared)
             frame = scanned(self.session.table(sql.quoted(shared.table)), part, shared.extract)
-            with self.room.watched(number, self.stop):
-                place, size = self.room.leave(frame, number, self.writer)
-        except OutOfRoom as error:
+            with self.buffer.watched(number, self.stop):
+                place, size = self.buffer.leave(frame, number, self.writer)
+        except BufferFull as error:
             self._leave_out(shared, number, str(error))
-            self._note(shared, self.room.limit + 1, began, before)
+            self._note(shared, self.buffer.limit + 1, began, before)
             return None
         except (PySparkException, Py4JError) as error:
             if self.shim.is_gone(error):
@@ -63,10 +63,10 @@ class Scanner:
             self._leave_out(shared, number, self.shim.failure(error).said)
             return None
         self._note(shared, size, began, before)
-        return Lying(number, part, tuple(frame.columns), place, size)
+        return KeptScan(number, part, tuple(frame.columns), place, size)
 
     def _leave_out(self, shared: Shared, number: Number, why: str) -> None:
-        self.room.remove(number)
+        self.buffer.remove(number)
         log.warning("%s is not scanned once for %s (%s)", shared.table, ", ".join(shared.readers), why)
 
     def _note(self, shared: Shared, size: int, began: float, before: Effort | None) -> None:

@@ -20,7 +20,7 @@ from headwater.model.version import Version
 from headwater.spark.jvm import sql
 
 Number = int
-"""Of a scan, in the room: below zero, where runs have their versions."""
+"""Of a scan, in the buffer: below zero, where runs have their versions."""
 
 
 @frozen
@@ -36,8 +36,8 @@ class Part:
 
 
 @frozen
-class Lying:
-    """Where a scan lies.
+class KeptScan:
+    """A scan in the buffer.
 
     Attributes:
         place: a directory; empty if Spark's memory holds it.
@@ -51,20 +51,20 @@ class Lying:
     size: int
 
     @property
-    def told(self) -> dict[str, Any]:
+    def encoded(self) -> dict[str, Any]:
         """The text for the shim, as a value (see ``Overlay.scala``)."""
         without = [sql.spec(each) for each in self.part.slices]
-        told = {"whole": self.part.whole, "without": without, "with": []}
+        encoded = {"whole": self.part.whole, "without": without, "with": []}
         if not self.place:
-            return {**told, "bytes": 0, "held": self.number}
-        return {**told, "bytes": self.size, "scan": self.place, "columns": list(self.columns)}
+            return {**encoded, "bytes": 0, "held": self.number}
+        return {**encoded, "bytes": self.size, "scan": self.place, "columns": list(self.columns)}
 
 
 @define(eq=False)
 class _Scan:
     extract: Extract
     number: Number
-    lying: Lying | None = None
+    kept: KeptScan | None = None
     made: threading.Event = Factory(threading.Event)
     holders: set[Version] = Factory(set)
 
@@ -81,7 +81,7 @@ class Scans:
         self._lock = threading.Lock()
         self._numbers = itertools.count(-1, -1)
         self._known: dict[tuple[str, Version, tuple[Slice, ...]], _Scan] = {}
-        self._read: dict[Version, dict[str, Lying]] = {}
+        self._read: dict[Version, dict[str, KeptScan]] = {}
         self._refused: set[str] = set()
 
     def take(
@@ -89,7 +89,7 @@ class Scans:
         run: Run,
         seen: Mapping[str, Version],
         needs: Mapping[str, Extract],
-        make: Callable[[Shared, Number], Lying | None],
+        make: Callable[[Shared, Number], KeptScan | None],
     ) -> None:
         """Lets a run read its shared scans that have all it needs, once they are made.
 
@@ -99,12 +99,12 @@ class Scans:
         """
         for shared in run.shared:
             if shared.table in needs and shared.table in seen and shared.table not in self._refused:
-                lying = self._taken(run, shared, seen[shared.table], needs[shared.table], make)
-                if lying is not None:
+                kept = self._taken(run, shared, seen[shared.table], needs[shared.table], make)
+                if kept is not None:
                     with self._lock:
-                        self._read.setdefault(run.version, {})[shared.table] = lying
+                        self._read.setdefault(run.version, {})[shared.table] = kept
 
-    def read(self, run: Run) -> Mapping[str, Lying]:
+    def read(self, run: Run) -> Mapping[str, KeptScan]:
         """The scans that a run reads, by table."""
         with self._lock:
             return dict(self._read.get(run.version, {}))
@@ -134,8 +134,8 @@ class Scans:
         shared: Shared,
         version: Version,
         needed: Extract,
-        make: Callable[[Shared, Number], Lying | None],
-    ) -> Lying | None:
+        make: Callable[[Shared, Number], KeptScan | None],
+    ) -> KeptScan | None:
         with self._lock:
             key = shared.table, version, shared.slices
             scan, mine = self._known.get(key), False
@@ -147,8 +147,8 @@ class Scans:
             scan.holders.add(run.version)
         if mine:
             try:
-                scan.lying = make(shared, scan.number)
+                scan.kept = make(shared, scan.number)
             finally:
                 scan.made.set()
         scan.made.wait()
-        return scan.lying
+        return scan.kept

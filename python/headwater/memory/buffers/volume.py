@@ -1,4 +1,4 @@
-"""The fast volume: a room in files.
+"""The fast volume: a buffer in files.
 
 A directory of this engine on a memory-backed file system that driver and executors share. An output is written there
 once, in its final format; its bytes are copied to the warehouse later.
@@ -20,7 +20,7 @@ from attrs import evolve
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.memory.buffers import rates
-from headwater.memory.buffers.room import Application, Room
+from headwater.memory.buffers.buffer import Application, Buffer
 from headwater.memory.planning.means import Costs
 from headwater.model.command import Launch, Written
 from headwater.model.error import HeadwaterError
@@ -28,7 +28,7 @@ from headwater.model.measure import Place
 from headwater.model.version import Version
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.counted import Counted
-from headwater.spark.jvm.settings import Memory
+from headwater.spark.jvm.settings import MemoryLimit
 from headwater.spark.tables.writer import Writer
 
 log = logging.getLogger("headwater")
@@ -43,7 +43,7 @@ class NoVolume(HeadwaterError):
     """Outputs cannot be kept in a fast volume."""
 
 
-def opened(memory: Memory, named: str | None, local: bool, is_shared: Callable[[Path], bool]) -> Volume:
+def opened(memory: MemoryLimit, named: str | None, local: bool, is_shared: Callable[[Path], bool]) -> Volume:
     """The volume of an application.
 
     Args:
@@ -85,7 +85,7 @@ def _problem(root: Path, named: bool, local: bool, is_shared: Callable[[Path], b
     return ""
 
 
-class Volume(Room):
+class Volume(Buffer):
     """A directory of one engine.
 
     Raises:

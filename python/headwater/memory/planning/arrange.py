@@ -20,7 +20,7 @@ from headwater.memory.planning.order import longest_first
 from headwater.memory.planning.pending import problem
 from headwater.memory.planning.plan import Plan, best
 from headwater.memory.planning.problem import Problem
-from headwater.memory.planning.scans import label, shared_scans, unmade_left_out, with_scans
+from headwater.memory.planning.scan_sharing import label, shared_scans, unmade_left_out, with_scans
 from headwater.memory.planning.search import lasting, searched
 from headwater.model.extract import Shared
 from headwater.model.state import State, TableRecord, ViewState

@@ -44,7 +44,7 @@ LEAST_TRACKS = 2
 
 
 @frozen
-class Memory:
+class MemoryLimit:
     """A number of bytes, or a share of the volume."""
 
     bytes: int = 0
@@ -75,7 +75,7 @@ class Settings:
     check: float
     budget: float | None = None
     jobs: tuple[str, ...] = ()
-    memory: Memory = Memory()
+    memory: MemoryLimit = MemoryLimit()
     memory_path: str | None = None
     bandwidth: int = 0
     history: int = HISTORY
@@ -144,7 +144,7 @@ def _bandwidth(text: str) -> int:
     return round(float(match[1]) * UNITS[match[2]])
 
 
-def _memory(text: str) -> Memory:
+def _memory(text: str) -> MemoryLimit:
     """Bytes in Spark's spelling, or a share."""
     match = SIZE.fullmatch(text.lower())
     if match is None or (match[2] == "%" and float(match[1]) > 100):
@@ -153,7 +153,7 @@ def _memory(text: str) -> Memory:
             "for none"
         )
     number, unit = float(match[1]), match[2]
-    return Memory(share=number / 100) if unit == "%" else Memory(round(number * UNITS[unit]))
+    return MemoryLimit(share=number / 100) if unit == "%" else MemoryLimit(round(number * UNITS[unit]))
 
 
 def _millis(name: str, text: str) -> int:

@@ -23,8 +23,8 @@ from typing import Any, NoReturn, TypeVar
 
 from pyspark.sql import SparkSession
 
-from headwater.memory.buffers import opening
-from headwater.memory.buffers.memory import Memory
+from headwater.memory.buffers import wiring
+from headwater.memory.buffers.memory import SparkMemory
 from headwater.memory.planning.means import decode_means, encode_means
 from headwater.model.error import HeadwaterError, JournalError, StoreError
 from headwater.model.event import Budgeted, CancelAsked, Requested
@@ -86,8 +86,8 @@ class Engine:
         lakes = registry.opened(self.shim, self.sessions)
         self.formats = Formats(self.shim.format, FileTables(self.shim, self.sessions), *lakes)
         writer = Writer(self.shim, self.formats, settings.bandwidth)
-        room = opening.room(session, self.shim, settings)
-        self.memory = Memory(room, self.shim, writer)
+        buffer = wiring.buffer(session, self.shim, settings)
+        self.memory = SparkMemory(buffer, self.shim, writer)
         self.recorder = self._restored()
         jobs = Jobs(settings.jobs, self.shim.registered)
         self.analyst = Analyst(self.shim, self.sessions, self._keeping_pays, self._definition, jobs)
@@ -95,8 +95,8 @@ class Engine:
         self.warehouse = SparkWarehouse(
             session, self.shim, self.sessions, self.formats, self.observer, self.memory, writer, jobs, self.analyst
         )
-        means = opening.means(session, self.shim, room, settings)
-        schedule, explanation = opening.scheduled(means)
+        means = wiring.means(session, self.shim, buffer, settings)
+        schedule, explanation = wiring.scheduled(means)
         application = session.sparkContext.applicationId
         self.loop = Loop(
             self.recorder,

@@ -14,7 +14,6 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headwater.memory.buffers.memory import Memory
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.edge import Edge
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshFailed, Untold, ViewGone
@@ -32,6 +31,7 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.observing.observer import Observer, Target
 from headwater.spark.refreshing import trailing_edge
 from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
+from headwater.spark.refreshing.memory import Memory
 from headwater.spark.refreshing.recipe import Maker
 from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.writer import Writer, group
@@ -53,7 +53,7 @@ class SparkWarehouse:
         formats: of the tables that are read, and of the views' own.
         observer: files cannot be read as they once were, so it compares the state that a run may have seen of them with
             the record; it is also told of a view with other columns, before the readers of that can run.
-        memory: the rows and scans that lie close at hand.
+        memory: the rows and scans that stay there for other runs.
         jobs: those that may be imported.
         analyst: knows what queries mean; without it, nobody redefines anything.
     """
@@ -165,8 +165,8 @@ class SparkWarehouse:
         return trailing_edge.measured(session, launch)
 
     def _computed(self, launch: Launch, session: SparkSession, sees: Mapping[str, Version]) -> Written:
-        """A run's rows, close at hand if they are to be kept and fit there, else in the warehouse. Scans that it shares
-        are taken first, so that the rows are computed from them."""
+        """A run's rows, in memory if they are to be kept and fit there, else in the warehouse. Scans that it shares are
+        taken first, so that the rows are computed from them."""
         run = launch.run
         memory, context = self._memory, session.sparkContext
         with contextlib.ExitStack() as held:
@@ -177,14 +177,14 @@ class SparkWarehouse:
                 written, counted = memory.keep(made.launch, made.frame, partial(self._stop, run)) or self._writer.write(
                     made.launch, made.frame(), "", made.files
                 )
-                moved = memory.moved(counted.spent(), run, written)
+                moved = memory.transfers(counted.spent(), run, written)
         if made.reads_itself:
             self._refuse_late_drift(launch)
         return evolve(
             written,
             moved=moved,
             scanned=scanned,
-            effort=memory.effort(run, session),
+            effort=self._shim.effort(session, group(run.view, run.version)),
             instead=made.instead,
             totals=made.totals,
         )

@@ -44,7 +44,7 @@ _ORDERED = re.compile(r"(TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|STRING)"
 
 @contextlib.contextmanager
 def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator[Reach]:
-    """The keys that the changes of a run reach, close at hand.
+    """The keys that the changes of a run reach, kept for several reads.
 
     Raises:
         Untold: nobody can say which, or there are too many.
@@ -63,7 +63,7 @@ def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator
     rows = reduce(DataFrame.union, found).toDF(*_names(columns)).distinct() if found else None
     if rows is None:
         raise Untold("no row came or went")
-    with _at_hand(rows.limit(MOST + 1), definition, columns) as reach:
+    with _cached(rows.limit(MOST + 1), definition, columns) as reach:
         yield reach
 
 
@@ -72,7 +72,7 @@ def sampled(rows: DataFrame, definition: Definition, columns: tuple[str, ...], m
     """Some keys by chance of rows that have them: of a view's rows, which may be neither all nor right."""
     names = _names(columns)
     keys = rows.select(*map(sql.identifier, columns)).toDF(*names).distinct().orderBy(F.rand()).limit(most)
-    with _at_hand(keys, definition, columns) as reach:
+    with _cached(keys, definition, columns) as reach:
         yield reach
 
 
@@ -100,7 +100,7 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _at_hand(rows: DataFrame, definition: Definition, columns: tuple[str, ...]) -> Iterator[Reach]:
+def _cached(rows: DataFrame, definition: Definition, columns: tuple[str, ...]) -> Iterator[Reach]:
     """Keys in the memory of Spark, until they are read.
 
     Raises:

@@ -25,7 +25,7 @@ final case class Overlaid(
 
 /**
  * Lets a refresh read what other refreshes of its run made before that is published, or from a copy
- * that is closer at hand.
+ * that lies in memory.
  *
  * The engine says so in a local property of the thread that analyses the query, [[Overlay.Property]]:
  * `{"the view's key": {"whole": bool, "without": [spec], "with": [{"spec", "location"}]}}`. A view's relation then

@@ -131,7 +131,7 @@ object TalliedExec {
   val After = "after"
 }
 
-/** The sums of one task. Rows of one partition mostly come together, so the last one's is kept at hand. */
+/** The sums of one task. Rows of one partition mostly come together, so the last one's is kept. */
 private class TaskTally(
     by: Seq[Attribute], all: Seq[Attribute], hashed: Boolean, zone: String, weight: Option[Attribute]) {
   private class Cell {

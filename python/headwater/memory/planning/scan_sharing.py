@@ -1,6 +1,6 @@
 """Scans that several runs read in place of a table, as tasks of one problem ([Golab11] §2.1).
 
-One scan reads the rows that all of them need, once, and leaves them close at hand. It is a task that is done only if
+One scan reads the rows that all of them need, once, and keeps them in memory. It is a task that is done only if
 its output is kept, so that it is weighed against outputs of views that want the same memory.
 """
 

@@ -1,4 +1,4 @@
-"""The room of an engine: the place where rows lie for their readers before they are in the warehouse.
+"""The buffer of an engine: the place where rows lie for their readers before they are in the warehouse.
 
 Example: a run is foreseen to make 3 MB, and 2 GB are free. 3 MB are set aside, and the run starts. When it has written
 5 MB, 5 MB are set aside instead. Where that many are not left, the run is stopped and written to the warehouse.
@@ -36,13 +36,13 @@ LOOK = 0.02
 """Seconds between two looks at the bytes that a run has written."""
 
 
-class OutOfRoom(RefreshFailed):
-    """The rows of a run need more room than there is."""
+class BufferFull(RefreshFailed):
+    """The rows of a run need more space than there is."""
 
 
 @frozen
 class Application:
-    """The Spark application of an engine, as far as rooms depend on it.
+    """The Spark application of an engine, as far as buffers depend on it.
 
     Attributes:
         local: whether the tasks run on the driver's machine.
@@ -56,7 +56,7 @@ class Application:
     warehouse: str
 
 
-class Room(ABC):
+class Buffer(ABC):
     """The rows that one engine keeps, each output under the version of its run, and the bound on their bytes.
 
     Attributes:
@@ -71,7 +71,7 @@ class Room(ABC):
         self._lock = threading.Lock()
         self._reserved: dict[Version, int] = {}
 
-    # --- the differences between rooms
+    # --- the differences between buffers
 
     @abstractmethod
     def size(self, version: Version) -> int:
@@ -121,7 +121,7 @@ class Room(ABC):
             return int(self.limit * (1 - HEADROOM)) - sum(self._reserved.values())
 
     def reserve(self, version: Version, size: int) -> bool:
-        """Sets so much room aside for a run, instead of its share so far; whether there is as much."""
+        """Sets so many bytes aside for a run, instead of its share so far; whether there is as much."""
         with self._lock:
             others = sum(held for each, held in self._reserved.items() if each != version)
             fits = others + size <= self.limit * (1 - HEADROOM)
@@ -131,11 +131,11 @@ class Room(ABC):
 
     @contextlib.contextmanager
     def watched(self, version: Version, stop: Callable[[], object]) -> Iterator[None]:
-        """Looks at the bytes that a run writes: sets more room aside when they are more than was foreseen, and calls
-        ``stop`` when there is no more.
+        """Looks at the bytes that a run writes: sets more aside when they are more than was foreseen, and calls
+        ``stop`` when there is no more space.
 
         Raises:
-            OutOfRoom: it was stopped.
+            BufferFull: it was stopped.
         """
         ended, most = threading.Event(), 0
 
@@ -147,23 +147,23 @@ class Room(ABC):
                     most = max(most, written)
                     stop()
 
-        watching = threading.Thread(target=look, daemon=True, name="headwater-room")
+        watching = threading.Thread(target=look, daemon=True, name="headwater-buffer")
         watching.start()
         try:
             yield
         except Exception as error:
             if most:  # what is there now is less: a run that is stopped may take along what it has made
-                raise OutOfRoom(f"its {most >> 20} MB and more do not fit") from error
+                raise BufferFull(f"its {most >> 20} MB and more do not fit") from error
             raise
         finally:
             ended.set()
             watching.join()
         if not self.reserve(version, self.size(version)):
-            raise OutOfRoom(f"its {self.size(version) >> 20} MB do not fit")
+            raise BufferFull(f"its {self.size(version) >> 20} MB do not fit")
 
 
-class NoRoom(Room):
-    """The room of an engine that keeps nothing: no output fits there, so none is ever asked for."""
+class NoBuffer(Buffer):
+    """The buffer of an engine that keeps nothing: no output fits there, so none is ever asked for."""
 
     kind = Place.WAREHOUSE
 
@@ -183,7 +183,7 @@ class NoRoom(Room):
         return kept
 
     def leave(self, frame: DataFrame, number: Version, writer: Writer) -> tuple[str, int]:
-        raise OutOfRoom("nothing is kept")
+        raise BufferFull("nothing is kept")
 
     def costs(self, application: Application) -> Costs:
         return Costs(0.0, 0.0, 0.0)

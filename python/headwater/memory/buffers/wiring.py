@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from headwater.engine.decide.schedule import InOrder, Schedule
 from headwater.memory.buffers import blocks, volume
-from headwater.memory.buffers.room import Application, NoRoom, Room
+from headwater.memory.buffers.buffer import Application, Buffer, NoBuffer
 from headwater.memory.buffers.volume import NoVolume
 from headwater.memory.planning.means import Means
 from headwater.model.state import State
@@ -29,10 +29,10 @@ SPARK = "spark"
 """The path that means Spark's own memory."""
 
 
-def room(session: SparkSession, shim: Shim, settings: Settings) -> Room:
-    """The room of an application; it has none if nothing is to be kept, or if it refreshes nothing."""
+def buffer(session: SparkSession, shim: Shim, settings: Settings) -> Buffer:
+    """The buffer of an application; it has none if nothing is to be kept, or if it refreshes nothing."""
     if settings.role != "auto" or not settings.memory.of(1 << 40):
-        return NoRoom()
+        return NoBuffer()
     if (settings.memory_path or "").lower() != SPARK:
         local = _is_local(session)
         try:
@@ -42,10 +42,10 @@ def room(session: SparkSession, shim: Shim, settings: Settings) -> Room:
     return blocks.opened(shim, settings.memory)
 
 
-def means(session: SparkSession, shim: Shim, room: Room, settings: Settings) -> Means | None:
+def means(session: SparkSession, shim: Shim, buffer: Buffer, settings: Settings) -> Means | None:
     """All that a plan of this application may use; ``None`` if nothing can be kept."""
     warehouse = session.conf.get("spark.sql.warehouse.dir") or ""
-    return room.means(Application(session, shim, settings, _is_local(session), warehouse))
+    return buffer.means(Application(session, shim, settings, _is_local(session), warehouse))
 
 
 def scheduled(means: Means | None) -> tuple[Schedule, Callable[[State, str], Callable[[], list[str]]]]:
