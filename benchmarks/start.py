@@ -17,10 +17,11 @@ import sqlalchemy as sa
 from benchmarks.harness import Goal, Size, console, main, parser, scratch, spread
 from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
-from headwater.model.event import Changed, Declared, Event, Made, Mode, Observed, Published, Started
+from headwater.model.event import Changed, Declared, Event, Made, Observed, Published, Started
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
+from headwater.model.work import WholePartitions, WholeView
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder, SystemClock
 from headwater.store.journal import Entry, _row
@@ -101,7 +102,7 @@ def _opening(each: int) -> State:
         for event in (
             Changed(0, 4 * table + 1, base, seen, "day STRING", 1, "was first seen", baseline=True),
             Declared(0, 4 * table + 2, definition, "was created", fill=False),
-            Started(0, 4 * table + 3, view, ((Slice(), ()),), ((base, 4 * table + 1),), Mode.FULL, "was created"),
+            Started(0, 4 * table + 3, view, ((Slice(), ()),), ((base, 4 * table + 1),), WholeView(), "was created"),
             Published(0, 4 * table + 3, view, tuple(Made(day, 1, f"{n:032x}") for n, day in enumerate(days)), (), 1.0),
         ):
             state = transition(state, event)
@@ -120,7 +121,7 @@ def _past(each: int, before: int, count: int) -> Iterator[Entry]:
             event = Changed(n, version, base, seen, "day STRING", 1, "was overwritten")
         elif kind == 1:
             event = Started(
-                n, version, view, ((day, (version - 1,)),), ((base, version - 1),), Mode.PARTITION, "changed"
+                n, version, view, ((day, (version - 1,)),), ((base, version - 1),), WholePartitions(), "changed"
             )
         else:
             event = Published(n, version - 1, view, (Made(day, 1, f"{n:032x}"),), (), 1.0)

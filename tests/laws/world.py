@@ -18,10 +18,11 @@ from reference import Content, Tables, image, read_by, recomputed, restricted
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshFailed, TakenOver
-from headwater.model.event import Made, Mode
+from headwater.model.event import Made
 from headwater.model.partition import Region, Slice, Value
 from headwater.model.seen import Seen
 from headwater.model.view import Definition
+from headwater.model.work import ByAppending, ByKeys, ByTotals, WholePartitions, WholeView
 
 
 @frozen
@@ -167,17 +168,17 @@ class World:
         states that it goes on from: each of its partitions is of one of them. What was written past Headwater it finds
         by a look."""
         run, definition, view = launch.run, launch.definition, launch.run.view
-        if run.mode is not Mode.KEYS and not run.started.appends:
+        if not isinstance(run.work, ByKeys | ByAppending):
             return
         if self._is_drifted(launch):
             return
-        snapshots = [(source, self.lake.held(snapshot)) for source, snapshot in run.started.since]
+        snapshots = [(source, self.lake.held(snapshot)) for source, snapshot in run.work.since]
         sources = dict.fromkeys(source for source, _ in snapshots)
         states = product(*([content for name, content in snapshots if name == source] for source in sources))
         before = [recomputed(definition, {**tables, **dict(zip(sources, state, strict=True))}) for state in states]
         pinned = dict(run.snapshots).get(view)
         held = self.lake.held(pinned) if pinned else self.content.get(view, {})
-        if run.started.appends:
+        if isinstance(run.work, ByAppending):
             [state] = before
             assert restricted(state, run.slices) == restricted(held, run.slices), f"{view} has other rows"
             self._refuse_gone_rows(snapshots, tables)
@@ -200,15 +201,15 @@ class World:
         """A run by changes adds to totals what came since the states that it goes on from. These must be the states
         that its totals reflect; of every other source, what it reads itself."""
         run, definition = launch.run, launch.definition
-        if run.mode is Mode.CHANGES and not run.started.appends:
-            known, before = self.totals[launch.totals.version]
-            assert launch.totals.digest == f"t{launch.totals.version}"
+        if isinstance(run.work, ByTotals):
+            known, before = self.totals[run.work.before.version]
+            assert run.work.before.digest == f"t{run.work.before.version}"
             assert known.fingerprint == definition.fingerprint and known.dependencies == definition.dependencies
-            since = {source: self.lake.held(snapshot) for source, snapshot in run.started.since}
+            since = {source: self.lake.held(snapshot) for source, snapshot in run.work.since}
             for source in definition.sources:
                 assert before[source] == since.get(source, tables[source]), f"the totals hold other rows of {source}"
             self.by_changes += 1
-        if not run.started.totals:
+        elif not (isinstance(run.work, WholeView | WholePartitions) and run.work.leaves_totals):
             return written
         self.totals[run.version] = definition, dict(tables)
         return evolve(written, totals=f"t{run.version}")

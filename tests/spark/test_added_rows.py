@@ -7,7 +7,8 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 from test_by_keys import runs
 
-from headwater.model.event import Mode, Published, Started
+from headwater.model.event import Published, Started
+from headwater.model.work import ByAppending, Mode
 
 ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
 ADDED = (Mode.CHANGES, "")
@@ -173,4 +174,4 @@ def test_a_view_that_another_program_wrote_is_computed_as_a_whole(spark: SparkSe
     spark.sql("REFRESH MATERIALIZED VIEWS")
     assert_equals_query(spark, "cheap", CHEAP)
     begun = [each for each in journal.events() if isinstance(each, Started)][-1]
-    assert not begun.appends or runs(journal.events(), begun.view)[-1][1]
+    assert not isinstance(begun.work, ByAppending) or runs(journal.events(), begun.view)[-1][1]

@@ -12,7 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 
-from headwater.model.event import Changed, Event, Mode, Published, Started
+from headwater.model.event import Changed, Event, Published, Started
+from headwater.model.work import Mode
 
 SLOW = "(SELECT sum(pmod(xxhash64(id), 7)) FROM range(0, 40000000)) >= 0"
 """A condition that holds, and takes seconds."""
@@ -67,8 +68,8 @@ def order(events: list[Event], view: str) -> list[str]:
     told = []
     for each in events:
         match each:
-            case Started(view=name, mode=mode) if name == view:
-                told.append(f"starts {mode.value}")
+            case Started(view=name, work=work) if name == view:
+                told.append(f"starts {work.mode.value}")
             case Published(view=name) if name == view:
                 told.append("published")
             case Changed(table=table) if table != view:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 from test_by_keys import MANY, runs
 
-from headwater.model.event import Mode
+from headwater.model.work import Mode
 
 ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
 BY_CHANGES = (Mode.CHANGES, "")

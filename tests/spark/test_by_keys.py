@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 
 from headwater.model.error import Untold
-from headwater.model.event import Event, Mode, Published, Started
+from headwater.model.event import Event, Published, Started
+from headwater.model.work import Mode
 from headwater.spark.refreshing.changed_rows import LENIENT, refuse_lenient
 
 MANY = (
@@ -27,7 +28,7 @@ def runs(events: Iterable[Event], view: str) -> list[tuple[Mode, str]]:
     """The method of each run of a view, and why it computed whole partitions instead."""
     events = [each for each in events if getattr(each, "view", "") == view]
     begun = {each.version: each for each in events if isinstance(each, Started)}
-    return [(begun[each.version].mode, each.instead) for each in events if isinstance(each, Published)]
+    return [(begun[each.version].work.mode, each.instead) for each in events if isinstance(each, Published)]
 
 
 @pytest.mark.long

@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 
-from headwater.model.event import Mode, Published, Started
+from headwater.model.event import Published, Started
+from headwater.model.work import Mode
 
 SALES = "id BIGINT, customer INT, day DATE, price DECIMAL(10, 2), weight DOUBLE, note STRING"
 CUSTOMERS = "customer INT, region STRING, since TIMESTAMP"
@@ -230,7 +231,7 @@ def went(journal: Journal, place: str, mode: Mode) -> tuple[set[str], set[str]]:
     events = [*journal.events()]
     begun = {each.version: each for each in events if isinstance(each, Started) and f"{place}." in each.view}
     ended = [each for each in events if isinstance(each, Published) and each.version in begun]
-    ended = [each for each in ended if begun[each.version].mode is mode]
+    ended = [each for each in ended if begun[each.version].work.mode is mode]
     return {_name(each) for each in ended}, {_name(each) for each in ended if each.instead}
 
 

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
 from test_added_rows import ADDED, ASKED, SALES, follow
 
-from headwater.model.event import Event, Failed, Mode, Published, Started
+from headwater.model.event import Event, Failed, Published, Started
+from headwater.model.work import Mode
 from headwater.spark.jvm.facts import Asked, Pin
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import FailureKind, encode
@@ -181,7 +182,7 @@ def test_each_version_is_its_query_over_the_files_on_its_record(spark: SparkSess
             assert (row["n"], row["s"] or 0) == (files, files * (files - 1))
             counts.append(files)
     assert counts == sorted(counts) and counts[-1] > 5
-    assert Mode.CHANGES in {each.mode for each in started.values()}
+    assert Mode.CHANGES in {each.work.mode for each in started.values()}
     assert not any(isinstance(each, Failed) for each in events)
 
 

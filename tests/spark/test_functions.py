@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from support import assert_equals_query, database, drain, drain_in_vain
 
 from headwater.model.error import RefreshCancelled
-from headwater.model.event import Mode
 from headwater.model.partition import WHOLE
 from headwater.model.view import Definition, Query
+from headwater.model.work import WholeView
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm.sessions import ZONE, Sessions
@@ -160,7 +160,7 @@ def run_of(spark: SparkSession, query: str, between: list[str]) -> Callable[[], 
         return analyst.is_meant(definition, meant)
 
     maker = Maker(shim, cast(Any, None), Jobs(), is_meant)
-    run = SimpleNamespace(mode=Mode.FULL, totals=False, slices=(WHOLE,), appends=False, view=definition.view)
+    run = SimpleNamespace(work=WholeView(), slices=(WHOLE,), view=definition.view)
     launch = cast(Any, SimpleNamespace(run=run, definition=definition))
     session = sessions.of_run(definition)
     return lambda: maker.making(cast(Any, None), session, launch).frame().collect()

@@ -22,7 +22,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 
-from headwater.model.event import Mode, Published, Started
+from headwater.model.event import Published, Started
+from headwater.model.work import Mode
 
 MIXTURES = (
     ("delta", "delta"),
@@ -163,7 +164,7 @@ def fuzzed(spark: SparkSession, seed: int, mixture: tuple[str, str], count: int)
 
 def modes(journal: Journal) -> Counter:
     events = [*journal.events()]
-    begun = {each.version: each.mode for each in events if isinstance(each, Started)}
+    begun = {each.version: each.work.mode for each in events if isinstance(each, Started)}
     return Counter(begun[each.version] for each in events if isinstance(each, Published))
 
 

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, drain
 from test_by_keys import runs
 
-from headwater.model.event import Event, Mode
+from headwater.model.event import Event
+from headwater.model.work import Mode
 from headwater.spark.tables.iceberg.at import MAPPING
 
 pytestmark = pytest.mark.long

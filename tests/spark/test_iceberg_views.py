@@ -15,10 +15,11 @@ from support import database
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import TakenOver
-from headwater.model.event import Mode, Started
+from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition
+from headwater.model.work import WholePartitions
 from headwater.spark.jvm.counted import counts
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
@@ -44,7 +45,7 @@ class View:
         self, version: int, slices: Iterable[Slice] = (WHOLE,), snapshots: Mapping[str, str] | None = None
     ) -> Launch:
         pinned = tuple((snapshots or {}).items())
-        began = Started(0, version, self.definition.view, (), (), Mode.PARTITION, "because", snapshots=pinned)
+        began = Started(0, version, self.definition.view, (), (), WholePartitions(), "because", snapshots=pinned)
         return Launch(Run(began, tuple(slices)), self.definition, {})
 
     def write(self, launch: Launch, query: str) -> Written:

@@ -7,7 +7,8 @@ from pyspark.sql import SparkSession
 from support import Journal, database
 from test_by_keys import runs
 
-from headwater.model.event import Event, Mode, Published
+from headwater.model.event import Event, Published
+from headwater.model.work import Mode
 
 ROWS = 150_000
 LARGE = f"""SELECT /*+ REPARTITION_BY_RANGE(20, id) */ id, CAST(id % 10 AS INT) AS price,

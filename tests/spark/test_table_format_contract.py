@@ -17,11 +17,12 @@ from support import database
 
 from headwater.model.command import Launch, Replaced
 from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver, Untold, ViewGone
-from headwater.model.event import Mode, Started
+from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
+from headwater.model.work import ByAppending, WholePartitions
 from headwater.ports import TableFormat, Written
 from headwater.spark.jvm.counted import counts
 from headwater.spark.jvm.sessions import Sessions
@@ -235,8 +236,8 @@ class View:
         """A run of some partitions; the empty name is everything. ``snapshot`` is on record of the view's table."""
         slices = tuple(Slice.of(p=each) if each else WHOLE for each in partitions)
         snapshots = ((self.definition.view, snapshot),) if snapshot else ()
-        told = {"snapshots": snapshots, "appends": appends}
-        run = Run(Started(0, version, self.definition.view, (), (), Mode.PARTITION, "because", **told), slices)
+        work = ByAppending((), 0) if appends else WholePartitions()
+        run = Run(Started(0, version, self.definition.view, (), (), work, "because", snapshots=snapshots), slices)
         region = Region(slices)
         there = {each: record for each, record in self.records.items() if region.covers(each)}
         return Launch(run, self.definition, there)

@@ -11,8 +11,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 
-from headwater.model.event import Mode, Started
+from headwater.model.event import Started
 from headwater.model.view import Column, Definition, Query
+from headwater.model.work import Mode
 from headwater.spark.refreshing.methods.keys import sampled
 
 QUERY = "SELECT /*+ COALESCE(1) */ id, x, day FROM numbers"
@@ -80,7 +81,7 @@ def test_totals_are_right_after_a_repair(warehouse: Path, spark: SparkSession, j
         journal.mark()
         spark.sql("INSERT INTO sales VALUES (1, 'a', 4), (3, 'b', 8)")
         spark.sql("REFRESH MATERIALIZED VIEWS")
-        assert [each.mode for each in journal.events() if isinstance(each, Started)] == [Mode.CHANGES]
+        assert [each.work.mode for each in journal.events() if isinstance(each, Started)] == [Mode.CHANGES]
 
     for part, wrong in ((" PARTITION (day = 'a')", {"a"}), ("", {"a", "b"})):
         followed()

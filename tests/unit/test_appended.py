@@ -9,14 +9,14 @@ from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
 from headwater.engine.methods.appending import appended
-from headwater.engine.methods.basis import Basis
 from headwater.engine.methods.choice import ByChanges, ByPartition, choose_method
 from headwater.engine.methods.totals import leaves_totals
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.policy import SETTLE
 from headwater.model.dependency import Adding
-from headwater.model.event import Made, Mode, Published, Requested, Started
+from headwater.model.event import Made, Published, Requested, Started
 from headwater.model.partition import Slice
+from headwater.model.work import ByAppending, ByKeys
 
 ROWS = Adding(True, True, rows=True)
 
@@ -50,6 +50,9 @@ def why(made, *slices: Slice) -> str:
     return dict(choose_method(made.state, "v", slices).rejected)[ByChanges()]
 
 
+ADDS, KEYED = ByAppending((), 0), ByKeys((), 0)
+
+
 def started(made) -> Started:
     return next(each for each in reversed(made.journal) if isinstance(each, Started))
 
@@ -58,10 +61,9 @@ def test_rows_that_came_are_added():
     made = copied()
     before, runs = made.state.tables["t"].snapshot, made.world.appended
     came(made, A1)
-    assert appended(made.state, "v", (A1,)) == Basis((("t", before),), (), 1, appends=True)
+    assert appended(made.state, "v", (A1,)) == ByAppending((("t", before),), 1)
     made.drain()
-    run = started(made)
-    assert (run.mode, run.since, run.appends, run.totals) == (Mode.CHANGES, (("t", before),), True, False)
+    assert started(made).work == ByAppending((("t", before),), 1)
     assert made.world.appended == runs + 1 and not leaves_totals(made.state, "v")
 
 
@@ -86,7 +88,7 @@ def test_a_new_partition_had_no_row_when_all_of_the_view_was_made():
     made, new = copied(), Slice.of(a="3")
     change(made, "t", new)
     made.drain()
-    assert started(made).appends and made.state.tables["v"].partitions[new].rows == 1
+    assert isinstance(started(made).work, ByAppending) and made.state.tables["v"].partitions[new].rows == 1
 
 
 def test_a_new_partition_and_one_that_was_renewed_since_are_computed_as_a_whole():
@@ -102,8 +104,8 @@ def test_a_new_partition_and_one_that_was_renewed_since_are_computed_as_a_whole(
 def test_several_sources_are_followed_at_once():
     made = copied("t", "u")
     came(came(made, A1), A1, "u").drain()
-    run = started(made)
-    assert run.appends and [source for source, _ in run.since] == ["t", "u"]
+    work = started(made).work
+    assert isinstance(work, ByAppending) and [source for source, _ in work.since] == ["t", "u"]
 
 
 def test_a_source_whose_rows_depend_on_each_other_is_not_followed():
@@ -133,11 +135,11 @@ def test_other_reasons_than_new_rows_make_whole_partitions():
     assert why(made, A1) == "is out: nobody can say which rows of t came and went"
 
 
-@pytest.mark.parametrize(("appends", "instead", "went"), [(True, "", 0), (False, "", 7), (True, "rows of t went", 7)])
-def test_a_publication_tells_the_readers_whether_rows_went(appends, instead, went):
+@pytest.mark.parametrize(("work", "instead", "went"), [(ADDS, "", 0), (KEYED, "", 7), (ADDS, "rows of t went", 7)])
+def test_a_publication_tells_the_readers_whether_rows_went(work, instead, went):
     made = copied()
     before, version = list(made.state.tables["v"].past.values())[-1], made.state.highest + 1
-    begun = Started(made.now, version, "v", ((A1, ()),), (), Mode.CHANGES, "because", appends=appends)
+    begun = Started(made.now, version, "v", ((A1, ()),), (), work, "because")
     transition(made.state, begun)
     told = {"size": 7, "snapshot": "s", "instead": instead}
     transition(made.state, Published(made.now, version, "v", (Made(A1, 1, "f"),), (), 1.0, **told))
@@ -145,15 +147,12 @@ def test_a_publication_tells_the_readers_whether_rows_went(appends, instead, wen
     assert (last.churn - before.churn, last.went - before.went) == (7 + went, went)
 
 
-@pytest.mark.parametrize(
-    ("mode", "appends", "instead", "learned"),
-    [(Mode.CHANGES, True, "", False), (Mode.KEYS, False, "", False), (Mode.KEYS, False, "no", True)],
-)
-def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(mode, appends, instead, learned):
+@pytest.mark.parametrize(("work", "instead", "learned"), [(ADDS, "", False), (KEYED, "", False), (KEYED, "no", True)])
+def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(work, instead, learned):
     made = copied()
     version = made.state.highest + 1
     made.state.views["v"].size = 1000.0
-    transition(made.state, Started(made.now, version, "v", ((A1, ()),), (), mode, "because", appends=appends))
+    transition(made.state, Started(made.now, version, "v", ((A1, ()),), (), work, "because"))
     told = {"size": 7, "snapshot": "s", "instead": instead}
     transition(made.state, Published(made.now, version, "v", (Made(A1, 1, "f"),), (), 1.0, **told))
     assert (made.state.views["v"].size != 1000.0) == learned

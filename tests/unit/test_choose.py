@@ -12,9 +12,10 @@ from strategies import examples, slices
 from headwater.engine.decide.readiness import Choice, ready, started, wake_at
 from headwater.engine.requests.policy import PATIENCE, SETTLE
 from headwater.engine.requests.reach import Reached
-from headwater.model.event import Broken, Declared, Hurried, Mode, Requested, Resumed, Suspended
+from headwater.model.event import Broken, Declared, Hurried, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE
 from headwater.model.view import Job, Query
+from headwater.model.work import Mode
 
 CHAIN = (view("v", "a", "u"), view("w", "a", "v", "t"))
 BASES = {"t": "a", "u": "a"}
@@ -157,7 +158,7 @@ def test_a_run_records_the_versions_it_may_count_on():
     made.now += SETTLE
     event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
     assert event.inputs == (("v", made.state.tables["v"].highest), ("t", made.state.tables["t"].highest))
-    assert (event.mode, event.slices, event.reason) == (Mode.PARTITION, (A1,), "t[a=1] was written")
+    assert (event.work.mode, event.slices, event.reason) == (Mode.PARTITION, (A1,), "t[a=1] was written")
 
 
 @pytest.mark.parametrize("made_by, ahead", [(Query("query"), True), (Job("m:f"), False)])
@@ -183,7 +184,7 @@ def test_a_run_of_everything_is_full_and_computes_each_partition_once():
     change(made, "t", A1)
     made.declare(view("v", "a", "t", fingerprint="2"))
     event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
-    assert event.mode is Mode.FULL and event.slices == (WHOLE,)
+    assert event.work.mode is Mode.FULL and event.slices == (WHOLE,)
 
 
 def test_a_view_that_does_not_follow_stays_as_it_is_and_its_readers_with_it():

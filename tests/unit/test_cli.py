@@ -30,7 +30,6 @@ from headwater.model.event import (
     Event,
     Failed,
     Made,
-    Mode,
     Observed,
     Published,
     Started,
@@ -38,6 +37,7 @@ from headwater.model.event import (
 )
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Column, Definition
+from headwater.model.work import WholePartitions, WholeView
 from headwater.store.address import default_store
 from headwater.store.replay import restored
 from headwater.store.sql import SqlStore
@@ -91,7 +91,7 @@ def here(tmp_path, monkeypatch) -> Here:
     declared = here.record(lambda at, v: Declared(at, v, MONTHLY, "was created"))
     inputs = (("default.sales", source),)
     run = here.record(
-        lambda at, v: Started(at, v, "default.monthly", ((WHOLE, (declared,)),), inputs, Mode.FULL, "it was created")
+        lambda at, v: Started(at, v, "default.monthly", ((WHOLE, (declared,)),), inputs, WholeView(), "it was created")
     )
     made = (Made(JANUARY, 31, "x"),)
     here.record(lambda at, _: Published(at, run, "default.monthly", made, (), 1.5))
@@ -201,7 +201,7 @@ def test_explain(here: Here) -> None:
 def test_history(here: Here) -> None:
     assert "it was created" in here.run("history").output
     why = "default.sales[month=2024-02] was appended to"
-    here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, why))
+    here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), why))
     assert why in here.run("history").output, "brackets are no markup"
     [_, row] = json.loads(here.run("history", "monthly", "--json").output)
     assert (row["partition"], row["mode"], row["rows"], row["status"]) == ("month=2024-01", "full", 31, "published")
@@ -235,7 +235,7 @@ def test_history_says_that_older_refreshes_are_removed(here: Here) -> None:
 
 
 def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:
-    run = here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, "why"))
+    run = here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), "why"))
     here.record(lambda at, _: Failed(at, run, "default.monthly", "the disk is full", 0.1))
     [newest, _] = json.loads(here.run("history", "--json").output)
     assert (newest["status"], newest["error"]) == ("failed", "the disk is full")
@@ -245,7 +245,7 @@ def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:
 def test_cancel(here: Here) -> None:
     assert "nothing to cancel" in here.run("cancel", "monthly").output
     assert here.store.orders() == []
-    begun = Started(0, 0, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, "why", engine=1)
+    begun = Started(0, 0, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), "why", engine=1)
     here.record(lambda at, v: evolve(begun, at=at, version=v))
     assert "no engine" in here.run("cancel", "monthly").output
     assert here.store.beat("host:1:app", 60_000).leads
@@ -261,7 +261,7 @@ def test_cancel(here: Here) -> None:
 
 def test_a_run_whose_engine_has_gone_is_not_said_to_run(here: Here) -> None:
     engine = here.store.beat("host:1:app", 60_000).number
-    begun = Started(0, 0, "default.monthly", ((FEBRUARY, ()),), (), Mode.PARTITION, "why", engine=engine)
+    begun = Started(0, 0, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), "why", engine=engine)
     here.record(lambda at, v: evolve(begun, at=at, version=v))
     assert json.loads(here.run("history", "--json").output)[0]["status"] == "running"
     here.store.expire(engine)

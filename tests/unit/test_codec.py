@@ -28,7 +28,6 @@ from headwater.model.event import (
     Failed,
     Hurried,
     Made,
-    Mode,
     Observed,
     Prepared,
     Published,
@@ -41,6 +40,7 @@ from headwater.model.event import (
     Unreadable,
 )
 from headwater.model.view import Column, Definition, Job, Query
+from headwater.model.work import ByAppending, ByKeys, ByTotals, Mode, Refused, Totals, WholePartitions, WholeView
 from headwater.spark.tables import catalog
 from headwater.store import codec
 from headwater.store.journal import _entry
@@ -59,6 +59,16 @@ views = st.builds(
     dependencies=graphs(2).map(lambda graph: graph.views[-1].dependencies),
 )
 some = st.lists(slices, max_size=3).map(tuple)
+works = st.sampled_from(
+    [
+        WholeView(),
+        WholePartitions(leaves_totals=True),
+        ByKeys((("t", "5"), ("t", "6")), 1),
+        ByTotals(Totals(7, (("t", 5),), "d"), (("t", "5"),), 1),
+        ByAppending((("t", "5"),), 1),
+        Refused(Mode.KEYS, "t has no snapshots"),
+    ]
+)
 needs = st.lists(st.tuples(slices, st.lists(numbers, max_size=3).map(tuple)), max_size=3).map(tuple)
 made = st.builds(Made, slices, numbers, texts, texts, st.booleans())
 KINDS = {
@@ -98,7 +108,7 @@ KINDS = {
         texts,
         needs,
         st.lists(st.tuples(texts, numbers), max_size=2).map(tuple),
-        st.sampled_from(Mode),
+        works,
         texts,
     ),
     Prepared: st.builds(Prepared, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some),

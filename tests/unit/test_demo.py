@@ -19,9 +19,10 @@ from headwater.demo.data import SOURCES, load_statements
 from headwater.demo.narrator import Narrator
 from headwater.demo.run import DRAIN, Play
 from headwater.demo.views import View, read_views
-from headwater.model.event import Declared, Made, Mode, Published, Started
+from headwater.model.event import Declared, Made, Published, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Definition
+from headwater.model.work import WholePartitions
 from headwater.store.address import default_store
 from headwater.store.sql import SqlStore
 
@@ -165,7 +166,7 @@ def test_partitions_that_the_store_knows_are_counted_over_all_views(tmp_path):
 
     def publish(made, removed, slices) -> None:
         needs = tuple((each, ()) for each in slices)
-        run = record(lambda version: Started(0, version, "default.a", needs, (), Mode.PARTITION, "changed"))
+        run = record(lambda version: Started(0, version, "default.a", needs, (), WholePartitions(), "changed"))
         record(lambda _: Published(0, run, "default.a", made, removed, 1.0))
 
     for name in ("default.a", "default.b"):

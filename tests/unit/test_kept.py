@@ -15,11 +15,12 @@ from headwater.memory.buffers.memory import SparkMemory
 from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
-from headwater.model.event import Made, Mode, Started
+from headwater.model.event import Made, Started
 from headwater.model.measure import Effort, Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run
 from headwater.model.view import Definition
+from headwater.model.work import WholeView
 from headwater.ports import Written
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.wire import Failure, FailureKind, Publication, Sum
@@ -74,7 +75,7 @@ class Writer:
 
 
 def launch(kept: bool = True) -> Launch:
-    run = Run(Started(0, 1, "v", (), (), Mode.FULL, "", kept=kept))
+    run = Run(Started(0, 1, "v", (), (), WholeView(), "", kept=kept))
     return Launch(run, Definition("v", "query", ()), {}, size=300)
 
 

@@ -11,14 +11,15 @@ from cases import A1, A2, change, machine, view
 from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 
 from headwater.algebra.derive.keys import derive_keys
-from headwater.engine.methods import choice, cost
-from headwater.engine.methods.basis import Basis, basis
+from headwater.engine.methods import basis, choice, cost
 from headwater.engine.methods.choice import ByKeys, choose_method
 from headwater.engine.requests.policy import SETTLE
+from headwater.model import work
 from headwater.model.dependency import Keys, common
-from headwater.model.event import Mode, Requested, Started
+from headwater.model.event import Requested, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Narrow, Took
+from headwater.model.work import Mode
 
 PLANS = Path(__file__).parents[1] / "golden/plans"
 K = Keys(("k",), (("k",),))
@@ -91,10 +92,9 @@ def test_a_run_goes_on_from_the_snapshot_that_its_partition_reflects():
     made = keyed()
     before = made.state.tables["t"].snapshot
     later(made, A1)
-    assert basis(made.state, "v", (A1,)) == Basis((("t", before),), ("k",), 1)
+    assert basis.keyed(made.state, "v", (A1,)) == work.ByKeys((("t", before),), 1)
     made.drain()
-    run = started(made)
-    assert (run.mode, run.since, run.churn) == (Mode.KEYS, (("t", before),), 1)
+    assert started(made).work == work.ByKeys((("t", before),), 1)
 
 
 def test_partitions_of_different_states_need_the_changes_since_each_of_them():
@@ -103,8 +103,8 @@ def test_partitions_of_different_states_need_the_changes_since_each_of_them():
     later(made, A1).drain()
     second = made.state.tables["t"].snapshot
     later(made, A1, A2)
-    found = basis(made.state, "v", (A1, A2))
-    assert found == Basis((("t", first), ("t", second)), ("k",), 3)
+    found = basis.keyed(made.state, "v", (A1, A2))
+    assert found == work.ByKeys((("t", first), ("t", second)), 3)
 
 
 def started(made) -> Started:
@@ -122,9 +122,9 @@ def test_a_new_partition_had_no_row_when_all_of_the_view_was_made():
     second = made.state.tables["t"].snapshot
     later(made, A1, new)
     for slices in ((A1, new), (WHOLE,)):
-        assert basis(made.state, "v", slices) == Basis((("t", first), ("t", second)), ("k",), 3)
+        assert basis.keyed(made.state, "v", slices) == work.ByKeys((("t", first), ("t", second)), 3)
     made.drain()
-    assert started(made).mode is Mode.KEYS and new in made.state.tables["v"].partitions
+    assert started(made).work.mode is Mode.KEYS and new in made.state.tables["v"].partitions
 
 
 def test_what_is_not_known_exactly_is_computed_as_a_whole():

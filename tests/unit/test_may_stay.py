@@ -7,37 +7,41 @@ from attrs import evolve
 
 from headwater.model.command import Launch
 from headwater.model.dependency import Dependency, Keys
-from headwater.model.event import Mode, Started
+from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import PartitionRecord, Run, Totals
+from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Definition
+from headwater.model.work import ByTotals, Totals
 from headwater.spark.tables.key_files import SMALL, may_stay
 
 BEFORE, NOW = (("t", 5), ("u", 6)), (("t", 9), ("u", 6))
 KEYED = Keys(("k",), (("k",),))
-RUN = Run(Started(0, 9, "v", ((WHOLE, ()),), NOW, Mode.CHANGES, "", since=(("t", "5@x"),), totals=True))
+WORK = ByTotals(Totals(7, BEFORE, "digest"), (("t", "5@x"),), 1)
+RUN = Run(Started(0, 9, "v", ((WHOLE, ()),), NOW, WORK, ""))
 VIEW = Definition("v", "", (), format="delta", dependencies=(Dependency("t", keys=KEYED), Dependency("u", keys=KEYED)))
 KNOWN = {Slice(): PartitionRecord(7, "v7", 3, BEFORE)}
-LAUNCH = Launch(RUN, VIEW, KNOWN, SMALL, totals=Totals(7, BEFORE, "digest"))
+LAUNCH = Launch(RUN, VIEW, KNOWN, SMALL)
 
 
 def test_rows_of_the_state_of_the_totals_stay():
-    assert may_stay(LAUNCH)
+    assert may_stay(LAUNCH, WORK)
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"totals": None}, "there are no totals"),
         ({"unsure": True}, "other rows may have been published"),
         ({"size": SMALL - 1}, "a small view is written sooner than its files are searched"),
         ({"definition": evolve(VIEW, format="parquet")}, "the files of a view of files belong to one version"),
         ({"existing": {Slice(): PartitionRecord(8, "v8", 3, NOW)}}, "a partition is of another state"),
         ({"existing": {Slice(): PartitionRecord(8, "w", 3)}}, "another program wrote it"),
         ({"run": evolve(RUN, inputs=(("t", 9), ("u", 8)))}, "u changed, and nobody follows it"),
-        ({"run": Run(evolve(RUN.started, since=()))}, "nothing is followed"),
         ({"definition": evolve(VIEW, dependencies=(Dependency("t"), Dependency("u")))}, "t reaches rows by no key"),
     ],
 )
 def test_other_rows_do_not(change, why):
-    assert not may_stay(evolve(LAUNCH, **change)), why
+    assert not may_stay(evolve(LAUNCH, **change), WORK), why
+
+
+def test_a_run_that_follows_nothing_leaves_no_rows():
+    assert not may_stay(LAUNCH, evolve(WORK, since=()))

@@ -15,10 +15,11 @@ from headwater.engine.record.transition import transition
 from headwater.engine.requests.policy import SETTLE
 from headwater.engine.tell.report import explain
 from headwater.model.estimate import Estimate
-from headwater.model.event import Mode, Published, Started
+from headwater.model.event import Published, Started
 from headwater.model.measure import Effort
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.state import State, Took
+from headwater.model.work import Mode
 
 LONG = 10**9
 
@@ -67,7 +68,7 @@ def test_a_run_computes_the_frame_of_its_method_and_no_partition_that_is_fresh(g
     for each in ready(made.state, made.now + LONG):
         event = started(made.state, Choice(each), 10**12, made.now)
         chosen = choose_method(made.state, each.view, each.slices)
-        assert (event.mode, event.slices) == (chosen.method.mode, chosen.frame)
+        assert (event.work.mode, event.slices) == (chosen.method.mode, chosen.frame)
         assert covered(each.slices, event.slices)
 
 

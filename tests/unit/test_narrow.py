@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.methods.cost import FIXED, fixed, foreseen, learned
-from headwater.model.event import Mode, Published, Started
+from headwater.model.event import Published, Started
 from headwater.model.measure import Effort
 from headwater.model.state import Narrow, Run
+from headwater.model.work import ByAppending, ByKeys, Mode
 
 MB = 1_000_000
 seconds, sizes = st.floats(0.01, 1e4), st.integers(1, 10**12)
@@ -42,38 +43,39 @@ def test_more_changes_never_take_less_and_the_same_take_as_long_as_before(least,
     assert foreseen(known, least, known.churn, whole, read) == pytest.approx(known.seconds)
 
 
-RUN = Run(Started(0, 5, "v", (), (), Mode.CHANGES, "", churn=MB, foreseen=1.0, foreseen_cores=2.0))
+WORK = ByAppending((("t", "5@x"),), MB)
+RUN = Run(Started(0, 5, "v", (), (), WORK, "", foreseen=1.0, foreseen_cores=2.0))
 END = Published(9, 5, "v", (), (), 1.8, effort=Effort(0, 1_800_000, 1.0, 3_000_000))
 
 
 def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
     state = warehouse({"v": (("t",), {}, None)})
     view = state.views["v"]
-    assert learned(state, view, RUN, END) == Narrow(1.4, MB, 2.5)
-    assert learned(state, view, Run(evolve(RUN.started, foreseen=None, foreseen_cores=None)), END) == Narrow(
+    assert learned(state, view, RUN, WORK, END) == Narrow(1.4, MB, 2.5)
+    assert learned(state, view, Run(evolve(RUN.started, foreseen=None, foreseen_cores=None)), WORK, END) == Narrow(
         1.8, MB, 3.0
     )
-    assert learned(state, view, RUN, evolve(END, effort=None)).cores is None
-    assert learned(state, view, RUN, evolve(END, instead="an extreme value went")) == Narrow(None, MB)
+    assert learned(state, view, RUN, WORK, evolve(END, effort=None)).cores is None
+    assert learned(state, view, RUN, WORK, evolve(END, instead="an extreme value went")) == Narrow(None, MB)
 
 
 def test_a_warehouse_learns_what_runs_take_after_small_changes():
     """Quicker runs tell more. One of a large change tells nothing."""
     state = warehouse({"v": (("t",), {}, None), "w": (("t",), {}, None)})
     view = state.views["v"]
-    learned(state, view, RUN, evolve(END, seconds=3.0))
+    learned(state, view, RUN, WORK, evolve(END, seconds=3.0))
     assert not state.fixed, "nobody knows how large the change was"
     view.reads = {"t": 100 * MB}
-    learned(state, view, Run(evolve(RUN.started, churn=6 * MB)), evolve(END, seconds=30.0))
+    learned(state, view, RUN, evolve(WORK, churn=6 * MB), evolve(END, seconds=30.0))
     assert fixed(state, view, Mode.CHANGES) == FIXED[Mode.CHANGES] == 1.0
-    learned(state, view, RUN, evolve(END, seconds=3.0))
+    learned(state, view, RUN, WORK, evolve(END, seconds=3.0))
     assert fixed(state, view, Mode.CHANGES) == pytest.approx(1.2)
     for _ in range(6):
-        learned(state, view, RUN, evolve(END, seconds=0.5))
+        learned(state, view, RUN, WORK, evolve(END, seconds=0.5))
     assert fixed(state, state.views["w"], Mode.CHANGES) == pytest.approx(0.5, abs=0.02), "of another view"
-    learned(state, view, Run(evolve(RUN.started, mode=Mode.KEYS)), evolve(END, seconds=0.1))
+    learned(state, view, RUN, ByKeys(WORK.since, MB), evolve(END, seconds=0.1))
     assert fixed(state, view, Mode.KEYS) == FIXED[Mode.KEYS] and len(state.fixed) == 1, "another method"
     lake = evolve(view, definition=evolve(view.definition, format="delta"))
     assert fixed(state, lake, Mode.CHANGES) == FIXED[Mode.CHANGES], "another format"
-    learned(state, view, RUN, evolve(END, seconds=0.1, instead="it computed whole partitions"))
+    learned(state, view, RUN, WORK, evolve(END, seconds=0.1, instead="it computed whole partitions"))
     assert fixed(state, view, Mode.CHANGES) == pytest.approx(0.5, abs=0.02)

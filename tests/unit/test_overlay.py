@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from headwater.memory.buffers.overlay import Output, Overlays
-from headwater.model.event import Made, Mode, Started
+from headwater.model.event import Made, Started
 from headwater.model.measure import Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
+from headwater.model.work import WholePartitions
 from headwater.ports import Written
 from headwater.spark.jvm.sql import NULL_PARTITION
 
@@ -20,7 +21,7 @@ GOLDEN = Path(__file__).parents[1] / "golden/protocol/overlay.json"
 
 
 def run(version: int, *slices: Slice, on: tuple[int, ...] = ()) -> Run:
-    return Run(Started(0, version, "shop.monthly_revenue", (), (), Mode.PARTITION, ""), slices, on=frozenset(on))
+    return Run(Started(0, version, "shop.monthly_revenue", (), (), WholePartitions(), ""), slices, on=frozenset(on))
 
 
 def wrote(places: dict[Slice, str], size: int, place: Place = Place.VOLUME) -> Written:

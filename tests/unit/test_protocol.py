@@ -19,12 +19,13 @@ from headwater.memory.buffers.transfers import transfers
 from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch
 from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
-from headwater.model.event import Made, Mode, Published, Started
+from headwater.model.event import Made, Published, Started
 from headwater.model.measure import Effort, Place
 from headwater.model.partition import Slice
 from headwater.model.seen import Look
 from headwater.model.state import PartitionRecord, Run, State
 from headwater.model.view import Column, Definition
+from headwater.model.work import WholePartitions, WholeView
 from headwater.ports import TableFormat, Written
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.jvm import wire
@@ -117,7 +118,7 @@ def test_a_table_that_lost_its_snapshots_is_not_read_as_it_is_now():
     looked: list[Target] = []
     warehouse = warehouse_of(None, None)
     warehouse._observer = Recorder(look=looked.append)
-    run = Run(Started(0, 5, "v", (), (), Mode.FULL, "", snapshots=(("t", "7@x"), ("v", "3@y"))))
+    run = Run(Started(0, 5, "v", (), (), WholeView(), "", snapshots=(("t", "7@x"), ("v", "3@y"))))
     with pytest.raises(RefreshFailed, match="t cannot be read at a snapshot any more"), warehouse._pinned(None, run):
         pytest.fail("it was read")
     assert [each.tables for each in looked] == [{"t": None}]
@@ -436,7 +437,8 @@ def test_a_refreshed_partition_is_shown_as_the_golden_row():
     done, _ = golden("reply_rows").rows
     run = {"version": done[0], "view": done[1]}
     needs = {"slices": (MARCH,), "needs": ((MARCH, ()),)}
-    started = event(Started, **run, **needs, at=done[7], mode=done[3], reason=done[4])
+    work = {each.mode.value: each for each in (WholeView(), WholePartitions())}[done[3]]
+    started = event(Started, **run, **needs, at=done[7], work=work, reason=done[4])
     started = evolve(started, foreseen=done[9], foreseen_cores=done[11])
     made, effort = (Made(MARCH, done[6], "f"),), Effort(800_000, 900_000, 1.0, 2_100_000)
     published = event(Published, **run, at=done[7] + 1900, made=made, seconds=done[8], effort=effort)
@@ -489,7 +491,7 @@ def launch(partitioned: bool, existing=()) -> Launch:
         root=f"{ROOT}/{view.split('.')[1]}",
         owner="0cc175b9c0f1b6a831c399e269772661",
     )
-    run = Run(Started(0, 1762000000123, view, (), (), Mode.FULL, "because"))
+    run = Run(Started(0, 1762000000123, view, (), (), WholeView(), "because"))
     return Launch(run, definition, {each: RECORD for each in existing})
 
 

@@ -18,7 +18,6 @@ from headwater.model.event import (
     Dropped,
     Event,
     Made,
-    Mode,
     Observed,
     Published,
     Renamed,
@@ -27,6 +26,7 @@ from headwater.model.event import (
     Suspended,
 )
 from headwater.model.state import State
+from headwater.model.work import WholePartitions
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.policies import Policy
 from headwater.simulate.replay import Replay
@@ -92,7 +92,7 @@ def test_a_view_that_stays_suspended_is_still_behind_at_the_end():
 def test_a_renamed_view_keeps_its_account_and_its_run_times():
     journal = [
         declared(0, V),
-        Started(10, 11, "v", ((A1, (1,)),), (("t", 1),), Mode.PARTITION, "x"),
+        Started(10, 11, "v", ((A1, (1,)),), (("t", 1),), WholePartitions(), "x"),
         Published(20, 11, "v", (Made(A1, 1, "x"),), (), 7.0),
         Renamed(100, "v", "x", evolve(V, view="x")),
         changed(5_000),

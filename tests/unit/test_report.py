@@ -9,19 +9,20 @@ from headwater.engine.requests.policy import SETTLE
 from headwater.engine.tell import report
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.dependency import Dependency, Occurrence
-from headwater.model.event import Broken, EngineLost, Failed, Made, Mode, Published, Requested, Started, Suspended
+from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Narrow
 from headwater.model.view import Column, Definition
+from headwater.model.work import ByKeys, WholePartitions, WholeView
 
 HISTORY = [
-    Started(1_000, 10, "mart.m", ((A1, (5,)), (A2, (5, 6))), (("base.t", 6),), Mode.PARTITION, "base.t was written"),
+    Started(1_000, 10, "mart.m", ((A1, (5,)), (A2, (5, 6))), (("base.t", 6),), WholePartitions(), "base.t was written"),
     Published(3_000, 10, "mart.m", (Made(A1, 1_204, "f"),), (A2,), 2.0),
-    Started(4_000, 11, "mart.m", ((WHOLE, (7,)),), (("base.t", 7),), Mode.FULL, "mart.m was redefined"),
+    Started(4_000, 11, "mart.m", ((WHOLE, (7,)),), (("base.t", 7),), WholeView(), "mart.m was redefined"),
     Failed(5_000, 11, "mart.m", "no space left", 1.0),
-    Started(6_000, 12, "mart.n", ((WHOLE, (7,)),), (), Mode.FULL, "mart.m was redefined"),
+    Started(6_000, 12, "mart.n", ((WHOLE, (7,)),), (), WholeView(), "mart.m was redefined"),
     Failed(7_000, 12, "mart.n", "cancelled by somebody", 1.0, cancelled=True),
-    Started(8_000, 13, "mart.n", ((A1, (8,)),), (), Mode.PARTITION, "base.t[a=1] was written"),
+    Started(8_000, 13, "mart.n", ((A1, (8,)),), (), WholePartitions(), "base.t[a=1] was written"),
 ]
 
 
@@ -67,11 +68,11 @@ def test_show_refreshes():
 
 def test_a_run_by_keys_that_computed_whole_partitions_is_shown_as_such():
     events = [
-        Started(1_000, 10, "v", ((A1, (5,)),), (), Mode.KEYS, "t was written", since=(("t", "3"),)),
+        Started(1_000, 10, "v", ((A1, (5,)),), (), ByKeys((("t", "3"),), 1), "t was written"),
         Published(2_000, 10, "v", (Made(A1, 1, "f"),), (), 1.0, instead="the columns of t changed"),
-        Started(3_000, 11, "v", ((WHOLE, (6,)),), (), Mode.KEYS, "t was written", since=(("t", "4"),)),
+        Started(3_000, 11, "v", ((WHOLE, (6,)),), (), ByKeys((("t", "4"),), 1), "t was written"),
         Published(4_000, 11, "v", (Made(WHOLE, 1, "f"),), (), 1.0, instead="the columns of t changed"),
-        Started(5_000, 12, "v", ((A1, (7,)),), (), Mode.KEYS, "t was written", since=(("t", "5"),)),
+        Started(5_000, 12, "v", ((A1, (7,)),), (), ByKeys((("t", "5"),), 1), "t was written"),
         Published(6_000, 12, "v", (Made(A1, 1, "f"),), (), 1.0),
     ]
     why = "t was written; not by keys, as the columns of t changed"

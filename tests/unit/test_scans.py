@@ -8,10 +8,11 @@ import pytest
 from attrs import evolve
 
 from headwater.memory.buffers.scans import KeptScan, Part, Scans
-from headwater.model.event import Mode, Started
+from headwater.model.event import Started
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
+from headwater.model.work import WholeView
 
 ONE = Extract(("k", "m"), (("k > 1",),))
 SHARED = Shared("t", ONE, (WHOLE,), ("v", "w"), 100)
@@ -19,7 +20,7 @@ NEEDS = {"t": Extract(("k",), (("k > 1", "m = 2"),))}
 
 
 def run(version: int, *shared: Shared) -> Run:
-    return Run(Started(0, version, "v", (), (), Mode.FULL, "", shared=shared or (SHARED,)))
+    return Run(Started(0, version, "v", (), (), WholeView(), "", shared=shared or (SHARED,)))
 
 
 class Makes:

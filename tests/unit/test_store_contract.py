@@ -11,8 +11,9 @@ import sqlalchemy as sa
 from headwater.engine.tell.refreshes import Outcome, refreshes
 from headwater.engine.tell.status import Condition, Phase, Summary, ViewStatus
 from headwater.model.error import JournalError, StillAlive, StoreError, TakenOver
-from headwater.model.event import Dropped, EngineLost, Failed, Hurried, Mode, Published, Started
+from headwater.model.event import Dropped, EngineLost, Failed, Hurried, Published, Started
 from headwater.model.partition import WHOLE
+from headwater.model.work import WholeView
 from headwater.store.board import Kept
 from headwater.store.journal import Stale
 from headwater.store.schema import NEWEST
@@ -149,9 +150,9 @@ def test_the_last_entry(store):
 
 def test_history_is_of_runs_and_newest_first(store):
     events = [
-        Started(1, 5, "v", ((WHOLE, (1,)),), (), Mode.FULL, "x"),
+        Started(1, 5, "v", ((WHOLE, (1,)),), (), WholeView(), "x"),
         Dropped(2, "x"),
-        Started(3, 6, "w", ((WHOLE, (1,)),), (), Mode.FULL, "x"),
+        Started(3, 6, "w", ((WHOLE, (1,)),), (), WholeView(), "x"),
         Failed(4, 6, "w", "no", 0.1),
         Published(5, 5, "v", (), (), 0.1),
     ]
@@ -164,7 +165,7 @@ def test_history_is_of_runs_and_newest_first(store):
 
 def test_history_has_what_ended_over_a_run(store):
     """Of one view, too: an engine that ended over its run ended over all of them."""
-    store.append(lambda version: Started(1, version, "v", ((WHOLE, (1,)),), (), Mode.FULL, ""), 0)
+    store.append(lambda version: Started(1, version, "v", ((WHOLE, (1,)),), (), WholeView(), ""), 0)
     store.append(restarted(2), 1)
     assert [type(entry.event) for entry in store.history("v")] == [EngineLost, Started]
     assert [each.status for each in refreshes(entry.event for entry in store.history("v"))] == [Outcome.CANCELLED]

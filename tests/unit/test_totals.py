@@ -7,15 +7,15 @@ from cases import A1, change, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.methods.basis import Basis
 from headwater.engine.methods.choice import ByChanges, ByKeys, ByPartition, choose_method
 from headwater.engine.methods.totals import added, leaves_totals
 from headwater.engine.requests.policy import SETTLE
 from headwater.engine.tell.report import explain
 from headwater.model.dependency import Adding, Keys
-from headwater.model.event import Declared, Mode, Published, Requested, Started
+from headwater.model.event import Declared, Published, Requested, Started
 from headwater.model.partition import Slice
 from headwater.model.state import Narrow, Took
+from headwater.model.work import ByTotals, Mode
 
 FOLLOWED = Adding(True, True)
 
@@ -45,12 +45,12 @@ def why(made) -> str:
 def test_a_run_goes_on_from_the_snapshot_that_the_totals_reflect():
     made = totalled()
     before = made.state.tables["t"].snapshot
-    assert started(made).totals and made.state.views["v"].totals.version == started(made).version
+    assert started(made).work.leaves_totals and made.state.views["v"].totals.version == started(made).version
     later(made, A1)
-    assert added(made.state, "v", (A1,)) == Basis((("t", before),), (), 1)
+    assert added(made.state, "v", (A1,)) == ByTotals(made.state.views["v"].totals, (("t", before),), 1)
+    totals = made.state.views["v"].totals
     made.drain()
-    run = started(made)
-    assert (run.mode, run.since, run.churn, run.totals) == (Mode.CHANGES, (("t", before),), 1, True)
+    assert started(made).work == ByTotals(totals, (("t", before),), 1)
 
 
 def test_a_new_partition_and_one_that_was_written_past_headwater_follow_from_the_totals():
@@ -58,7 +58,7 @@ def test_a_new_partition_and_one_that_was_written_past_headwater_follow_from_the
     later(made, A1, new)
     change(made, "v", A1, 99)
     made.drain()
-    assert started(made).mode is Mode.CHANGES
+    assert started(made).work.mode is Mode.CHANGES
 
 
 def test_a_run_that_fails_is_followed_by_one_that_makes_the_totals_anew():
@@ -86,7 +86,7 @@ def test_rows_that_somebody_asked_for_leave_no_older_totals():
     assert known.totals is not None, "nobody doubts them"
     made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
     made.drain()
-    assert not started(made).totals and made.state.views["v"].totals is None
+    assert not started(made).work.leaves_totals and made.state.views["v"].totals is None
 
 
 def test_a_table_that_cannot_be_compared_is_read_as_a_whole():
@@ -102,12 +102,12 @@ def test_a_change_of_a_table_that_cannot_be_followed_makes_the_totals_anew():
     dependencies = tuple(evolve(each, adding=adding[each.source]) for each in definition.dependencies)
     made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t", "u"])
     later(made, A1).drain()
-    assert started(made).mode is Mode.CHANGES
+    assert started(made).work.mode is Mode.CHANGES
     change(made, "u", A1, 3)
     made.now += 2 * SETTLE
     assert why(made) == "is out: it reads u in 2 places"
     made.drain()
-    assert started(made).totals and started(made).mode is not Mode.CHANGES
+    assert started(made).work.leaves_totals
 
 
 def test_a_source_that_is_read_as_it_is_at_that_moment_is_computed_as_a_whole():
@@ -180,14 +180,14 @@ def test_a_run_by_keys_leaves_no_totals():
     known.added = None
     assert choose_method(made.state, "v", (A1,)).method == ByKeys() and leaves_totals(made.state, "v")
     made.drain()
-    assert started(made).mode is Mode.KEYS and not started(made).totals
+    assert started(made).work.mode is Mode.KEYS
 
 
 def test_a_view_that_allows_nothing_else_fails_and_says_why():
     made = totalled("incremental")
-    assert started(made).totals and not started(made).refused  # its first rows
+    assert started(made).work.leaves_totals  # its first rows
     later(made, A1).drain()
-    assert started(made).mode is Mode.CHANGES
+    assert started(made).work.mode is Mode.CHANGES
     later(made, A1)
     made.state.tables["t"].past.clear()
     chosen = choose_method(made.state, "v", (A1,))

@@ -15,12 +15,13 @@ from cases import A1, view
 
 import headwater
 from headwater.model.error import HeadwaterError, StatementError, StoreError
-from headwater.model.event import Changed, Declared, Dropped, Event, Made, Mode, Published, Renamed, Started
+from headwater.model.event import Changed, Declared, Dropped, Event, Made, Published, Renamed, Started
 from headwater.model.index import Index
 from headwater.model.partition import WHOLE
 from headwater.model.seen import Look, Seen
 from headwater.model.state import State, TableRecord, ViewState
 from headwater.model.view import Definition
+from headwater.model.work import WholeView
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
 from headwater.spark.jvm.facts import CatalogView
@@ -166,7 +167,7 @@ class Engine:
 
     def start(self) -> Event:
         needs = ((WHOLE, tuple(self.recorder.state.origins)),)
-        return self.record(lambda version: Started(1, version, V.view, needs, (), Mode.FULL, "because"))
+        return self.record(lambda version: Started(1, version, V.view, needs, (), WholeView(), "because"))
 
     def refresh(self, fingerprint: str = "published") -> None:
         run = self.start()

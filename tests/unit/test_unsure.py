@@ -12,8 +12,9 @@ from headwater.engine.methods.appending import appended
 from headwater.engine.methods.basis import inputs, only_changed
 from headwater.engine.record.transition import transition
 from headwater.model.error import RefreshFailed
-from headwater.model.event import Declared, EngineLost, Event, Failed, Made, Mode, Published, Renamed, Started
+from headwater.model.event import Declared, EngineLost, Event, Failed, Made, Published, Renamed, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.work import ByAppending, WholePartitions
 
 DOUBT = "is out: a refresh that is on no record may have been published"
 ENGINE = 77
@@ -24,7 +25,7 @@ def begun(made, *slices: Slice) -> int:
     version, state = made.state.highest + 1, made.state
     needs = tuple((each, ()) for each in slices)
     read = inputs(state, state.views["v"].definition)
-    transition(state, Started(made.now, version, "v", needs, read, Mode.PARTITION, "because", engine=ENGINE))
+    transition(state, Started(made.now, version, "v", needs, read, WholePartitions(), "because", engine=ENGINE))
     return version
 
 
@@ -91,7 +92,7 @@ def test_a_publication_that_fails_after_its_commit_is_in_doubt():
     [event] = [each for each in made.journal if isinstance(each, Failed)]
     assert event.unsure and not made.state.views["v"].unsure, "the next run made all rows"
     runs = [each for each in made.journal if isinstance(each, Started)]
-    assert runs[-2].appends and not runs[-1].appends
+    assert isinstance(runs[-2].work, ByAppending) and not isinstance(runs[-1].work, ByAppending)
 
 
 def test_a_partition_that_stays_empty_reflects_what_the_run_read():

@@ -10,9 +10,9 @@ from attrs import frozen
 
 from headwater.demo.life import Step
 from headwater.engine.tell.refreshes import REFRESHES
-from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.state import State
+from headwater.model.work import Mode
 from headwater.simulate.naive import immediate
 from headwater.store.address import default_store
 from headwater.store.replay import restored

@@ -15,9 +15,10 @@ from headwater.model.edge import Edge
 from headwater.model.event import Event, Made
 from headwater.model.measure import Effort, Moved, Place, Scanned
 from headwater.model.partition import Slice, Value
-from headwater.model.state import PartitionRecord, Run, Totals
+from headwater.model.state import PartitionRecord, Run
 from headwater.model.version import Version
 from headwater.model.view import Definition
+from headwater.model.work import Totals
 
 Wanted = frozenset[tuple[str, str, tuple[Value, ...]]]
 """What is to be evaluated: a view, the key of a computed column there, and the values of its inputs."""

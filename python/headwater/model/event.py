@@ -6,7 +6,6 @@ given before, and travel in the event, so that replay gives the same state.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any, cast
 
 from attrs import evolve, frozen
@@ -16,8 +15,9 @@ from headwater.model.estimate import Estimate
 from headwater.model.extract import Shared
 from headwater.model.measure import Effort, Moved, Scanned
 from headwater.model.partition import WHOLE, Slice, Value, simplified
-from headwater.model.version import Version
+from headwater.model.version import Needs, Version
 from headwater.model.view import Definition, Pairs
+from headwater.model.work import WholeView, Work
 
 
 @frozen
@@ -142,50 +142,34 @@ class Hurried:
     views: tuple[str, ...] | None = None
 
 
-class Mode(Enum):
-    """How partitions of a view are renewed: by the whole query, by the query of these partitions, by the query of the
-    rows that changes reach in them, from totals to which changed rows are added, or without all this, as no source came
-    out different there."""
-
-    FULL = "full"
-    PARTITION = "partition"
-    KEYS = "keys"
-    CHANGES = "incremental"
-    SKIPPED = "skipped"
-
-
 @frozen
 class Started:
-    """A run of one view began. ``inputs`` are the highest versions of each source that it may read.
+    """A run of one view began.
 
-    ``needs`` says for each pending slice on behalf of which of its origins it runs: not always all. ``kept``: what
-    it makes is kept in memory for its readers, and brought to the warehouse in the background. ``shared``: the
-    scans that it reads, if they can be made, in place of tables. ``engine``: the number of the engine that it
-    belongs to. ``snapshots``: of each table that is pinned the snapshot at which the run reads it. ``since``: of a run
-    by keys, for each source that changed the snapshots that its partitions reflect; of one by changes the snapshot that
-    the view's totals, or its partitions, reflect. ``churn``: bytes of the files that came and went since then.
-    ``totals``: the run leaves totals for later runs. ``appends``: it adds rows to the view, and leaves all others as
-    they are. ``refused``: why it must fail, as the view's property allows no other method.
-    ``foreseen``, ``foreseen_cores``: the seconds and core-seconds that its method takes, as far as past runs tell;
-    ``None`` where nobody knows. ``watermarks``: of each source that a stream writes, its watermark on record (ms).
+    Attributes:
+        needs: for each pending slice, on behalf of which of its origins it runs: not always all.
+        inputs: the highest versions of each source that it may read.
+        work: what it computes.
+        kept: what it makes is kept in memory for its readers, and brought to the warehouse in the background.
+        shared: the scans that it reads, if they can be made, in place of tables.
+        engine: the number of the engine that it belongs to.
+        snapshots: of each table that is pinned, the view's own among them, the snapshot on record.
+        foreseen, foreseen_cores: the seconds and core-seconds that its method takes, as far as past runs tell; ``None``
+            where nobody knows.
+        watermarks: of each source that a stream writes, its watermark on record (ms).
     """
 
     at: int
     version: int
     view: str
-    needs: tuple[tuple[Slice, tuple[int, ...]], ...]
+    needs: Needs
     inputs: tuple[tuple[str, int], ...]
-    mode: Mode
+    work: Work
     reason: str
     kept: bool = False
     shared: tuple[Shared, ...] = ()
     engine: int = 0
     snapshots: Pairs = ()
-    since: Pairs = ()
-    churn: int = 0
-    totals: bool = False
-    appends: bool = False
-    refused: str = ""
     foreseen: float | None = None
     foreseen_cores: float | None = None
     watermarks: tuple[tuple[str, int], ...] = ()
@@ -193,7 +177,7 @@ class Started:
     @property
     def slices(self) -> tuple[Slice, ...]:
         """What is computed: the whole view, or the needed slices without those that others cover."""
-        return (WHOLE,) if self.mode is Mode.FULL else simplified(each for each, _ in self.needs)
+        return (WHOLE,) if isinstance(self.work, WholeView) else simplified(each for each, _ in self.needs)
 
 
 @frozen

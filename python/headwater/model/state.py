@@ -8,13 +8,14 @@ from attrs import Factory, define, field, frozen
 
 from headwater.model.edge import Edge
 from headwater.model.estimate import Estimate
-from headwater.model.event import Mode, Started
+from headwater.model.event import Started
 from headwater.model.extract import Extract, Shared
 from headwater.model.index import Index
 from headwater.model.measure import Place, Scanned
 from headwater.model.partition import Slice, Value
 from headwater.model.version import Inputs, Needs, Version
 from headwater.model.view import Definition, Pairs
+from headwater.model.work import Totals, Work
 
 
 class Status(Enum):
@@ -162,8 +163,8 @@ class Run:
         return self.started.engine
 
     @property
-    def mode(self) -> Mode:
-        return self.started.mode
+    def work(self) -> Work:
+        return self.started.work
 
     @property
     def kept(self) -> bool:
@@ -203,21 +204,6 @@ class Narrow:
     seconds: float | None
     churn: int
     cores: float | None = None
-
-
-@frozen
-class Totals:
-    """The totals of a view's aggregate, which lie beside the view where no reader sees them.
-
-    Attributes:
-        version: of the run that left them.
-        inputs: the versions of the sources that they reflect.
-        digest: of their files.
-    """
-
-    version: Version
-    inputs: Inputs
-    digest: str
 
 
 @define

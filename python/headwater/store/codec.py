@@ -14,6 +14,7 @@ from headwater.model.dependency import Expression
 from headwater.model.event import Event, Observed
 from headwater.model.partition import Slice
 from headwater.model.view import MadeBy
+from headwater.model.work import Work
 
 
 def converter() -> JsonConverter:
@@ -25,7 +26,7 @@ def converter() -> JsonConverter:
     converter.register_structure_hook(
         Observed, lambda each, _: Observed(Slice(each["slice"].items()), each["fingerprint"])
     )
-    for union in (Step, Expression, MadeBy, Event):
+    for union in (Step, Expression, MadeBy, Work, Event):
         configure_tagged_union(union, converter, tag_name="kind")
     return converter
 

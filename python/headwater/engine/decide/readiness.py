@@ -22,7 +22,6 @@ from attrs import frozen
 
 from headwater.engine.methods.basis import inputs, pins, watermarks
 from headwater.engine.methods.choice import choose_method
-from headwater.engine.methods.totals import leaves_totals
 from headwater.engine.requests.blockers import blockers
 from headwater.engine.requests.policy import GRACE, HALTED, latest_end
 from headwater.engine.requests.reach import Reached
@@ -31,11 +30,12 @@ from headwater.engine.requests.succession import awaited, is_dated, spread, unsp
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.freshness import waits_for
 from headwater.engine.waits.ration import renew
-from headwater.model.event import Mode, Skipped, Started
+from headwater.model.event import Skipped, Started
 from headwater.model.extract import Shared
 from headwater.model.partition import Slice, Value, overlapping, sort_key
 from headwater.model.state import State, ViewState
 from headwater.model.version import Needs, Version
+from headwater.model.work import WholePartitions, WholeView
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
@@ -78,25 +78,19 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
     chosen = choice.ready
     definition = state.views[chosen.view].definition
     method, why = choose_method(state, chosen.view, chosen.slices), reason(state, chosen.origins)
-    basis = method.offer.basis
-    since = basis.since if basis is not None else ()
-    totals = leaves_totals(state, chosen.view) and method.method.mode is not Mode.KEYS
+    work = method.offer.work
+    scans = isinstance(work, WholeView | WholePartitions) and not work.leaves_totals
     return Started(
         now,
         version,
         chosen.view,
         chosen.needs,
         inputs(state, definition),
-        method.method.mode,
+        work,
         why,
         kept=choice.kept and not definition.is_lake,
-        shared=() if since or totals else choice.shared,
+        shared=choice.shared if scans else (),
         snapshots=pins(state, definition),
-        since=since,
-        churn=basis.churn if basis is not None else 0,
-        totals=totals,
-        appends=basis is not None and basis.appends,
-        refused=method.refused,
         foreseen=method.cost.seconds,
         foreseen_cores=method.cost.cores,
         watermarks=watermarks(state, definition),

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.engine.methods.basis import Basis, inputs, reflected
+from headwater.engine.methods.basis import inputs, reflected
 from headwater.model.partition import Region, Slice
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
+from headwater.model.work import ByAppending
 
 
 def has_rows(definition: Definition) -> bool:
@@ -19,7 +20,7 @@ def has_rows(definition: Definition) -> bool:
     return any(each.adding.rows for each in definition.dependencies)
 
 
-def appended(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
+def appended(state: State, name: str, slices: Sequence[Slice]) -> ByAppending | str:
     """What a run would go on from that renews these slices of a view by new rows; or why there can be none."""
     view = state.views[name]
     states = reflected(state, view, slices, most=1)
@@ -44,7 +45,7 @@ def appended(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
             return f"rows of {source} went or changed"
         since[source] = old.snapshot
         churn += new.churn - old.churn
-    return Basis(tuple(since.items()), (), churn, appends=True) if since else "no source changed"
+    return ByAppending(tuple(since.items()), churn) if since else "no source changed"
 
 
 def _uncounted(state: State, view: ViewState, slices: Sequence[Slice]) -> bool:

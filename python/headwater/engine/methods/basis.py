@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from attrs import frozen
-
 from headwater.engine.requests.coverage import prepared_by
 from headwater.model.dependency import Dependency, common
 from headwater.model.partition import WHOLE, Region, Slice
@@ -18,29 +16,13 @@ from headwater.model.policy import Following
 from headwater.model.state import State, ViewState
 from headwater.model.version import Inputs, Version
 from headwater.model.view import Definition, Pairs, Query
+from headwater.model.work import ByKeys
 
 FORMATS = ("delta", "iceberg", "parquet")
 """The formats of views that were tried by random changes."""
 
 MOST_STATES = 3
 """So many states of one source the partitions of a run may reflect. The rows since each of them are read."""
-
-
-@frozen
-class Basis:
-    """What a run by keys goes on from.
-
-    Attributes:
-        since: the changed sources, each with a snapshot that partitions reflect; one source may have several.
-        columns: of the view, by which it finds the rows that changes reach.
-        churn: bytes of the files that came and went since then.
-        appends: rows are added to the view, and all others stay as they are.
-    """
-
-    since: Pairs
-    columns: tuple[str, ...]
-    churn: int
-    appends: bool = False
 
 
 def inputs(state: State, definition: Definition) -> tuple[tuple[str, Version], ...]:
@@ -61,7 +43,7 @@ def watermarks(state: State, definition: Definition) -> tuple[tuple[str, int], .
     return tuple((each, watermark) for each, watermark in known if watermark is not None)
 
 
-def basis(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
+def keyed(state: State, name: str, slices: Sequence[Slice]) -> ByKeys | str:
     """What a run by keys would go on from which renews these slices of a view; or why there can be none."""
     view = state.views[name]
     states = reflected(state, view, slices, MOST_STATES)
@@ -83,10 +65,9 @@ def basis(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
         changed[source] = dependency
         since.update(dict.fromkeys((source, past[each].snapshot) for each in known))
         churn += past[now[source]].churn - min(past[each].churn for each in known)
-    columns = common(each.keys for each in changed.values())
-    if not columns:
+    if not common(each.keys for each in changed.values()):
         return f"{' and '.join(changed)} reach its rows by different columns" if changed else "no source changed"
-    return Basis(tuple(since), columns, churn)
+    return ByKeys(tuple(since), churn)
 
 
 def never(definition: Definition) -> str:

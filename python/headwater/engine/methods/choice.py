@@ -12,13 +12,14 @@ from typing import ClassVar, Protocol
 from attrs import evolve, frozen
 
 from headwater.engine.methods.appending import appended, has_rows
-from headwater.engine.methods.basis import Basis, basis, only_changed
+from headwater.engine.methods.basis import keyed, only_changed
 from headwater.engine.methods.cost import SMALL, fixed, foreseen, read_in_full
-from headwater.engine.methods.totals import added
-from headwater.model.event import Mode
+from headwater.engine.methods.totals import added, leaves_totals
+from headwater.model import work
 from headwater.model.partition import WHOLE, Region, Slice, simplified
 from headwater.model.policy import Following
 from headwater.model.state import Narrow, State, ViewState
+from headwater.model.work import FollowsChanges, Mode, Refused, Work
 
 Slices = Sequence[Slice]
 
@@ -59,12 +60,12 @@ class Offer:
 
     Attributes:
         frame: the slices that it writes. They cover those that it renews.
-        basis: of one that follows changes, what it goes on from.
+        work: that of the run.
     """
 
     frame: tuple[Slice, ...]
     cost: Cost
-    basis: Basis | None = None
+    work: Work
 
 
 class Method(Protocol):
@@ -89,7 +90,7 @@ class ByPartition:
         if WHOLE in slices and not definition.earlier:
             return "every partition is behind" if definition.partitioned_by else "the view has one partition"
         frame = simplified(slices)
-        return Offer(frame, _cost(state, view, frame, slices))
+        return Offer(frame, _cost(state, view, frame, slices), work.WholePartitions(leaves_totals(state, view)))
 
 
 @frozen
@@ -102,7 +103,7 @@ class InFull:
     def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
         if state.views[view].definition.earlier:
             return "the view reads earlier partitions of itself, so a run renews one period at a time"
-        return Offer((WHOLE,), _cost(state, view, (WHOLE,), slices))
+        return Offer((WHOLE,), _cost(state, view, (WHOLE,), slices), work.WholeView(leaves_totals(state, view)))
 
 
 @frozen
@@ -118,8 +119,8 @@ class ByKeys:
     said: ClassVar = "by keys"
 
     def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
-        found = basis(state, view, slices)
-        return found if isinstance(found, str) else _following(state, view, slices, found, self.mode)
+        found = keyed(state, view, slices)
+        return found if isinstance(found, str) else _following(state, view, slices, found)
 
 
 @frozen
@@ -137,7 +138,7 @@ class ByChanges:
     def offer(self, state: State, view: str, slices: Slices) -> Offer | str:
         appends = has_rows(state.views[view].definition)
         found = appended(state, view, slices) if appends else added(state, view, slices)
-        return found if isinstance(found, str) else _following(state, view, slices, found, self.mode)
+        return found if isinstance(found, str) else _following(state, view, slices, found)
 
 
 METHODS: tuple[Method, ...] = (ByPartition(), InFull(), ByKeys(), ByChanges())
@@ -153,13 +154,16 @@ class Chosen:
 
     Attributes:
         rejected: the other methods, each with the reason; the method's name is the subject of it.
-        refused: why the run must fail: the view's property allows no method that can renew the slices.
     """
 
     method: Method
     offer: Offer
     rejected: tuple[tuple[Method, str], ...] = ()
-    refused: str = ""
+
+    @property
+    def refused(self) -> str:
+        """Why the run must fail: the view's property allows no method that can renew the slices."""
+        return self.offer.work.why if isinstance(self.offer.work, Refused) else ""
 
     @property
     def frame(self) -> tuple[Slice, ...]:
@@ -212,7 +216,8 @@ def _refused(state: State, view: str, slices: Slices, offers: dict[Method, Offer
     method, why = next(iter(told))
     frame = simplified(slices)
     others = tuple((other, _against(reason)) for other, reason in told[1:])
-    return Chosen(method, Offer(frame, Cost(_count(state, view, frame, slices))), others, why)
+    cost = Cost(_count(state, view, frame, slices))
+    return Chosen(method, Offer(frame, cost, Refused(method.mode, why)), others)
 
 
 def _against(found: Offer | str) -> str:
@@ -223,11 +228,11 @@ def _against(found: Offer | str) -> str:
     return f"would write {cost.partitions} partitions" if cost.seconds is None else f"would take {cost.told}"
 
 
-def _following(state: State, view: str, slices: Slices, found: Basis, mode: Mode) -> Offer:
+def _following(state: State, view: str, slices: Slices, found: FollowsChanges) -> Offer:
     """The offer of a method that follows changes. The last such run tells what it takes; without one, those of other
     views do."""
     frame, own = simplified(slices), state.views[view]
-    known, least = _known(own, mode), fixed(state, own, mode)
+    known, least = _known(own, found.mode), fixed(state, own, found.mode)
     by_cores = None if known is None else evolve(known, seconds=known.cores)
     whole, read = own.took.mean if own.took is not None else None, read_in_full(own, dict(found.since))
     cost = Cost(
@@ -241,13 +246,13 @@ def _following(state: State, view: str, slices: Slices, found: Basis, mode: Mode
 def _untried(state: State, view: ViewState, method: Method, found: Offer | str) -> str:
     """Why a method that follows changes is not tried, as long as no run of the view tells its cost; empty if it is, or
     is known."""
-    if isinstance(found, str) or found.basis is None:
+    if isinstance(found, str) or not isinstance(found.work, FollowsChanges):
         return ""
-    mode, churn = method.mode, found.basis.churn
+    mode, churn = method.mode, found.work.churn
     known = _known(view, mode)
     if known is not None:
         return "the last one had to compute whole partitions" if known.seconds is None and churn >= known.churn else ""
-    least, read, told = fixed(state, view, mode), read_in_full(view, dict(found.basis.since)), found.cost.seconds
+    least, read, told = fixed(state, view, mode), read_in_full(view, dict(found.work.since)), found.cost.seconds
     if view.took is None or view.took.mean < least:
         return f"a refresh takes less than {least:.1f} s"
     if told is None or not read:

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
-from headwater.model.event import Mode, Published
+from headwater.model.event import Published
 from headwater.model.state import Narrow, Run, State, ViewState
+from headwater.model.work import FollowsChanges, Mode
 
 FIXED = {Mode.CHANGES: 1.0, Mode.KEYS: 3.0}
 """Seconds of such a run after a small change, before a warehouse has any. Its core-seconds are taken to be as many. On
@@ -59,22 +60,20 @@ def read_in_full(view: ViewState, sources: Iterable[str] | None = None) -> float
     return max(1, view.partitions or 1) * each
 
 
-def learned(state: State, view: ViewState, run: Run, event: Published) -> Narrow:
+def learned(state: State, view: ViewState, run: Run, work: FollowsChanges, event: Published) -> Narrow:
     """A run of a view by keys or by changes that ended; one by changes also tells the fixed part.
 
     A first run is slow, as Spark compiles its code, and any run may be slow by chance. So the new point of the line
     is halfway between what was foreseen and what the run took.
     """
     if event.instead:
-        return Narrow(None, run.started.churn)
-    if run.mode is Mode.CHANGES and run.started.churn <= LITTLE * read_in_full(view):
-        before = fixed(state, view, run.mode)
+        return Narrow(None, work.churn)
+    if work.mode is Mode.CHANGES and work.churn <= LITTLE * read_in_full(view):
+        before = fixed(state, view, work.mode)
         weight = QUICKER if event.seconds < before else SLOWER
         state.fixed[view.definition.format] = before + weight * (event.seconds - before)
     return Narrow(
-        _between(run.started.foreseen, event.seconds),
-        run.started.churn,
-        _between(run.started.foreseen_cores, event.cores),
+        _between(run.started.foreseen, event.seconds), work.churn, _between(run.started.foreseen_cores, event.cores)
     )
 
 

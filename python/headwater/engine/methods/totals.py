@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.engine.methods.appending import has_rows
-from headwater.engine.methods.basis import Basis, inputs, never, strict, unpinned
+from headwater.engine.methods.basis import inputs, never, strict, unpinned
 from headwater.engine.methods.cost import SMALL, fixed, is_cheaper, read_in_full
-from headwater.model.event import Mode
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
+from headwater.model.work import ByTotals, Mode
 
 PAYS = 1.2
 """A refresh of whole partitions leaves totals if it takes so many times the fixed part of one by changes. With 2.0,
@@ -34,7 +34,7 @@ def leaves_totals(state: State, name: str) -> bool:
     return wanted and not _without(state, view)
 
 
-def added(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
+def added(state: State, name: str, slices: Sequence[Slice]) -> ByTotals | str:
     """What a run by changes would go on from which renews these slices of a view; or why there can be none."""
     view = state.views[name]
     why = _without(state, view) or _asked_for(state, view, slices)
@@ -55,7 +55,7 @@ def added(state: State, name: str, slices: Sequence[Slice]) -> Basis | str:
             return f"nobody can say which rows of {source} came and went"
         since[source] = past[before[source]].snapshot
         churn += past[now[source]].churn - past[before[source]].churn
-    return Basis(tuple(since.items()), (), churn)
+    return ByTotals(view.totals, tuple(since.items()), churn)
 
 
 def unfollowed(definition: Definition) -> str:

@@ -19,10 +19,11 @@ from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.succession import inherited, preceded
 from headwater.engine.waits.freshness import lately, learned
 from headwater.model.command import Launch
-from headwater.model.event import Failed, Mode, Prepared, Published
+from headwater.model.event import Failed, Prepared, Published
 from headwater.model.partition import WHOLE, Region, Slice, simplified
-from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, Totals, ViewState
+from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, ViewState
 from headwater.model.version import Version
+from headwater.model.work import ByAppending, ByKeys, FollowsChanges, Totals
 
 FORGETTING = 0.5
 """The weight of the newest size in the mean, so that a view that grew is noticed soon."""
@@ -138,7 +139,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
-    went = 0 if run.started.appends and not event.instead else event.size
+    went = 0 if isinstance(run.work, ByAppending) and not event.instead else event.size
     snapshots.went_on(record, None if redefined else event.size + went, went)
     view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, ""
     view.unsure = tuple(each for each in view.unsure if not region.covers(each))
@@ -151,11 +152,11 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.totals = Totals(event.version, run.inputs, event.totals)
     elif marked:
         view.totals = None  # who asks for all rows doubts those that there are, and the totals with them
-    follows_changes = run.mode in (Mode.KEYS, Mode.CHANGES)
-    if run.mode is Mode.KEYS:
-        view.keyed = cost.learned(state, view, run, event)
-    elif run.mode is Mode.CHANGES:
-        view.added = cost.learned(state, view, run, event)
+    follows_changes = isinstance(run.work, FollowsChanges)
+    if isinstance(run.work, ByKeys):
+        view.keyed = cost.learned(state, view, run, run.work, event)
+    elif isinstance(run.work, FollowsChanges):
+        view.added = cost.learned(state, view, run, run.work, event)
     else:
         learn(view, event)
         count = max(1, len(event.made))

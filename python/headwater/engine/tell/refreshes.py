@@ -8,8 +8,9 @@ from typing import Any
 
 from attrs import fields, frozen
 
-from headwater.model.event import EngineLost, Event, Failed, Mode, Published, Skipped, Started
+from headwater.model.event import EngineLost, Event, Failed, Published, Skipped, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.work import Mode
 
 Row = list[Any]
 
@@ -127,9 +128,9 @@ def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> 
 def _method(started: Started, ended: Published | Failed | EngineLost | None) -> tuple[Mode, str]:
     """How a run computed its partitions, and why; one by keys or by changes may have computed whole ones after all."""
     if not isinstance(ended, Published) or not ended.instead:
-        return started.mode, started.reason
+        return started.work.mode, started.reason
     mode = Mode.FULL if WHOLE in started.slices else Mode.PARTITION
-    return mode, f"{started.reason}; not {_SAID[started.mode]}, as {ended.instead}"
+    return mode, f"{started.reason}; not {_SAID[started.work.mode]}, as {ended.instead}"
 
 
 _SAID = {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}

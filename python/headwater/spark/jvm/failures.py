@@ -11,8 +11,8 @@ from pyspark.errors import PySparkException
 from headwater.engine.methods.basis import strict
 from headwater.model.command import Launch
 from headwater.model.error import DriverGone, RefreshCancelled, RefreshFailed, Untold
-from headwater.model.event import Mode
 from headwater.model.state import Run
+from headwater.model.work import Mode
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import FailureKind
 
@@ -38,11 +38,11 @@ def fallen_back(launch: Launch, why: str) -> str:
     Raises:
         RefreshFailed: the property of its view does not allow that.
     """
-    view, method = launch.run.view, {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}[launch.run.mode]
+    view, method = launch.run.view, {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}[launch.run.work.mode]
     if strict(launch.definition):
         raise RefreshFailed(
             f"{view} cannot be refreshed {method}: {why}. REFRESH MATERIALIZED VIEW {view} FULL computes all its rows. "
-            f"With 'headwater.method' = '{launch.run.mode.value}, full' a refresh does so by itself"
+            f"With 'headwater.method' = '{launch.run.work.mode.value}, full' a refresh does so by itself"
         )
     return why
 

@@ -7,7 +7,7 @@ as it is at the snapshot of the run.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +41,7 @@ class Following:
         self,
         session: SparkSession,
         launch: Launch,
+        since: Mapping[str, str],
         analysed: Query,
         made: Callable[[DataFrame], DataFrame],
         only_added: bool = False,
@@ -51,6 +52,7 @@ class Following:
         after it are old. So no row is counted twice, whatever other sources did ([Garcia98] §4.2).
 
         Args:
+            since: the changed sources, each with the snapshot to go on from.
             made: makes the frame of such a query.
             only_added: refuse rows that went.
 
@@ -58,7 +60,7 @@ class Following:
             Untold: nobody can say which rows changed.
         """
         refuse_lenient(session)
-        since, now = dict(launch.run.started.since), dict(launch.run.snapshots)
+        now = dict(launch.run.snapshots)
         order = [each for each in launch.definition.sources if each in since]
         sides: list[DataFrame] = []
         for n, source in enumerate(order):

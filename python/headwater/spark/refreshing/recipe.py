@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
 from headwater.model.error import RefreshCancelled, RefreshFailed, Untold
-from headwater.model.event import Mode
 from headwater.model.partition import WHOLE
 from headwater.model.view import Definition, Job, Query
+from headwater.model.work import ByAppending, ByKeys, ByTotals, FollowsChanges, WholePartitions, WholeView
 from headwater.spark.defining import jobs
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm.failures import fallen_back, telling
@@ -64,34 +64,36 @@ class Maker:
         """How a run makes its rows. What it holds until these are written is closed with ``held``."""
         self._renew(session, launch)
         run, why = launch.run, ""
-        match run.mode:
-            case Mode.CHANGES if run.started.appends:
+        match run.work:
+            case ByAppending() as work:
                 try:
-                    return self._added(session, launch)
+                    return self._added(session, launch, work)
                 except Untold as untold:
                     why = fallen_back(launch, str(untold))
-                    mode = Mode.FULL if WHOLE in run.slices else Mode.PARTITION
-                    launch = evolve(launch, run=evolve(run, started=evolve(run.started, mode=mode, appends=False)))
-            case Mode.KEYS:
+                    whole = WholeView() if WHOLE in run.slices else WholePartitions()
+                    launch = evolve(launch, run=evolve(run, started=evolve(run.started, work=whole)))
+            case ByKeys() as work:
                 try:
-                    return self._keyed(held, session, launch)
+                    return self._keyed(held, session, launch, work)
                 except Untold as untold:
                     why = fallen_back(launch, str(untold))
-        made = self._totalled(held, session, launch) if run.started.totals else self._whole(session, launch)
+            case ByTotals() | WholeView(leaves_totals=True) | WholePartitions(leaves_totals=True):
+                return self._totalled(held, session, launch)
+        made = self._whole(session, launch)
         return evolve(made, instead=why) if why else made
 
     # --- inside
 
-    def _added(self, session: SparkSession, launch: Launch) -> Making:
+    def _added(self, session: SparkSession, launch: Launch, work: ByAppending) -> Making:
         """New rows of the view."""
         with telling(self._shim):
-            rows = self._appending.rows(session, launch, lambda: self._analysed(session, launch))
+            rows = self._appending.rows(session, launch, work, lambda: self._analysed(session, launch))
         return Making(launch, lambda: rows, reads_itself=True)
 
-    def _keyed(self, held: contextlib.ExitStack, session: SparkSession, launch: Launch) -> Making:
+    def _keyed(self, held: contextlib.ExitStack, session: SparkSession, launch: Launch, work: ByKeys) -> Making:
         """The rows that changes reach, and those that stay beside them."""
         with telling(self._shim):
-            reach = held.enter_context(keys.reached(session, self._formats, launch))
+            reach = held.enter_context(keys.reached(session, self._formats, launch, work.since))
         files = self._files(held, session, launch, reach)
         stay = None if files is None else files.rows
 
@@ -121,11 +123,12 @@ class Maker:
 
     def _reached(self, held: contextlib.ExitStack, session: SparkSession, launch: Launch) -> keys.Reach | None:
         """The keys that the changes of a run by changes reach, if all rows of its view with other keys may stay."""
-        if launch.run.mode is not Mode.CHANGES or not may_stay(launch):
+        work = launch.run.work
+        if not isinstance(work, ByTotals) or not may_stay(launch, work):
             return None
         try:
             with telling(self._shim):
-                return held.enter_context(keys.reached(session, self._formats, launch))
+                return held.enter_context(keys.reached(session, self._formats, launch, work.since))
         except Untold:
             return None
 
@@ -178,7 +181,7 @@ class Maker:
     def _renew(self, session: SparkSession, launch: Launch) -> None:
         """Lets the next queries see tables as they are now."""
         run, definition = launch.run, launch.definition
-        itself = (definition.view,) if definition.earlier or run.mode in (Mode.KEYS, Mode.CHANGES) else ()
+        itself = (definition.view,) if definition.earlier or isinstance(run.work, FollowsChanges) else ()
         self._shim.renew(session, (*definition.sources, *definition.through, *itself))
 
 

@@ -20,6 +20,7 @@ from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, Refre
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.model.view import Definition
+from headwater.model.work import Refused
 from headwater.runtime.execute import guarded
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
@@ -84,8 +85,8 @@ class SparkWarehouse:
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         run, definition = launch.run, launch.definition
         with self._told(run), translating(run, self._shim):
-            if run.started.refused:
-                fallen_back(launch, run.started.refused)
+            if isinstance(run.work, Refused):
+                fallen_back(launch, run.work.why)
             session = self._sessions.of_run(definition)
             context = session.sparkContext
             self._take_up(context, run, "refresh")

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 
 from headwater.model.command import Launch
 from headwater.model.dependency import common
+from headwater.model.work import ByTotals
 from headwater.spark.tables.reach import Reach
 from headwater.spark.tables.rows import within
 
@@ -39,13 +40,13 @@ class KeyFiles:
     close: Callable[[], None] = lambda: None
 
 
-def may_stay(launch: Launch) -> bool:
+def may_stay(launch: Launch, work: ByTotals) -> bool:
     """Whether a run by changes may leave rows of a large lake view as they are if no change reaches their keys. They
     must be of the same state of the sources as the totals, and each source that changed since must tell its keys."""
-    run, definition, totals = launch.run, launch.definition, launch.totals
-    if totals is None or launch.unsure or not definition.is_lake or launch.size < SMALL:
+    run, definition, totals = launch.run, launch.definition, work.before
+    if launch.unsure or not definition.is_lake or launch.size < SMALL:
         return False
-    since = {source for source, _ in run.started.since}
+    since = {source for source, _ in work.since}
     changed = {source for source, _ in set(run.inputs) - set(totals.inputs)}
     keys = [each.keys for each in definition.dependencies if each.source in since]
     reflected = all(each.inputs == totals.inputs for each in launch.existing.values())

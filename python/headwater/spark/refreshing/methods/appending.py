@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
 from headwater.model.error import Untold
+from headwater.model.work import ByAppending
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.changed_rows import Following, Query, refuse_drift
 from headwater.spark.tables.formats import Formats
@@ -27,7 +28,7 @@ class Appending:
     formats: Formats
     following: Following
 
-    def rows(self, session: SparkSession, launch: Launch, analysed: Query) -> DataFrame:
+    def rows(self, session: SparkSession, launch: Launch, work: ByAppending, analysed: Query) -> DataFrame:
         """What a run writes: the new rows; of a view of files, with those that its partitions have.
 
         Raises:
@@ -35,7 +36,7 @@ class Appending:
         """
         refuse_drift(self.formats, launch)
         definition, slices = launch.definition, launch.run.slices
-        sides = self.following.sides(session, launch, analysed, self.shim.appended, only_added=True)
+        sides = self.following.sides(session, launch, dict(work.since), analysed, self.shim.appended, only_added=True)
         if not sides:
             raise Untold("no row came or went")
         frames = [within(shaped(each, definition), definition, slices) for each in sides]

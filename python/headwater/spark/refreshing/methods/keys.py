@@ -19,7 +19,7 @@ from headwater.model.command import Launch
 from headwater.model.dependency import Keys, common
 from headwater.model.error import Untold
 from headwater.model.seen import Changed
-from headwater.model.view import Definition
+from headwater.model.view import Definition, Pairs
 from headwater.spark.jvm import sql
 from headwater.spark.refreshing.changed_rows import refuse_drift, refuse_lenient
 from headwater.spark.tables.formats import Formats
@@ -43,8 +43,11 @@ _ORDERED = re.compile(r"(TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|STRING)"
 
 
 @contextlib.contextmanager
-def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator[Reach]:
+def reached(session: SparkSession, formats: Formats, launch: Launch, changed: Pairs) -> Iterator[Reach]:
     """The keys that the changes of a run reach, kept for several reads.
+
+    Args:
+        changed: the sources, each with a snapshot to go on from.
 
     Raises:
         Untold: nobody can say which, or there are too many.
@@ -52,12 +55,12 @@ def reached(session: SparkSession, formats: Formats, launch: Launch) -> Iterator
     run, definition = launch.run, launch.definition
     refuse_lenient(session)
     refuse_drift(formats, launch)
-    sources = {source for source, _ in run.started.since}
+    sources = {source for source, _ in changed}
     keyed = {each.source: each.keys for each in definition.dependencies if each.source in sources}
     columns, now = common(keyed.values()), dict(run.snapshots)
     found = [
         keys
-        for source, since in run.started.since
+        for source, since in changed
         for keys in _keys(formats.changed(session, source, since, now[source]), keyed[source], columns)
     ]
     rows = reduce(DataFrame.union, found).toDF(*_names(columns)).distinct() if found else None

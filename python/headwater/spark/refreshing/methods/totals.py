@@ -20,8 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
 from headwater.model.error import Untold
-from headwater.model.event import Mode
 from headwater.model.version import Version
+from headwater.model.work import ByTotals
+from headwater.model.work import Totals as OnRecord
 from headwater.spark.jvm.failures import fallen_back, telling
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.changed_rows import Following, Query
@@ -104,24 +105,25 @@ class Totals:
         if not location:
             return None
         making = _Making(session, launch, posixpath.join(location, HIDDEN), analysed, analysed())
-        if launch.run.mode is Mode.CHANGES:
+        if isinstance(work := launch.run.work, ByTotals):
             try:
                 with telling(self._shim):
-                    return self._kept(making, self._changed(making))
+                    return self._kept(making, self._changed(making, work))
             except Untold as untold:
                 instead = fallen_back(launch, str(untold))
         return evolve(self._kept(making, self._shim.totals(making.query)), instead=instead)
 
     # --- inside
 
-    def _changed(self, making: _Making) -> DataFrame:
+    def _changed(self, making: _Making, work: ByTotals) -> DataFrame:
         """The totals on record with those of the rows that came and went since then.
 
         Raises:
             Untold: nobody can say.
         """
-        before = _on_record(making)
-        sides = self._following.sides(making.session, making.launch, making.analysed, self._shim.totals)
+        before = _on_record(making, work.before)
+        since = dict(work.since)
+        sides = self._following.sides(making.session, making.launch, since, making.analysed, self._shim.totals)
         return self._shim.with_totals(making.query, before, sides)
 
     def _kept(self, making: _Making, rows: DataFrame) -> Left:
@@ -137,15 +139,12 @@ class Totals:
         return Left(making.query, found, _digest(found))
 
 
-def _on_record(making: _Making) -> DataFrame:
+def _on_record(making: _Making, before: OnRecord) -> DataFrame:
     """The totals on record.
 
     Raises:
         Untold: their files are not all there.
     """
-    before = making.launch.totals
-    if before is None:
-        raise Untold("it has no totals yet")
     found = read(making.session, posixpath.join(making.place, _name(before.version)))
     if _digest(found) != before.digest:
         raise Untold("the files of its totals are not all there")

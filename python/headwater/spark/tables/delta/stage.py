@@ -21,6 +21,7 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.model.view import Definition
+from headwater.model.work import ByAppending
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.counted import Counted, altered
 from headwater.spark.jvm.shim import Shim
@@ -75,7 +76,7 @@ class Stage:
 
     def write(self, launch: Launch, frame: DataFrame, hashed: bool, key_files: KeyFiles | None) -> Counted:
         run, definition = launch.run, launch.definition
-        instead = () if run.started.appends else None if key_files is None else key_files.files
+        instead = () if isinstance(run.work, ByAppending) else None if key_files is None else key_files.files
         name, log = self._opened(definition)
         if log is None:
             raise gone(run.view)

@@ -20,6 +20,7 @@ from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed, TakenOver, ViewGone
 from headwater.model.partition import WHOLE
 from headwater.model.view import Definition
+from headwater.model.work import ByAppending
 from headwater.spark.tables import catalog
 from headwater.spark.tables.iceberg.at import At
 from headwater.spark.tables.iceberg.chosen import Choosing, Chosen
@@ -90,7 +91,8 @@ class Publishing:
     ) -> Staged:
         """Writes rows into files of a view's table that no commit names. A redefinition always renews everything."""
         definition = launch.definition
-        instead = Chosen() if launch.run.started.appends else None if key_files is None else key_files.files
+        chosen = None if key_files is None else key_files.files
+        instead = Chosen() if isinstance(launch.run.work, ByAppending) else chosen
         reshapes = WHOLE in launch.run.slices and not self._shapes.fits(table, definition)
         if reshapes and instead is not None:
             raise RefreshFailed(f"{definition.view} has other columns than its table; the refresh is tried again")
