@@ -24,7 +24,7 @@ from headwater.model.event import Changed, Declared, Made, Observed, Published
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 FAN_OUT = 3
 MERGING = 0.3

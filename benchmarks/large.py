@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.harness import scratch, spread
 from headwater.engine.decide.readiness import ready
 from headwater.engine.record.transition import transition
-from headwater.engine.requests.policy import TRACKS
+from headwater.engine.requests.limits import TRACKS
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Event, Observed
 from headwater.model.partition import Slice
@@ -22,8 +22,8 @@ from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.runtime.record import SystemClock
 from headwater.runtime.summaries import Summaries
-from headwater.store.replay import replay
-from headwater.store.sql import SqlStore
+from headwater.store.recovery import replay
+from headwater.store.sql_store import SqlStore
 
 TABLES = 100
 """Tables that the partitions are of, each read by one view."""

@@ -25,7 +25,7 @@ from benchmarks.harness import Goal, Size, Worker, bar, console, extension, main
 from benchmarks.processes import driver_of, engine_of, resident, used
 from headwater.model.event import Event, Failed, Published, Started
 from headwater.store.address import default_store
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 SETTINGS = {"spark.sql.codegen.cache.maxEntries": "2000"}
 """Spark keeps the generated code of 100 stages; with more views it would compile their code at each refresh."""

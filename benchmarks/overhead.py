@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.model.event import Started
 from headwater.store.address import default_store
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 TABLE = "CREATE TABLE writes (id INT, amount INT) USING parquet"
 VIEW = "CREATE MATERIALIZED VIEW totals AS SELECT count(*) AS n, sum(amount) AS total FROM writes"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-ENGINE = "headwater.spark.process.engine"
+ENGINE = "headwater.spark.process.engine_process"
 PATIENCE = 60
 """Seconds in which an engine must have started."""
 

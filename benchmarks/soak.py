@@ -30,7 +30,7 @@ from benchmarks.services import metastore, postgresql
 from benchmarks.soaking.world import DATABASE
 from headwater.demo.session import SETTINGS
 from headwater.model.event import Event, Published
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 PAUSES = (0.0, 12.0)
 """Seconds from the first publication after a kill to the next one: on a slow machine, too, there is work to kill."""

@@ -28,7 +28,7 @@ from headwater.store.journal import Entry, _row
 from headwater.store.keeper import ENTRIES
 from headwater.store.schema import journal, meta
 from headwater.store.snapshot import copied
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 TABLES = 50
 """Base tables, each read by one view: half of all partitions are of views."""

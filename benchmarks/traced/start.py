@@ -22,7 +22,7 @@ def timed() -> list[tuple[type, tuple[str, ...]]]:
     from headwater.spark.refreshing.warehouse import SparkWarehouse
     from headwater.spark.tables.files import FileTables
     from headwater.spark.tables.writer import Writer
-    from headwater.store.sql import SqlStore
+    from headwater.store.sql_store import SqlStore
 
     return [
         (Loop, ("step", "_carry_out", "_follow", "_record")),

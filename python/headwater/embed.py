@@ -29,7 +29,7 @@ from headwater.ports import Clock, Evaluator
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder, SystemClock
 from headwater.runtime.wait import Waiting
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 Answer = TypeVar("Answer")
 

@@ -72,7 +72,7 @@ class Mark:
 
 
 class Store(Protocol):
-    """See ``headwater.store.sql``, whose parts also say what each method promises."""
+    """See ``headwater.store.sql_store``, whose parts also say what each method promises."""
 
     def now(self) -> int: ...
 

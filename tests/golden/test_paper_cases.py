@@ -13,7 +13,7 @@ from machine import Machine
 
 from benchmarks.papers.small import Literal
 from headwater.engine.decide.readiness import ready
-from headwater.engine.requests.policy import PATIENCE, SETTLE
+from headwater.engine.requests.limits import PATIENCE, SETTLE
 
 FORGETS = (view("x", "a", "g"), view("k", "a", "g"), view("j", "a", "x", "g", "r"), view("d", "a", "j", "k"))
 """G→x→J, G→J, R→J, G→k, J→D, k→D: a change of G and one of R meet at J."""

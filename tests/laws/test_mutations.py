@@ -183,7 +183,7 @@ MUTATIONS = {
         "    for each, origins in ():\n",
     ),
     "a run takes along what it computes only some of": (
-        "engine/record/joins.py",
+        "engine/record/joined_requests.py",
         "    if wanted and all(",
         "    if wanted and any(",
     ),
@@ -299,7 +299,7 @@ MUTATIONS = {
         "        late = False\n",
     ),
     "a refresh that hangs goes on": (
-        "engine/requests/policy.py",
+        "engine/requests/limits.py",
         "    if until is None or now < until:\n",
         "    if True:\n",
     ),

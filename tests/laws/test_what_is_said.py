@@ -11,7 +11,7 @@ from strategies import machine as machine_of
 from headwater.engine.decide.readiness import ready
 from headwater.engine.requests.blockers import blockers
 from headwater.engine.requests.coverage import unresolved
-from headwater.engine.requests.policy import TRACKS
+from headwater.engine.requests.limits import TRACKS
 from headwater.engine.tell.consistency import lacking, vertical
 from headwater.engine.tell.load import load
 from headwater.engine.tell.status import Condition, behind, existing, summary, waits

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.process import engine
+from headwater.spark.process import engine_process
 from headwater.spark.tables import catalog
 from headwater.spark.tables.delta import DeltaTables, publications
 from headwater.spark.tables.delta import retention as deltas
@@ -104,7 +104,7 @@ def main() -> None:
             watch(place, after=f"{format} {step}")
     if ORDER.exists() and ORDER.read_text() == ALL_AT_ONCE:
         icebergs.UNNAMED = icebergs.DAY = 0
-    engine.main()
+    engine_process.main()
 
 
 if __name__ == "__main__":

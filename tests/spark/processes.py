@@ -17,7 +17,7 @@ from headwater.model.event import Event
 from headwater.model.state import State
 from headwater.spark.jvm.jar import build_jar
 from headwater.store.address import default_store
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 CONF = {**SETTINGS, "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
 
@@ -154,7 +154,8 @@ class Session(SparkSql):
 def engine_of(driver: int) -> int | None:
     """The engine process among the descendants of a driver."""
     for pid in descendants(driver):
-        if "headwater.spark.process.engine" in command_line(pid) and not command_line(pid).startswith("/bin/sh"):
+        line = command_line(pid)
+        if "headwater.spark.process.engine_process" in line and not line.startswith("/bin/sh"):
             return pid
     return None
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from headwater.spark.process import engine
+from headwater.spark.process import engine_process
 from headwater.spark.tables import key_files
 from headwater.spark.tables.delta import key_search as of_delta
 from headwater.spark.tables.iceberg import key_search as of_iceberg
@@ -23,4 +23,4 @@ def python(folder: Path) -> Path:
 
 if __name__ == "__main__":
     key_files.SMALL = of_delta.SMALL = of_iceberg.SMALL = 0
-    engine.main()
+    engine_process.main()

@@ -16,7 +16,7 @@ from headwater.demo.session import SETTINGS
 from headwater.model.event import Changed, Declared, Event, Published
 from headwater.spark.jvm.jar import EXTENSION
 from headwater.store.address import default_store
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 SHORT = SETTINGS["spark.driver.extraJavaOptions"]
 """Of a JVM for short statements: suites take a third less of processors so, which those beside them share."""

@@ -9,7 +9,7 @@ import pytest
 from processes import SALES, Home
 
 from headwater.model.event import Published
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 from tests.postgresql import GUARDED, server
 
 

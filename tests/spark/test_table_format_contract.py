@@ -36,7 +36,7 @@ from headwater.spark.tables.files import FileTables
 from headwater.spark.tables.iceberg import IcebergTables
 from headwater.spark.tables.iceberg import key_search as of_iceberg
 from headwater.spark.tables.iceberg.publishing import Publishing
-from headwater.spark.tables.reach import Reach
+from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_tables import is_waiting
 
 

@@ -15,7 +15,7 @@ from processes import SALES, SLOW, SPIN, Home, Session, is_alive, until
 from benchmarks import services
 from headwater.model.event import EngineLost, Event, Published, Started
 from headwater.runtime.loop import ALIVE
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 pytestmark = pytest.mark.long
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 
 @pytest.fixture(scope="session")

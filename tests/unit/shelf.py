@@ -31,7 +31,7 @@ from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.runtime import loop as loops
 from headwater.runtime.record import Recorder, SystemClock
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 STEP = 0.03
 """Seconds between two steps of an engine."""

@@ -12,7 +12,7 @@ from headwater.engine.methods.appending import appended
 from headwater.engine.methods.choice import ByChanges, ByPartition, choose_method
 from headwater.engine.methods.totals import leaves_totals
 from headwater.engine.record.transition import transition
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.model.dependency import Adding
 from headwater.model.event import Made, Published, Requested, Started
 from headwater.model.partition import Slice

@@ -7,7 +7,7 @@ from cases import A1, change, machine, view
 
 from headwater.engine.decide.readiness import ready
 from headwater.engine.decide.schedule import pending_views
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.memory.buffers.rates import Rates, costs
 from headwater.memory.planning.arrange import PLAIN, ByPlan, explained, explanation, planned, quick
 from headwater.memory.planning.means import Costs, Means

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cases import A1, change, fail_for_good, machine, sound, start, view
 
 from headwater.engine.decide.readiness import ready
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
 from headwater.engine.tell.status import statuses, waits
 from headwater.engine.tell.waiting import failing, settled

@@ -10,7 +10,7 @@ from test_cli import Here, here  # noqa: F401
 
 from headwater.engine.decide.readiness import ready
 from headwater.engine.requests.backfill import asked, planned
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
 from headwater.model.partition import WHOLE, Slice

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import examples, slices
 
 from headwater.engine.decide.readiness import Choice, ready, started, wake_at
-from headwater.engine.requests.policy import PATIENCE, SETTLE
+from headwater.engine.requests.limits import PATIENCE, SETTLE
 from headwater.engine.requests.reach import Reached
 from headwater.model.event import Broken, Declared, Hurried, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE

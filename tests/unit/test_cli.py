@@ -39,8 +39,8 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.view import Column, Definition
 from headwater.model.work import WholePartitions, WholeView
 from headwater.store.address import default_store
-from headwater.store.replay import restored
-from headwater.store.sql import SqlStore
+from headwater.store.recovery import restored
+from headwater.store.sql_store import SqlStore
 
 JANUARY, FEBRUARY = Slice.of({"month": "2024-01"}), Slice.of({"month": "2024-02"})
 MONTHLY = Definition(
@@ -159,7 +159,7 @@ def test_a_summary_that_is_not_of_the_last_entry_is_not_shown(here: Here, acting
 
 def test_status_does_not_replay_when_there_is_a_summary(here: Here, monkeypatch) -> None:
     plain, detailed = here.run("status").output, here.run("status", "--json").output
-    monkeypatch.setattr("headwater.store.sql.SqlStore.read", None)
+    monkeypatch.setattr("headwater.store.sql_store.SqlStore.read", None)
     assert re.sub(r"\d+\.\d", "", here.run("status").output) == re.sub(r"\d+\.\d", "", plain)
     assert without_time(here.run("status", "--json").output) == without_time(detailed)
 
@@ -170,7 +170,7 @@ def test_status_waits_for_the_engine_to_say_what_it_knows(here: Here, monkeypatc
     here.store.beat("host:1:app", 60_000)
     here.record(lambda at, _: Suspended(at, "default.monthly"))
     later = evolve(known, views=tuple(evolve(each, state=Condition.SUSPENDED) for each in known.views))
-    monkeypatch.setattr("headwater.store.sql.SqlStore.read", None)  # it is not replayed meanwhile
+    monkeypatch.setattr("headwater.store.sql_store.SqlStore.read", None)  # it is not replayed meanwhile
     writing = threading.Timer(0.2, lambda: here.store.summarise(here.store.last(), later))
     writing.start()
     shown = here.run("status")

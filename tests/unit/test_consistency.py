@@ -9,7 +9,7 @@ from strategies import examples, graphs, play, rename, scripts
 from strategies import machine as machine_of
 
 from headwater.engine.requests.coverage import upstream
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.consistency import horizontal, vertical
 from headwater.model.event import Suspended
 from headwater.model.partition import WHOLE

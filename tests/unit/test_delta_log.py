@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headwater.spark.tables.delta.changes import changes, is_by
 from headwater.spark.tables.delta.layout import Layout, conflict
+from headwater.spark.tables.delta.log_changes import changes, is_by
 from headwater.spark.tables.delta.snapshot import Snapshot, incarnation, mark
 from headwater.spark.tables.delta.values import Spelling
 

@@ -9,7 +9,7 @@ import pytest
 
 from headwater.algebra.derive import Derivation, derive
 from headwater.algebra.derive.image import Image, exact
-from headwater.algebra.derive.plan import Attr, Call, Lit, display
+from headwater.algebra.derive.query import Attr, Call, Lit, display
 from headwater.algebra.derive.resolve import resolve
 from headwater.model.dependency import Computed, Occurrence, Same
 

@@ -8,7 +8,7 @@ from reference import replayed
 
 from headwater.engine.decide.readiness import ready, unneeded
 from headwater.engine.record.transition import transition
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.event import Renamed, Requested, Skipped
 from headwater.model.partition import WHOLE, Slice

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 
 from headwater.ports import Member
 from headwater.spark.observing.adopt import highest_written
-from headwater.spark.process.engine import Engine
+from headwater.spark.process.engine_process import Engine
 from headwater.spark.tables.files import FileTables
 from headwater.spark.tables.formats import Formats
 

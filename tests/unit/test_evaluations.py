@@ -7,7 +7,7 @@ from cases import A1, A2, change, end, machine, start, view
 
 from headwater.algebra import dependency
 from headwater.engine.requests import reach
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 
 MAPPED = "a,a"
 """Read twice, so that no map is an identity: each has to be evaluated."""

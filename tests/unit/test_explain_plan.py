@@ -9,12 +9,12 @@ import pytest
 from cases import A1, change, machine, view
 
 from headwater.cli.explain import say_plan
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.memory.planning.arrange import explained
 from headwater.memory.planning.means import Costs, Means, decode_means, encode_means
 from headwater.model.estimate import Estimate
 from headwater.model.state import Took
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 MEANS = Means(Costs(written=1.0, read=1.0, copied=2.0), 10_000_000, 2)
 NOTED = encode_means(MEANS)

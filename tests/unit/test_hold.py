@@ -7,7 +7,7 @@ from attrs import evolve
 
 from headwater.engine.decide.readiness import Choice, ready, started, wake_at
 from headwater.engine.record.transition import transition
-from headwater.engine.requests.policy import PATIENCE, SETTLE
+from headwater.engine.requests.limits import PATIENCE, SETTLE
 from headwater.engine.tell import report
 from headwater.engine.waits.freshness import QUANTILE, hold, learned, needed, waits_for
 from headwater.model.dependency import Dependency

@@ -13,7 +13,7 @@ from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 from headwater.algebra.derive.keys import derive_keys
 from headwater.engine.methods import basis, choice, cost
 from headwater.engine.methods.choice import ByKeys, choose_method
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.model import work
 from headwater.model.dependency import Keys, common
 from headwater.model.event import Requested, Started

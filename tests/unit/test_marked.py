@@ -8,7 +8,7 @@ from reference import wrong
 
 from headwater.engine.decide.readiness import ready
 from headwater.engine.requests.backfill import planned
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.consistency import lacking
 from headwater.model.event import Declared, Requested
 from headwater.model.partition import WHOLE

@@ -12,7 +12,7 @@ from strategies import machine as machine_of
 from headwater.engine.decide.readiness import Choice, ready, started
 from headwater.engine.methods.choice import METHODS, ByPartition, Chosen, Cost, InFull, allowed, choose_method
 from headwater.engine.record.transition import transition
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
 from headwater.model.estimate import Estimate
 from headwater.model.event import Published, Started

@@ -49,7 +49,7 @@ KNOWN_PYTHON = {
         "algebra.derive.span": ["queried.lower"],
         "algebra.notation": ["column_type.lower"],
         "spark.defining.options": ["column.type.lower"],
-        "spark.tables.rows": ["column.type.lower", "field.dataType.simpleString().lower"],
+        "spark.tables.view_rows": ["column.type.lower", "field.dataType.simpleString().lower"],
     },
     "words of settings, properties, formats and messages": {
         "algebra.notation": ["unit.value.lower"],

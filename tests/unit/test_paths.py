@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headwater.spark.jvm import paths
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 ODD = "a b#c%20d?e:f"
 

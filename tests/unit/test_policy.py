@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from headwater.engine.requests.policy import ATTEMPTS, back_off, gives_up
+from headwater.engine.requests.limits import ATTEMPTS, back_off, gives_up
 from headwater.model.duration import duration
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.policy import PROPERTIES, Fill, Learned, Overrun, Policy, Propagate, Upstream

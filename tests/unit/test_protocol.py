@@ -36,7 +36,7 @@ from headwater.spark.jvm.progress import Progress, progress
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Failure, FailureKind
 from headwater.spark.observing.observer import Observer, Target
-from headwater.spark.process.engine import Engine
+from headwater.spark.process.engine_process import Engine
 from headwater.spark.refreshing.warehouse import SparkWarehouse
 from headwater.spark.statements import syntax
 from headwater.spark.statements.dispatch import Statements

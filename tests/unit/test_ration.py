@@ -9,7 +9,7 @@ from test_hold import build, change
 
 from headwater.engine.decide.readiness import Choice, ready, started, wake_at
 from headwater.engine.record.transition import transition
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.ration import LONGEST, MADE_ANEW, ration

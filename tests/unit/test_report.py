@@ -5,7 +5,7 @@ from __future__ import annotations
 from cases import A1, A2, change, end, machine, start, view, warehouse, written
 
 from headwater.engine.decide.readiness import Choice, ready, started
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.dependency import Dependency, Occurrence

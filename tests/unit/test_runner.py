@@ -17,7 +17,7 @@ from headwater.model.event import Dropped, Failed, Prepared, Published, Resumed,
 from headwater.model.extract import Extract, Shared
 from headwater.model.partition import WHOLE
 from headwater.model.view import Job
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 V, W, X = view("v", "a", "t"), view("w", "a", "v"), view("x", "", "w")
 

@@ -16,7 +16,7 @@ from world import World
 from headwater.engine.decide.readiness import Choice, Ready, ready, started, wake_at
 from headwater.engine.decide.schedule import InOrder, Question, pending_of
 from headwater.engine.record.compare import differences
-from headwater.engine.requests.policy import GRACE
+from headwater.engine.requests.limits import GRACE
 from headwater.engine.tell.status import summary
 from headwater.model.command import Launch
 from headwater.model.dependency import Dependency, Occurrence
@@ -42,7 +42,7 @@ from headwater.runtime.loop import ALIVE, Loop
 from headwater.runtime.record import Recorder
 from headwater.runtime.summaries import PAUSE
 from headwater.store.board import Kept
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
 

@@ -15,7 +15,7 @@ from headwater.model.partition import WHOLE
 from headwater.model.state import Status
 from headwater.spark.process.sampling import Sampler
 from headwater.spark.refreshing.verify import Difference, Sample
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 HOUR = 3_600_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cases import A1, A2, B2, change, machine, sound, start, view
 
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.model.event import Changed, Failed, Observed
 from headwater.model.partition import Slice
 

@@ -10,7 +10,7 @@ from headwater.cli.explain import say_plan
 from headwater.engine.decide.readiness import ready
 from headwater.engine.decide.schedule import pending_views
 from headwater.engine.methods.pace import learn, learn_scanned
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.memory.planning.arrange import ByPlan, pending_plan
 from headwater.memory.planning.means import Costs, Means, encode_means
 from headwater.model.event import Published

@@ -13,7 +13,7 @@ from strategies import machine as machine_of
 
 from headwater.engine.decide.readiness import Choice, ready
 from headwater.engine.decide.schedule import InOrder, Planned
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.memory.planning.arrange import ByPlan
 from headwater.memory.planning.means import Costs, Means
 from headwater.model.extract import Extract, Shared

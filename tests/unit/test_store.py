@@ -13,7 +13,7 @@ from headwater.engine.tell.status import Condition, Summary, ViewStatus
 from headwater.model.error import StoreError
 from headwater.model.event import Dropped, EngineLost
 from headwater.store.board import Kept
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 SAID = Summary((ViewStatus("a.v", Condition.BEHIND, 3, 1, None, None, None, None, 0, None, ()),), 4, 0.0)
 

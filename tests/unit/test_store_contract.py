@@ -345,12 +345,7 @@ def test_a_note_is_replaced_and_a_first_one_is_not(store):
 
 def said(behind: int) -> Summary:
     reason = (Phase(5, "starts in", 5, ", when …"), Phase(None, "ready"))
-    return Summary(
-        (ViewStatus("a.v", Condition.BEHIND, 3, behind, None, None, None, None, 0, None, reason),),
-        {"same origin": 2},
-        4,
-        0.5,
-    )
+    return Summary((ViewStatus("a.v", Condition.BEHIND, 3, behind, None, None, None, None, 0, None, reason),), 4, 0.5)
 
 
 def test_a_summary_is_kept_until_there_is_a_newer_or_a_fuller_one(store):

@@ -18,7 +18,7 @@ from headwater.model.event import Hurried
 from headwater.spark.process import store_location
 from headwater.store import postgresql as dialect
 from headwater.store.journal import Stale
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 from tests.postgresql import GUARDED, forget, libpq
 
 SECRET = "correct horse"

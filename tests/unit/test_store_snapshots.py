@@ -17,7 +17,7 @@ from headwater.spark.jvm.settings import Settings
 from headwater.store import keeper, snapshot
 from headwater.store.journal import Compacted, Gone
 from headwater.store.keeper import DAY, Keeper
-from headwater.store.replay import caught_up, replay, restored
+from headwater.store.recovery import caught_up, replay, restored
 from headwater.store.snapshot import copied
 
 FORMAT = snapshot.FORMAT

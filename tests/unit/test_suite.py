@@ -12,7 +12,7 @@ from support import Journal
 
 from headwater.model.event import Hurried, Suspended
 from headwater.store.address import default_store
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 ROOT = Path(__file__).parents[2]
 SHORT = 1000

@@ -9,7 +9,7 @@ from test_derive import description, relation
 from headwater.algebra.derive.totals import derive_totals
 from headwater.engine.methods.choice import ByChanges, ByKeys, ByPartition, choose_method
 from headwater.engine.methods.totals import added, leaves_totals
-from headwater.engine.requests.policy import SETTLE
+from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
 from headwater.model.dependency import Adding, Keys
 from headwater.model.event import Declared, Published, Requested, Started

@@ -8,7 +8,7 @@ from strategies import rename
 
 from headwater.engine.decide.readiness import ready, wake_at
 from headwater.engine.record import queue
-from headwater.engine.requests.policy import PATIENCE, SETTLE
+from headwater.engine.requests.limits import PATIENCE, SETTLE
 from headwater.model.event import (
     Broken,
     Changed,

@@ -30,7 +30,7 @@ from headwater.spark.observing.observer import Observer, Target
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.statements.dispatch import Statements
 from headwater.spark.tables.formats import Formats
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 SOURCE = Path(headwater.__file__).parent
 LOCKING = ("runtime/record.py", "runtime/loop.py", "runtime/wait.py")

@@ -23,7 +23,7 @@ from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.policies import Policy
 from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.whatif import Row, naive, ran, simulated
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
 RECORDED = Policy("recorded")

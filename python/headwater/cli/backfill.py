@@ -19,8 +19,8 @@ from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.store.address import Where
-from headwater.store.replay import caught_up
-from headwater.store.sql import SqlStore
+from headwater.store.recovery import caught_up
+from headwater.store.sql_store import SqlStore
 
 LOOK_AGAIN = 0.5
 

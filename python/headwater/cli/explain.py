@@ -11,7 +11,7 @@ import click
 from headwater.cli.journal import state_of
 from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
 from headwater.engine.decide.schedule import pending_views
-from headwater.engine.requests.policy import TRACKS
+from headwater.engine.requests.limits import TRACKS
 from headwater.engine.tell import report
 from headwater.memory.planning.means import Costs, Means, decode_means
 from headwater.model.state import State, Status

@@ -10,13 +10,13 @@ import click
 
 from headwater.cli.journal import readable, state_of
 from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
-from headwater.engine.requests.policy import back_off
+from headwater.engine.requests.limits import back_off
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.error import StoreError
 from headwater.simulate.accounts import as_it_ran
 from headwater.store.address import Where
-from headwater.store.replay import recorded_in
-from headwater.store.sql import SqlStore
+from headwater.store.recovery import recorded_in
+from headwater.store.sql_store import SqlStore
 
 
 @click.command()

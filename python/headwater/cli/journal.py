@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from headwater.model.error import JournalError, StoreError
 from headwater.model.state import State
-from headwater.store.replay import restored
-from headwater.store.sql import SqlStore
+from headwater.store.recovery import restored
+from headwater.store.sql_store import SqlStore
 
 
 def state_of(store: SqlStore) -> tuple[State, int]:

@@ -20,7 +20,7 @@ from headwater.model.error import StatementError, StoreError
 from headwater.model.name import loosely
 from headwater.model.state import State
 from headwater.store.address import Where, default_store, is_url
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 PIPE_WIDTH = 1000
 SHOWN_AS_TIME = ("fresh_to", "refreshed_at", "started_at")

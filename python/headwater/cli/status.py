@@ -12,7 +12,7 @@ from headwater.cli.shared import json_option, milliseconds, open_store, store_op
 from headwater.engine.tell.status import VIEWS, Summary, detail, summary
 from headwater.store.address import Where
 from headwater.store.board import Kept
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 RARE = ("bound", "attainable", "fresh_to")
 """Columns that are shown where a view has a property for them."""

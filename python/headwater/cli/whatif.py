@@ -16,7 +16,7 @@ from rich.text import Text
 
 from headwater.cli.journal import readable
 from headwater.cli.shared import json_option, open_store, pictures, store_option, wide_console
-from headwater.engine.requests.policy import TRACKS
+from headwater.engine.requests.limits import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.opening import opening
@@ -25,7 +25,7 @@ from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
 from headwater.spark.defining.options import DEPENDENCY, PROPERTIES, check_properties
 from headwater.store.address import Where
-from headwater.store.replay import recorded_in
+from headwater.store.recovery import recorded_in
 
 SHOWN = 6
 """How many views are listed one by one."""

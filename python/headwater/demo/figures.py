@@ -15,8 +15,8 @@ from headwater.model.state import State
 from headwater.model.work import Mode
 from headwater.simulate.naive import immediate
 from headwater.store.address import default_store
-from headwater.store.replay import restored
-from headwater.store.sql import SqlStore
+from headwater.store.recovery import restored
+from headwater.store.sql_store import SqlStore
 
 HISTORY = "SHOW REFRESHES LIMIT 1000000"
 

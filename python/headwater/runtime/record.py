@@ -26,7 +26,7 @@ from headwater.model.version import Version
 from headwater.ports import Clock, Entry, Evaluator, Store
 from headwater.runtime.evaluate import evaluated, questions
 from headwater.store.journal import Compacted, Stale
-from headwater.store.replay import restored, uncollected
+from headwater.store.recovery import restored, uncollected
 
 log = logging.getLogger("headwater")
 

@@ -16,7 +16,7 @@ from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.runtime.loop import Loop
 from headwater.runtime.record import Recorder
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 LOOK_AGAIN = 5.0
 """Seconds between two looks of a waiting statement at whether an engine refreshes."""

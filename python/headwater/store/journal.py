@@ -32,7 +32,7 @@ class Stale(Exception):
 
 
 class Compacted(Exception):
-    """Entries that a reader asked for are removed. A snapshot covers them (see ``store.replay``)."""
+    """Entries that a reader asked for are removed. A snapshot covers them (see ``store.recovery``)."""
 
 
 @frozen

@@ -13,14 +13,14 @@ from typing import Any
 
 from attrs import frozen
 
-from headwater.algebra.derive.delta import Delta
 from headwater.algebra.derive.image import TWICE, Image, exact
-from headwater.algebra.derive.plan import Node, Reader, Zones
 from headwater.algebra.derive.problems import Problem, problems
+from headwater.algebra.derive.query import Node, Reader, Zones
 from headwater.algebra.derive.relation import partition_columns as columns_of
 from headwater.algebra.derive.relation import short, source
 from headwater.algebra.derive.resolve import Known, resolve
 from headwater.algebra.derive.rules import transfer
+from headwater.algebra.derive.touched_rows import Delta
 from headwater.model.dependency import Dependency, Expression, Occurrence
 
 __all__ = ["Derivation", "Problem", "Read", "Zones", "derive"]

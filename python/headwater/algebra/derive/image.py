@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, fill
+from headwater.algebra.derive.query import Attr, Call, Expr, Lit, fill
 from headwater.model.dependency import Computed, Expression, Same
 
 COMPARABLE = re.compile(

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from headwater.algebra.derive.delta import Delta, Lost, equalities
-from headwater.algebra.derive.plan import Attr, Call, Expr, Node
+from headwater.algebra.derive.query import Attr, Call, Expr, Node
 from headwater.algebra.derive.resolve import resolve
+from headwater.algebra.derive.touched_rows import Delta, Lost, equalities
 
 
 def join(node: Node, left: Delta, right: Delta) -> Delta:

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from headwater.algebra.derive.delta import Delta
 from headwater.algebra.derive.image import COMPARABLE, Image, exact, plain
-from headwater.algebra.derive.plan import Attr, Node, Reader
+from headwater.algebra.derive.query import Attr, Node, Reader
 from headwater.algebra.derive.relation import short, source
 from headwater.algebra.derive.resolve import resolve
 from headwater.algebra.derive.rules import transfer
+from headwater.algebra.derive.touched_rows import Delta
 from headwater.model.dependency import Keys
 
 SAID = 2

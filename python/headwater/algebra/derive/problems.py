@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from attrs import frozen
 
 from headwater.algebra.derive.image import VOLATILE
-from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, Node, display
+from headwater.algebra.derive.query import Attr, Call, Expr, Lit, Node, display
 from headwater.algebra.derive.relation import short, source
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from attrs import evolve
 
-from headwater.algebra.derive.delta import Delta, Lost
 from headwater.algebra.derive.image import Image, exact, quoted
-from headwater.algebra.derive.plan import Expr, Node
+from headwater.algebra.derive.query import Expr, Node
 from headwater.algebra.derive.resolve import Known
 from headwater.algebra.derive.span import UTC, of_periods
+from headwater.algebra.derive.touched_rows import Delta, Lost
 from headwater.model.calendar import Unit
 from headwater.model.name import PathName, named
 from headwater.model.partition import of_unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headwater.algebra.derive.image import VOLATILE, Image, filled
-from headwater.algebra.derive.plan import Call, Expr, Lit
+from headwater.algebra.derive.query import Call, Expr, Lit
 from headwater.algebra.derive.span import Span, applied
 
 Known = Image | Span

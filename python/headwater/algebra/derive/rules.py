@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from headwater.algebra.derive.delta import Delta, Lost, conjuncts
 from headwater.algebra.derive.image import exact, type_of
 from headwater.algebra.derive.joins import join, lateral
-from headwater.algebra.derive.plan import Attr, Call, Expr, Named, Node
+from headwater.algebra.derive.query import Attr, Call, Expr, Named, Node
 from headwater.algebra.derive.relation import leaf
 from headwater.algebra.derive.resolve import Facts, Known
+from headwater.algebra.derive.touched_rows import Delta, Lost, conjuncts
 
 ROWWISE = {
     *("SubqueryAlias", "View", "Sort", "WithCTE", "ResolvedHint", "LimitAll", "PipeOperator"),

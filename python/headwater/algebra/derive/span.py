@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from headwater.algebra import clocks
 from headwater.algebra.derive.image import Image, filled, plain, quoted
-from headwater.algebra.derive.plan import Call, Lit
+from headwater.algebra.derive.query import Call, Lit
 from headwater.model.calendar import Into, Shift, Step, Unit, Window
 from headwater.model.dependency import Expression, Same, Windowed
 

@@ -22,7 +22,7 @@ from typing import Any
 from attrs import evolve
 
 from headwater.algebra.derive.image import COMPARABLE, exact, plain, type_of
-from headwater.algebra.derive.plan import Call, Expr, Node, Reader, parts
+from headwater.algebra.derive.query import Call, Expr, Node, Reader, parts
 from headwater.algebra.derive.relation import short, source
 from headwater.algebra.derive.rules import ROWWISE
 from headwater.model.dependency import Adding

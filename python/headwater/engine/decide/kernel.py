@@ -21,7 +21,7 @@ from headwater.engine.decide.readiness import Ready, ready, skipped, started, un
 from headwater.engine.decide.schedule import Schedule
 from headwater.engine.decide.urgency import first
 from headwater.engine.requests.coverage import images_of_readers, wanted_of
-from headwater.engine.requests.policy import GRACE, overdue
+from headwater.engine.requests.limits import GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
 from headwater.model.event import EngineLost, Failed, Prepared
 from headwater.model.state import Run, State

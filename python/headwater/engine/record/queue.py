@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import evolve
 
 from headwater.engine.requests.coverage import prepared_by, upstream, wanted_of
-from headwater.engine.requests.policy import PREEMPTED
+from headwater.engine.requests.limits import PREEMPTED
 from headwater.engine.requests.reach import Changes, Reached
 from headwater.engine.waits.freshness import wave
 from headwater.model.event import Skipped, Started

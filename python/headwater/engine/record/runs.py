@@ -14,7 +14,7 @@ from headwater.engine.methods import cost
 from headwater.engine.methods.pace import learn, learn_scanned
 from headwater.engine.record import queue, snapshots
 from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, together
-from headwater.engine.requests.policy import back_off, follows, gives_up
+from headwater.engine.requests.limits import back_off, follows, gives_up
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.succession import inherited, preceded
 from headwater.engine.waits.freshness import lately, learned

@@ -14,9 +14,9 @@ from attrs import evolve
 
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
-from headwater.engine.record import joins, queue, runs, snapshots
+from headwater.engine.record import joined_requests, queue, runs, snapshots
 from headwater.engine.requests.coverage import Reach, cover, cover_each, together, unresolved
-from headwater.engine.requests.policy import follows
+from headwater.engine.requests.limits import follows
 from headwater.engine.waits.ration import learn_gap
 from headwater.model.event import (
     Advanced,
@@ -169,7 +169,7 @@ def _changed(state: State, event: Changed) -> None:
         # A view found changed was written past Headwater: it is repaired, and so is what read it.
         runs.originate(state, origin, _itself(state, origin) if event.table in state.views else {})
         if event.before:
-            joins.take_along(state, origin, event.before)
+            joined_requests.take_along(state, origin, event.before)
 
 
 def _declared(state: State, event: Declared) -> None:

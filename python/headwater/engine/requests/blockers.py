@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.engine.requests.coverage import prepared_by, unresolved
-from headwater.engine.requests.policy import awaits
+from headwater.engine.requests.limits import awaits
 from headwater.engine.requests.reach import Reached
 from headwater.model.state import State, ViewState
 

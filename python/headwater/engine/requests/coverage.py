@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from headwater.algebra.dependency import Images, forward_all, identity, missing
-from headwater.engine.requests.policy import follows
+from headwater.engine.requests.limits import follows
 from headwater.engine.requests.succession import following
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.index import Alike, Reads, Route, Step

@@ -15,7 +15,7 @@ from attrs import frozen
 from headwater.engine.decide.readiness import ready_at
 from headwater.engine.requests.blockers import blockers
 from headwater.engine.requests.coverage import unresolved
-from headwater.engine.requests.policy import HALTED, STUCK, TRACKS, awaits
+from headwater.engine.requests.limits import HALTED, STUCK, TRACKS, awaits
 from headwater.engine.requests.reasons import counted_rows, of_origin
 from headwater.engine.tell.consistency import lacking
 from headwater.engine.tell.load import Load, load

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headwater.engine.requests.policy import HALTED, awaits
+from headwater.engine.requests.limits import HALTED, awaits
 from headwater.model.state import State, Status, ViewState
 from headwater.model.version import Version
 

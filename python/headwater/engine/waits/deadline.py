@@ -7,7 +7,7 @@ A change settles first, so that the writes of about the same time join it. After
 
 from __future__ import annotations
 
-from headwater.engine.requests.policy import SKIPPED
+from headwater.engine.requests.limits import SKIPPED
 from headwater.engine.waits.cadence import expectation
 from headwater.engine.waits.freshness import hold
 from headwater.engine.waits.ration import ration

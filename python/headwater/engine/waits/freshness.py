@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from math import inf
 
 from headwater.engine.requests.coverage import plan
-from headwater.engine.requests.policy import PATIENCE
+from headwater.engine.requests.limits import PATIENCE
 from headwater.model.index import Hold
 from headwater.model.partition import Slice
 from headwater.model.state import Origin, State, Status, Took, ViewState

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from headwater.engine.requests.policy import TRACKS
+from headwater.engine.requests.limits import TRACKS
 from headwater.model.duration import duration
 from headwater.model.error import StatementError
 from headwater.store.keeper import HISTORY

@@ -307,7 +307,7 @@ class Failure:
 # --- queries
 
 Plan = Mapping[str, Any]
-"""An analysed query as ``PlanJson.analysed`` writes it; ``headwater.algebra.derive.plan`` reads it."""
+"""An analysed query as ``PlanJson.analysed`` writes it; ``headwater.algebra.derive.query`` reads it."""
 
 
 @frozen

@@ -21,7 +21,7 @@ from headwater.runtime.record import Recorder
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.verify import Difference, Sample
 from headwater.spark.statements.recompute import Verifier, request
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 log = logging.getLogger("headwater")
 

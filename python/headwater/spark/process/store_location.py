@@ -14,7 +14,7 @@ from headwater.model.error import StoreError
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.sessions import IN_MEMORY, in_memory
 from headwater.store.address import EXAMPLE, Where, default_store, is_url
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 CATALOG = "catalog"
 """The note of a store in a database that names its catalog."""

@@ -17,7 +17,7 @@ from headwater.runtime.record import Recorder
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.formats import Formats
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 log = logging.getLogger("headwater")
 

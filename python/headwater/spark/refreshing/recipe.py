@@ -23,7 +23,7 @@ from headwater.spark.refreshing.methods.appending import Appending
 from headwater.spark.refreshing.methods.totals import Totals
 from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.key_files import KeyFiles, may_stay
-from headwater.spark.tables.rows import shaped, within
+from headwater.spark.tables.view_rows import shaped, within
 
 
 @frozen

@@ -28,7 +28,7 @@ from headwater.spark.refreshing.changed_rows import PINS
 from headwater.spark.refreshing.methods.keys import LISTED, sampled
 from headwater.spark.refreshing.trailing_edge import up_to
 from headwater.spark.tables.formats import Formats
-from headwater.spark.tables.rows import held, shaped, within
+from headwater.spark.tables.view_rows import held, shaped, within
 
 DIGITS = 9
 """Numbers in floating point are equal if so many digits are. Their sum depends on the order of the rows."""

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from headwater.engine.requests.coverage import depending
-from headwater.engine.requests.policy import follows
+from headwater.engine.requests.limits import follows
 from headwater.engine.tell import report
 from headwater.engine.tell.refreshes import refreshes
 from headwater.engine.tell.waiting import failing
@@ -44,7 +44,7 @@ from headwater.spark.statements.recompute import Recomputing, Verifier
 from headwater.spark.statements.view_names import Names
 from headwater.spark.tables import catalog
 from headwater.spark.tables.view_tables import forget_replaced
-from headwater.store.sql import SqlStore
+from headwater.store.sql_store import SqlStore
 
 LOOK = 5.0
 """So long (s) `SHOW MATERIALIZED VIEWS` waits for a look at the sources."""

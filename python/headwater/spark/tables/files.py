@@ -42,7 +42,7 @@ from headwater.spark.jvm.wire import (
     Superseded,
 )
 from headwater.spark.tables import catalog
-from headwater.spark.tables.reach import Reach
+from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_tables import (
     emptied,
     forget,

@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame
 from headwater.model.command import Launch
 from headwater.model.dependency import common
 from headwater.model.work import ByTotals
-from headwater.spark.tables.reach import Reach
-from headwater.spark.tables.rows import within
+from headwater.spark.tables.rows_by_keys import Reach
+from headwater.spark.tables.view_rows import within
 
 SMALL = 8 << 20
 """Bytes of a view. One of fewer is written anew sooner than its files are searched."""

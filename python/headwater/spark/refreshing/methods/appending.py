@@ -17,7 +17,7 @@ from headwater.model.work import ByAppending
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.changed_rows import Following, Query, refuse_drift
 from headwater.spark.tables.formats import Formats
-from headwater.spark.tables.rows import held, shaped, within
+from headwater.spark.tables.view_rows import held, shaped, within
 
 
 @frozen

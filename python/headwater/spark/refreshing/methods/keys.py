@@ -23,8 +23,8 @@ from headwater.model.view import Definition, Pairs
 from headwater.spark.jvm import sql
 from headwater.spark.refreshing.changed_rows import refuse_drift, refuse_lenient
 from headwater.spark.tables.formats import Formats
-from headwater.spark.tables.reach import Reach
-from headwater.spark.tables.rows import cast, condition, held, within
+from headwater.spark.tables.rows_by_keys import Reach
+from headwater.spark.tables.view_rows import cast, condition, held, within
 
 MOST = 100_000
 """With more keys, whole partitions are computed."""

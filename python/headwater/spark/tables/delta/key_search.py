@@ -12,7 +12,7 @@ from headwater.spark.jvm import sql
 from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.publications import Publications
 from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, is_known, named, near
-from headwater.spark.tables.reach import Reach
+from headwater.spark.tables.rows_by_keys import Reach
 
 
 class KeySearch:

@@ -16,10 +16,10 @@ from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import ZONE, Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
-from headwater.spark.tables.delta.changes import Changes, Values, changes, is_by
 from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.layout import Layout, conflict
 from headwater.spark.tables.delta.log import Cut, Log, NotDelta
+from headwater.spark.tables.delta.log_changes import Changes, Values, changes, is_by
 from headwater.spark.tables.delta.snapshot import Snapshot, incarnation
 from headwater.spark.tables.delta.values import MOMENT, Spelling, is_local, spelling
 

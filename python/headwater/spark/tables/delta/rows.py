@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.error import Untold
 from headwater.model.seen import Changed
-from headwater.spark.tables.delta.changes import changes
 from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.log import Cut, Log, NotDelta
+from headwater.spark.tables.delta.log_changes import changes
 from headwater.spark.tables.delta.snapshot import Snapshot
 
 

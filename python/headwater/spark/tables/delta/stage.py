@@ -29,7 +29,7 @@ from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.log import Log, NotDelta
 from headwater.spark.tables.delta.looks import Looks
 from headwater.spark.tables.key_files import KeyFiles
-from headwater.spark.tables.reach import WEIGHT
+from headwater.spark.tables.rows_by_keys import WEIGHT
 from headwater.spark.tables.view_tables import emptied, filled, gone
 
 METRICS = ("numFiles", "numOutputRows", "numOutputBytes")

@@ -28,7 +28,7 @@ from headwater.spark.tables.delta.rows import Rows
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Stage
 from headwater.spark.tables.key_files import KeyFiles
-from headwater.spark.tables.reach import Reach
+from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_tables import forget, with_above
 
 

@@ -15,7 +15,7 @@ from headwater.spark.jvm import sql
 from headwater.spark.tables.iceberg.chosen import Choosing, Chosen
 from headwater.spark.tables.iceberg.java import Java
 from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, is_known, named, near
-from headwater.spark.tables.reach import Reach
+from headwater.spark.tables.rows_by_keys import Reach
 
 
 class KeySearch:

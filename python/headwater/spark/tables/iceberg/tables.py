@@ -35,7 +35,7 @@ from headwater.spark.tables.iceberg.retention import Retention
 from headwater.spark.tables.iceberg.rows import Rows
 from headwater.spark.tables.iceberg.shape import Shapes
 from headwater.spark.tables.key_files import KeyFiles
-from headwater.spark.tables.reach import WEIGHT, Reach
+from headwater.spark.tables.rows_by_keys import WEIGHT, Reach
 from headwater.spark.tables.view_tables import (
     emptied,
     filled,

@@ -13,7 +13,7 @@ import org.json4s.jackson.JsonMethods.{compact, render}
   * The query is analysed in the session and never run. Attribute and CTE numbers are renumbered in order of
   * first appearance, so one query over unchanged schemas always gives the same text; its digest identifies the
   * definition. What follows from these facts is decided in Python (`headwater.algebra.derive`), where the
-  * shape of the JSON is documented (`derive/plan.py`).
+  * shape of the JSON is documented (`derive/query.py`).
   */
 object PlanJson {
 

@@ -74,7 +74,7 @@ object EngineProcess {
   private val log = LoggerFactory.getLogger("io.headwater")
   private val Own = "headwater: "
 
-  /** The status with which the engine refuses to start; what it printed last says why (headwater.spark.process.engine). */
+  /** The status with which the engine refuses to start. Its last line says why (process/engine_process.py). */
   private val Refused = 3
 
   /** Python alone: neither the working directory nor variables of the environment say from where it imports. */
@@ -90,7 +90,7 @@ object EngineProcess {
       |    site.addsitedir(site.getusersitepackages())
       |named = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
       |sys.path += [os.path.abspath(each) for each in named]
-      |from headwater.spark.process.engine import main""".stripMargin
+      |from headwater.spark.process.engine_process import main""".stripMargin
 
   private val Engine = s"$Imported\nmain()"
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from attrs import evolve, field, frozen
 
 from headwater.algebra.derive.image import TWICE, Image, exact, pure, type_of
-from headwater.algebra.derive.plan import Attr, Call, Expr, Lit, Named, attributes, display
+from headwater.algebra.derive.query import Attr, Call, Expr, Lit, Named, attributes, display
 from headwater.algebra.derive.resolve import Facts, Known, resolve
 
 Pair = tuple[Expr, Expr]
