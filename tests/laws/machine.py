@@ -271,7 +271,7 @@ class Machine:
             if source not in self.state.tables:
                 self.look(source)
         if definition.view not in self.world.content:
-            self.world.make(definition.view, definition.is_lake)
+            self.world.make(definition.view, definition.storage.commits)
         estimate = Estimate(1, 1) if len(self.journal) % 2 else None  # of which there is one, readers need not wait
         self.recorder.change(
             definition.view, [WHOLE], lambda _, version: Declared(self.now, version, definition, why, estimate=estimate)

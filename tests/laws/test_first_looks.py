@@ -46,7 +46,7 @@ class Played:
         if late:
             self.write(how, how, hinted=True)
         if definition.view not in self.made.world.content:
-            self.made.world.make(definition.view, definition.is_lake)
+            self.made.world.make(definition.view, definition.storage.commits)
         self.made.recorder.change(
             definition.view, [WHOLE], lambda _, version: Declared(self.made.now, version, definition, "was created")
         )

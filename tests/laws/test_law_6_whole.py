@@ -55,7 +55,7 @@ def test_what_a_run_publishes_is_its_query_over_the_sources_it_read(graph, scrip
         truth = restricted(recomputed(definition, flight.read), slices)
         columns = set(definition.partitioned_by)
         unknown = {p: c for p, c in last.before.items() if p not in {*truth, *flight.launch.existing}}
-        if definition.is_lake:
+        if definition.storage.commits:
             unknown = {}
         assert restricted(last.after, slices) == truth | restricted(_of(unknown, columns), slices)
         others = {p: c for p, c in last.before.items() if p in unknown or not any(one.covers(p) for one in slices)}

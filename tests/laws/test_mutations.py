@@ -363,12 +363,12 @@ MUTATIONS = {
     ),
     "a lake view is prepared": (
         "engine/decide/kernel.py",
-        "case Stage.CHECK | Stage.PREPARE if not launch.definition.is_lake and (",
+        "case Stage.CHECK | Stage.PREPARE if not launch.definition.storage.commits and (",
         "case Stage.CHECK | Stage.PREPARE if (",
     ),
     "a lake view is kept": (
         "engine/decide/readiness.py",
-        "        kept=choice.kept and not definition.is_lake,\n",
+        "        kept=choice.kept and not definition.storage.commits,\n",
         "        kept=choice.kept,\n",
     ),
     "a run counts a pinned table as read at its current version": (

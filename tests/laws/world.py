@@ -158,7 +158,7 @@ class World:
             self.pause("read", launch)
         self._refuse_other_rows(launch, tables)
         written = self._with_totals(launch, tables, self.written(launch, tables))
-        if (launch.run.kept or launch.run.on) and not launch.definition.is_lake:
+        if (launch.run.kept or launch.run.on) and not launch.definition.storage.commits:
             self.kept[launch.run.version] = launch, written
         self.note("wrote")
         return written
@@ -217,7 +217,7 @@ class World:
     def _is_drifted(self, launch: Launch) -> bool:
         """Whether a look finds that others wrote the partitions that a run is to leave in part."""
         stamps, region = self.stamps.get(launch.run.view, {}), Region(launch.run.slices)
-        if not launch.definition.is_lake:
+        if not launch.definition.storage.commits:
             there = {each: stamp for each, stamp in stamps.items() if region.covers(each)}
             return there != {each: known.fingerprint for each, known in launch.existing.items()}
         foreign = self._foreign(launch) if launch.run.view in self.lake else None
@@ -270,7 +270,7 @@ class World:
             self.content[view] = after
             self.stamps[view] = stamps | {each: f"v{version}" for each in written.handle}
             if anew:
-                self.make(view, launch.definition.is_lake)
+                self.make(view, launch.definition.storage.commits)
             self.commit(view, before.keys() ^ after.keys() | written.handle.keys())
             snapshot = self.lake.logs[view].published(foreign) if view in self.lake else ""
             self.publications.append(Publication(view, version, before, dict(after), anew))
@@ -285,14 +285,14 @@ class World:
         run computed; of files, those that are on record."""
         columns, region = set(launch.definition.partitioned_by), Region(launch.run.slices)
         gone = {*written.removed, *(each for each in before if each.columns != columns)}
-        if launch.definition.is_lake:
+        if launch.definition.storage.commits:
             gone.update(each for each in before if region.covers(each))
         return {each: value for each, value in before.items() if each not in gone} | written.handle
 
     def _is_made_anew(self, launch: Launch, before: Content) -> bool:
         """Whether a publication leaves nothing of a view's table: of a lake table that had other columns, and when its
         format changes. It is refused where the run did not compute all that is there, or was there."""
-        view, columns, lake = launch.run.view, set(launch.definition.partitioned_by), launch.definition.is_lake
+        view, columns, lake = launch.run.view, set(launch.definition.partitioned_by), launch.definition.storage.commits
         anew = lake != (view in self.lake) or (lake and any(each.columns != columns for each in before))
         last = next((each.after for each in reversed(self.publications) if each.view == view), {})
         known = {**{each: None for each in last if each.columns == columns}, **before}

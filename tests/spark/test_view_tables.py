@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from support import database
 
 from headwater.model.error import StatementError
-from headwater.model.view import LAKE_FORMATS, Column, Definition
+from headwater.model.format import Format
+from headwater.model.view import Column, Definition
 from headwater.spark.jvm.sessions import FIXED, PARSER
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog
@@ -55,7 +56,7 @@ def definition(session: SparkSession, format: str, place: Path, **facts) -> Defi
         format=format,
         comment="it's mine",
         properties={"team": "sales"},
-        root="" if format in LAKE_FORMATS else f"file:{place}/v",
+        root="" if Format.of(format).commits else f"file:{place}/v",
         owner="me",
         **facts,
     )
@@ -63,7 +64,7 @@ def definition(session: SparkSession, format: str, place: Path, **facts) -> Defi
 
 def written(session: SparkSession, definition: Definition, table: str, number: int, day: str) -> None:
     """Adds a row; that of a view of files lies in a directory of its own version, as a publication puts it."""
-    if definition.is_lake:
+    if definition.storage.commits:
         session.sql(f"INSERT INTO {table} VALUES ({number}, '{day}')")
     else:
         place = f"{definition.root}/.v{number}/day={day}"
@@ -130,7 +131,7 @@ def test_a_table_of_another_format_takes_the_place_of_a_view(request, catalog_of
         catalog.mark(session, to)
         assert catalog.swap(session, shim, to) == []
         assert rows(session, to.view) == [(number, "b")]
-        assert shim.format(to.view) == (to.format if to.is_lake else "files") and shim.owner(name) is None
+        assert shim.format(to.view) == (to.format if to.storage.commits else "files") and shim.owner(name) is None
         [found] = [each for each in shim.views() if each.table == to.view]
         assert catalog.read(to.view, found.properties) == to
 

@@ -215,11 +215,11 @@ def test_a_view_of_files_becomes_a_lake_table_and_files_again():
     for definition in (LAKE, evolve(LAKE, format="parquet"), LAKE):
         was = made.state.tables["v"].pinned
         made.declare(definition, "was redefined")
-        assert made.state.tables["v"].pinned is was is not definition.is_lake
+        assert made.state.tables["v"].pinned is was is not definition.storage.commits
         sound(made)
-        assert made.state.tables["v"].pinned is definition.is_lake
-        assert (recorded(made, "v") != "") is definition.is_lake
-        assert snapshots(made, "w") == ({"v": recorded(made, "v")} if definition.is_lake else {})
+        assert made.state.tables["v"].pinned is definition.storage.commits
+        assert (recorded(made, "v") != "") is definition.storage.commits
+        assert snapshots(made, "w") == ({"v": recorded(made, "v")} if definition.storage.commits else {})
     assert all(not each.snapshot for each in journaled(made, Published, "w"))
 
 

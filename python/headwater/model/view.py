@@ -8,10 +8,8 @@ from functools import cached_property
 from attrs import field, frozen
 
 from headwater.model.dependency import Dependency, Occurrence
+from headwater.model.format import DEFAULT, Format
 from headwater.model.policy import Policy
-
-LAKE_FORMATS = ("delta", "iceberg")
-"""The formats whose tables have a log of snapshots. A *lake table* has one of them."""
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -77,7 +75,7 @@ class Definition:
     made_by: MadeBy = field(converter=_made_by)
     columns: tuple[Column, ...]
     partitioned_by: tuple[str, ...] = ()
-    format: str = "parquet"
+    format: str = DEFAULT
     comment: str = ""
     catalog: str = "spark_catalog"
     database: str = "default"
@@ -107,9 +105,9 @@ class Definition:
                 return function
 
     @property
-    def is_lake(self) -> bool:
-        """Whether its table is a lake table: nobody can read a run's rows before the commit that publishes them."""
-        return self.format in LAKE_FORMATS
+    def storage(self) -> Format:
+        """What the format of its table can do."""
+        return Format.of(self.format)
 
     @property
     def reads_ahead(self) -> bool:

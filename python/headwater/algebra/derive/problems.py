@@ -9,6 +9,7 @@ from attrs import frozen
 from headwater.algebra.derive.image import VOLATILE
 from headwater.algebra.derive.query import Attr, Call, Expr, Lit, Node, display
 from headwater.algebra.derive.relation import short, source
+from headwater.model.format import DEFAULT, Format
 
 
 @frozen
@@ -69,15 +70,18 @@ def _of(node: Node) -> Iterator[Problem]:
 
 def _of_source(node: Node) -> Iterator[Problem]:
     name, kind, file_format = short(source(node)), node.facts["kind"], node.facts["format"]
+    format = Format.of(file_format)
     if kind == "stream":
         yield Problem("stream", f"{name} is read as a stream; a materialized view reads tables as they are")
     elif "aspect" in node.facts:
         yield Problem("aspect", f"`{name}` {_ASPECTS[node.facts['aspect']]}")
-    elif kind == "other" and file_format in _LOGS:
-        yield Problem("unsupported_source", f"`{name}` {_LOGS[file_format]}")
-    elif kind not in _FOLLOWED and not (kind == "file" and file_format in _FILES):
-        what = _FORMATS.get(file_format, f"of the format {file_format}")
-        remedy = "copy the rows that the view needs to a Parquet table, and read that"
+    elif kind == "other" and format.log:
+        way = f"itself, USING {file_format}" if format.by_path else "by its name"
+        files = f"are files of {format.article} table, whose {format.log} says which of them count"
+        yield Problem("unsupported_source", f"`{name}` {files}; read the table {way}")
+    elif not (kind == _HIVE or (format.listed if kind == "file" else Format.of(kind).followed)):
+        what = f"{format.article} table" if format.title and not format.listed else f"of the format {file_format}"
+        remedy = f"copy the rows that the view needs to {Format.of(DEFAULT).article} table, and read that"
         yield Problem("unsupported_source", f"`{name}` is {what}, which Headwater does not follow yet; {remedy}")
     elif node.facts.get("paths", 1) > 1:
         yield Problem("unsupported_source", f"{name} are several paths; make them one table")
@@ -86,19 +90,8 @@ def _of_source(node: Node) -> Iterator[Problem]:
             yield Problem("file_metadata", f"`{column['name']}` says how {name}'s files lie, not what is in them")
 
 
-_FOLLOWED = ("hive", "delta", "iceberg")
-"""The kinds of tables that Headwater follows, beside files."""
-
-_FILES = ("parquet", "orc", "csv", "json", "text", "xml", "avro")
-"""The formats whose tables are the files that a listing finds."""
-
-_FORMATS = {"delta": "a Delta table", "hudi": "a Hudi table", "iceberg": "an Iceberg table", "jdbc": "a JDBC table"}
-
-_LOGS = {
-    "delta": "are files of a Delta table, whose log says which of them count; read the table itself, USING delta",
-    "iceberg": "are files of an Iceberg table, whose metadata says which of them count; read the table by its name",
-}
-"""Formats whose files somebody may take for plain ones."""
+_HIVE = "hive"
+"""The kind of the tables that Hive's classes read: files, whatever the format."""
 
 _ASPECTS = {
     "snapshot": "is read as it was at one time, and so never changes; read it as it is, or make a table of these rows",

@@ -26,7 +26,7 @@ from headwater.algebra.derive.query import Call, Expr, Node, Reader, parts
 from headwater.algebra.derive.relation import short, source
 from headwater.algebra.derive.rules import ROWWISE
 from headwater.model.dependency import Adding
-from headwater.model.view import LAKE_FORMATS
+from headwater.model.format import Format
 
 # Of a union, the rows of the other inputs are left out where changed rows stand in for a table (``Totals.scala``).
 LINEAR = ROWWISE | {"CTERelationRef", "Project", "Filter", "Expand", "Generate", "Union"}
@@ -147,7 +147,7 @@ def _unfit(relation: Node) -> str:
         return f"the query reads {table} otherwise than as it is"
     facts = relation.facts
     listed = facts.get("kind") == "file" and "table" in facts and not facts.get("partition_columns")
-    if facts.get("kind") not in LAKE_FORMATS and not listed:
+    if not (listed or Format.of(facts.get("kind", "")).tells_changes):
         return f"{table} does not tell which rows came and went"
     for each in relation.facts["columns"]:
         if each.get("metadata") or re.match(r"CHAR\b", each["type"], re.I):

@@ -101,7 +101,9 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
             return Compute(launch, seen(state, flight))
         case Stage.CHECK if unpinned(state, flight):
             return Look(launch, before=False)
-        case Stage.CHECK | Stage.PREPARE if not launch.definition.is_lake and (run.kept or _awaited(state, run)):
+        case Stage.CHECK | Stage.PREPARE if not launch.definition.storage.commits and (
+            run.kept or _awaited(state, run)
+        ):
             written = flight.output
             prepared = Prepared(now, run.version, run.view, written.made, written.removed)
             return _evaluate(state, flight) or Record(prepared)

@@ -88,7 +88,7 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
         inputs(state, definition),
         work,
         why,
-        kept=choice.kept and not definition.is_lake,
+        kept=choice.kept and not definition.storage.commits,
         shared=choice.shared if scans else (),
         snapshots=pins(state, definition),
         foreseen=method.cost.seconds,

@@ -11,15 +11,13 @@ from collections.abc import Iterable, Sequence
 
 from headwater.engine.requests.coverage import prepared_by
 from headwater.model.dependency import Dependency, common
+from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.policy import Following
 from headwater.model.state import State, ViewState
 from headwater.model.version import Inputs, Version
 from headwater.model.view import Definition, Pairs, Query
 from headwater.model.work import ByKeys
-
-FORMATS = ("delta", "iceberg", "parquet")
-"""The formats of views that were tried by random changes."""
 
 MOST_STATES = 3
 """So many states of one source the partitions of a run may reflect. The rows since each of them are read."""
@@ -76,7 +74,7 @@ def never(definition: Definition) -> str:
         return "a function makes its rows"
     if definition.earlier:
         return "it reads earlier partitions of itself"
-    return "" if definition.format in FORMATS else f"views in {definition.format} were not tried"
+    return "" if definition.storage.incremental else f"views in {definition.format} were not tried"
 
 
 def strict(definition: Definition) -> bool:
@@ -112,7 +110,8 @@ def unpinned(state: State, view: ViewState) -> str:
 
 def without_snapshots(table: str) -> str:
     """Why changed rows of a table cannot be followed that its format does not tell."""
-    return f"{table} has no snapshots; a table USING delta or USING iceberg has"
+    having = (f"USING {each.name}" for each in FORMATS if each.snapshots)
+    return f"{table} has no snapshots; a table {' or '.join(having)} has"
 
 
 def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int) -> frozenset[Inputs] | str:

@@ -12,6 +12,7 @@ from headwater.engine.requests.reasons import of_origin, where
 from headwater.engine.tell.consistency import Verdict, vertical
 from headwater.engine.tell.status import VIEWS, Condition, Row, behind, condition, existing, statuses, views, waits
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
+from headwater.model.format import Format
 from headwater.model.name import FunctionName, named
 from headwater.model.partition import WHOLE, Slice, sort_key
 from headwater.model.state import Origin, State, Status, ViewState
@@ -217,7 +218,7 @@ def _found(state: State, source: str, formats: Mapping[str, str] | None) -> str:
         told.append(f"snapshot {record.snapshot}")
     if source in state.views:
         told.append("its refreshes are its changes")
-    elif record is not None and record.pinned and format not in ("files", ""):
+    elif record is not None and record.pinned and Format.of(format).tells_changes:
         told.append("changes come from its log")
     else:
         told.append("changes come from a listing")

@@ -18,9 +18,10 @@ from headwater.engine.methods.totals import unfollowed
 from headwater.model.dependency import Adding, Computed, Dependency, Keys, Occurrence
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
+from headwater.model.format import Format
 from headwater.model.name import TableName, kept
 from headwater.model.policy import Following
-from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
+from headwater.model.view import Column, Definition, Job, Query
 from headwater.spark.defining import jobs
 from headwater.spark.defining.event_times import event_times
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
@@ -208,8 +209,8 @@ class Analyst:
 
     def _zones(self, derivation: Derivation) -> dict[str, str]:
         """The zones of the sources whose partitions they spell, but for UTC."""
-        lakes = (each for each in derivation.reads if each.kind in LAKE_FORMATS)
-        moments = (each.source for each in lakes if "TIMESTAMP" in dict(each.partition_columns).values())
+        zoned = (each for each in derivation.reads if Format.of(each.kind).zoned)
+        moments = (each.source for each in zoned if "TIMESTAMP" in dict(each.partition_columns).values())
         return {source: zone for source in moments if (zone := self._zone(source)) != zones.UTC}
 
     def _fresh(self, definition: Definition) -> SparkSession:

@@ -145,7 +145,7 @@ class Observer:
     def note_place(self, view: str) -> None:
         """Notes where the table of a view lies that somebody is about to drop."""
         definition = self._recorder.read(lambda state: state.definition(view))
-        if definition is not None and definition.is_lake:
+        if definition is not None and definition.storage.commits:
             self._places[view] = self._formats.of_view(definition).location(definition)
 
     def away(self, definition: Definition) -> dict[str, Sequence[str]]:
@@ -345,7 +345,11 @@ class Observer:
             event = recorder.record(partial(self._lost, view, was, to))
             if isinstance(event, Dropped | Renamed):
                 self._follow_lost(event, was.definition, command, readers)
-                if isinstance(event, Dropped) and was.definition.is_lake and (place := self._places.pop(view, "")):
+                if (
+                    isinstance(event, Dropped)
+                    and was.definition.storage.commits
+                    and (place := self._places.pop(view, ""))
+                ):
                     guarded(partial(hidden.remove_old, self._shim, place, highest), f"the totals of {view} stay")
                 return
             was = recorder.read(partial(noticed.standing, view=view, running=True))

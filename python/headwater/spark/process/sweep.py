@@ -57,7 +57,7 @@ class Sweeper:
         noted = {path.rstrip("/").removesuffix("/data") for path in self._store.discarded(definition.view, now + 1)}
         found = [name for name in self._shim.names(definition.root) if name.startswith(".v") and name[2:].isdigit()]
         run, live, newest = self._recorder.read(partial(_live, view=definition.view))
-        if definition.is_lake and run is not None:
+        if definition.storage.commits and run is not None:
             return []
         left = [f"{definition.root}/{name}" for name in found if int(name[2:]) not in live and int(name[2:]) < newest]
         return [path for path in left if path not in noted]

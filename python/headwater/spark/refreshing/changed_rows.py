@@ -120,7 +120,7 @@ def refuse_drift(formats: Formats, launch: Launch) -> None:
     [seen] = formats.of_view(definition).look([Look(definition.view, slices, since)])
     computed = Region(run.slices)
     there = {each: fingerprint for each, fingerprint in seen.partitions.items() if computed.covers(each)}
-    if definition.is_lake:
+    if definition.storage.commits:
         drifted = bool(seen.lost) or not since or bool(there)
     else:
         drifted = there != {each: record.fingerprint for each, record in launch.existing.items()}

@@ -122,9 +122,8 @@ def _stored(query: DataFrame, definition: Definition) -> DataFrame:
 
 
 def _nameless(definition: Definition) -> tuple[str, ...]:
-    """The columns of which some strings are stored as NULL. Directories and Delta's log have NULL for the empty
-    string; Iceberg's metadata has both."""
-    return () if definition.format == "iceberg" else definition.partitioned_by
+    """The columns of which some strings are stored as NULL: for the empty string, most formats have NULL."""
+    return () if definition.storage.tells_empty_text else definition.partitioned_by
 
 
 def _difference(query: DataFrame, view: DataFrame, columns: Sequence[Declared], nameless: Sequence[str]) -> Difference:

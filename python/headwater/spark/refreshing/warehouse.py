@@ -96,7 +96,7 @@ class SparkWarehouse:
                     edge = self._edge(session, launch)
                 with trailing_edge.up_to(session, pins, definition, edge):
                     written = evolve(self._computed(launch, session, sees), edge=edge)
-        if not definition.is_lake:
+        if not definition.storage.commits:
             self._memory.offer(launch, written)
         return written
 
@@ -193,7 +193,7 @@ class SparkWarehouse:
     def _refuse_late_drift(self, launch: Launch) -> None:
         """Refuses rows that were read from a view of files after another program wrote there. No snapshot kept them
         out, and the publication would make them the run's own."""
-        if launch.definition.is_lake:
+        if launch.definition.storage.commits:
             return
         try:
             refuse_drift(self._formats, launch)

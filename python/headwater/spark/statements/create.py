@@ -19,11 +19,12 @@ from headwater.engine.tell.refreshes import Outcome
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.estimate import Estimate
 from headwater.model.event import Declared
+from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, TableName, loosely, named, split
 from headwater.model.partition import WHOLE
 from headwater.model.policy import Fill
 from headwater.model.state import State
-from headwater.model.view import LAKE_FORMATS, Definition, Job, Query
+from headwater.model.view import Definition, Job, Query
 from headwater.runtime.record import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark.defining.analyse import Analyst, view_name
@@ -161,7 +162,7 @@ class Declarations:
 
     def _is_pinned(self, source: str) -> bool:
         """Whether runs would read a table at snapshots."""
-        if self.shim.format(source) in LAKE_FORMATS:
+        if Format.of(self.shim.format(source)).snapshots:
             return True
         [fact] = self.shim.observe([Asked(source)])
         return fact.readable
@@ -221,7 +222,7 @@ class Declarations:
         """The definition with an owner and, if it is to have files, a directory of its own. Where somebody's files lie,
         no view is put. The table of a lake view lies where its catalog puts it, or in a directory that it has."""
         owner = definition.owner or uuid.uuid4().hex
-        if definition.root or definition.is_lake:
+        if definition.root or definition.storage.commits:
             return evolve(definition, owner=owner)
         database, name = split(definition.view)
         base = self.shim.home(database)
@@ -233,15 +234,17 @@ class Declarations:
 
     def _refuse_format(self, known: Definition, asked: Definition) -> None:
         """Refuses a change of format in which readers would miss the view, or see old rows for long."""
-        if asked.format == known.format or not (asked.is_lake or known.is_lake):
+        if asked.format == known.format or not (asked.storage.commits or known.storage.commits):
             return
-        reason = ""
-        if known.format == "iceberg":
-            reason = "sessions that read an Iceberg table keep it, and would go on reading its old rows"
-        elif asked.format == "iceberg" and not self._shares_metastore(asked):
-            reason = "its catalog keeps Iceberg tables elsewhere than files, so that one cannot take the other's place"
-        elif asked.format == "iceberg" and not _may_widen(known, asked):
-            reason = "the metastore takes it for one of Parquet or ORC whose first columns have the same types"
+        reason, (before, after) = "", (known.storage, asked.storage)
+        if before.kept_by_sessions:
+            reason = f"sessions that read {before.article} table keep it, and would go on reading its old rows"
+        elif not after.one_step_exchange and not self._shares_metastore(asked):
+            kept = f"its catalog keeps {after.title} tables elsewhere than files"
+            reason = f"{kept}, so that one cannot take the other's place"
+        elif not after.one_step_exchange and not _may_widen(known, asked):
+            typed = " or ".join(each.title for each in FORMATS if each.columns_in_metastore)
+            reason = f"the metastore takes it for one of {typed} whose first columns have the same types"
         if reason:
             raise DefinitionError(
                 "FORMAT",
@@ -250,7 +253,7 @@ class Declarations:
             )
 
     def _shares_metastore(self, definition: Definition) -> bool:
-        """Whether the session catalog keeps Iceberg tables in the metastore that has its other tables."""
+        """Whether the session catalog keeps tables of its own format in the metastore that has its other tables."""
         conf, own = self.sessions.of_table(definition.settings).conf, "spark.sql.catalog.spark_catalog"
         is_hive = conf.get(f"{own}.type", "hive") == "hive" and not conf.get(f"{own}.catalog-impl", "")
         return is_hive and conf.get("spark.sql.catalogImplementation") == "hive"
@@ -268,13 +271,13 @@ def _may_widen(known: Definition, asked: Definition) -> bool:
     """Whether the metastore has the columns of a table of files, without those of its partitions, as the first ones of
     another table."""
     kept = [column.type for column in known.columns if column.name not in known.partitioned_by]
-    return known.format in ("parquet", "orc") and [column.type for column in asked.columns][: len(kept)] == kept
+    return known.storage.columns_in_metastore and [column.type for column in asked.columns][: len(kept)] == kept
 
 
 def _refuse_another_zone(known: Definition, asked: Definition) -> None:
     """The partitions of a lake view, and the maps of its readers, are spelled in the zone of its declaration."""
     if (
-        (known.is_lake or asked.is_lake)
+        (known.storage.zoned or asked.storage.zoned)
         and (zones.shows_moments(known) or zones.shows_moments(asked))
         and zones.of_view(known) != zones.of_view(asked)
     ):

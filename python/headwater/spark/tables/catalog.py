@@ -15,8 +15,9 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.model.error import RefreshFailed, StatementError, ViewGone
+from headwater.model.format import Format
 from headwater.model.name import spelled, split
-from headwater.model.view import LAKE_FORMATS, Column, Definition, Job, Query
+from headwater.model.view import Column, Definition, Job, Query
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Shape
@@ -46,14 +47,14 @@ def create(session: SparkSession, shim: Shim, definition: Definition, name: str 
         + (f" COMMENT {sql.literal(definition.comment)}" if definition.comment else "")
         + f" TBLPROPERTIES ({_properties({OWNER: definition.owner} if name else properties(definition))})"
     )
-    if definition.format == "delta":
+    if definition.storage.properties_in_log:
         shim.mark(name or definition.view, definition.owner)
 
 
 def first_location(definition: Definition) -> str:
     """Where the table of a view points before its first publication: an empty directory. That of a lake table, in which
     it stays, is a new one each time: its log would have the rows of a table that lay there before."""
-    if definition.is_lake:
+    if definition.storage.commits:
         return f"{definition.root}/.v{time.time_ns() // 1_000_000}/{definition.format}"
     return definition.root if definition.partitioned_by else f"{definition.root}/.v0/data"
 
@@ -240,10 +241,10 @@ def _made_by(definition: Definition) -> dict[str, str]:
 
 
 def _drop(session: SparkSession, shim: Shim, table: str, condition: str = "") -> None:
-    format = shim.format(table)
-    location = _location(session, table) if format in LAKE_FORMATS else ""
+    format = Format.of(shim.format(table))
+    location = _location(session, table) if format.commits else ""
     totals = hidden.found(shim, location) if location else []
-    purge = " PURGE" if format == "iceberg" else ""
+    purge = " PURGE" if format.purges else ""
     session.sql(f"DROP TABLE {condition}{sql.quoted(table)}{purge}")
     hidden.remove(shim, location, totals)
 

@@ -20,12 +20,13 @@ from pyspark.sql import functions as F
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import TakenOver, Untold
 from headwater.model.event import Made
+from headwater.model.format import FILES, Format
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import Changed, Look, Seen
 from headwater.model.state import PartitionRecord
 from headwater.model.version import Version
-from headwater.model.view import LAKE_FORMATS, Definition
+from headwater.model.view import Definition
 from headwater.spark.jvm import paths, sql
 from headwater.spark.jvm.counted import Counted, slice_of
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition, Pin
@@ -71,7 +72,7 @@ class Files:
 class FileTables:
     """The tables of a session catalog, and paths, whose rows are in the files that a listing finds."""
 
-    name = "files"
+    name = FILES
 
     def __init__(self, shim: Shim, sessions: Sessions) -> None:
         self._shim, self._sessions = shim, sessions
@@ -180,7 +181,7 @@ class FileTables:
         no such table. The record may be behind it: after a crash between publishing and recording, or before a view
         adopted from the catalog could be refreshed."""
         [fact] = self._shim.observe([Asked(definition.view)])
-        if not fact.exists or fact.kind in LAKE_FORMATS:
+        if not fact.exists or Format.of(fact.kind).own_classes:
             return None
         return with_above(each.location for each in fact.partitions)
 
@@ -214,8 +215,8 @@ class FileTables:
         table = fact.table
         if fact.unreadable:
             return Seen(table, unreadable=fact.unreadable)
-        if fact.kind in LAKE_FORMATS:
-            return Seen(table, unreadable=f"it is a table of {fact.kind.capitalize()} now")
+        if (format := Format.of(fact.kind)).own_classes:
+            return Seen(table, unreadable=f"it is a table of {format.title} now")
         if not fact.exists:
             self._regular.discard(table)
             return Seen(table, exists=False)

@@ -8,6 +8,7 @@ from attrs import evolve
 from pyspark.sql import SparkSession
 
 from headwater.model.error import RefreshFailed
+from headwater.model.format import FILES
 from headwater.model.seen import Changed, Look, Seen
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -43,10 +44,10 @@ class Formats:
         Raises:
             RefreshFailed: the application lacks it.
         """
-        if definition.is_lake and definition.format not in self._lakes:
+        if definition.storage.tables not in (FILES, *self._lakes):
             raise RefreshFailed(
                 f"{definition.view} is stored USING {definition.format}, which this application lacks; "
-                f"start it with the jar and the catalog of {definition.format.capitalize()}"
+                f"start it with the jar and the catalog of {definition.storage.title}"
             )
         return self._lakes.get(definition.format, self._files)
 

@@ -44,7 +44,7 @@ def may_stay(launch: Launch, work: ByTotals) -> bool:
     """Whether a run by changes may leave rows of a large lake view as they are if no change reaches their keys. They
     must be of the same state of the sources as the totals, and each source that changed since must tell its keys."""
     run, definition, totals = launch.run, launch.definition, work.before
-    if launch.unsure or not definition.is_lake or launch.size < SMALL:
+    if launch.unsure or not definition.storage.replaces_files or launch.size < SMALL:
         return False
     since = {source for source, _ in work.since}
     changed = {source for source, _ in set(run.inputs) - set(totals.inputs)}

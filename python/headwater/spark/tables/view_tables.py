@@ -18,9 +18,6 @@ from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog
 
-FILES = "files"
-"""What the shim calls the format of all tables of files."""
-
 Looking = Callable[[Sequence[Look]], Sequence[Seen]]
 
 
@@ -138,7 +135,7 @@ def is_waiting(shim: Shim, definition: Definition) -> bool:
 
 def has_its_format(shim: Shim, definition: Definition, table: str) -> bool:
     """Whether a table has the format of a view."""
-    return shim.format(table) == (definition.format if definition.is_lake else FILES)
+    return shim.format(table) == definition.storage.tables
 
 
 def with_above(locations: Iterable[str | None]) -> set[str]:

@@ -40,6 +40,6 @@ class Appending:
         if not sides:
             raise Untold("no row came or went")
         frames = [within(shaped(each, definition), definition, slices) for each in sides]
-        if not definition.is_lake:
+        if not definition.storage.commits:
             frames.insert(0, within(held(session, definition), definition, slices))
         return reduce(DataFrame.union, frames)

@@ -1,0 +1,168 @@
+"""What each table format can do. Code asks for an ability, and decides nothing by a format's name.
+
+The shim has the same table: ``formats.json`` in its sources is made of this one (``tests/unit/test_format.py``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import frozen
+
+FILES = "files"
+"""What all formats are called together whose tables are ``listed``."""
+
+
+@frozen
+class Format:
+    """A table format. One that is not in the table has no ability.
+
+    Attributes:
+        name: the word after ``USING``.
+        title: its name in messages.
+
+        followed: a look at a table finds what changed in it, so that a view can read it.
+        listed: the rows are in the files that a listing of the table's directories finds.
+        snapshots: a table can be read as it was at a snapshot.
+        tells_changes: a table tells which rows came and went between two snapshots.
+        by_path: a query reads the table in a directory as ``format.`path```.
+        zoned: partition values that are timestamps are spelled in a time zone.
+
+        holds_views: views can be stored in it.
+        commits: the table of a view stays at its place, and one commit publishes the files of a run there. Nobody reads
+            them before.
+        replaces_files: a run can replace just the files that hold its keys.
+        incremental: runs by changed rows were tried on views in it by random changes.
+        tells_empty_text: a partition of the empty string is not that of ``NULL``.
+        one_step_exchange: any catalog lets a table take the place of another in one step for readers. Without it, only
+            Hive's metastore does, which keeps the columns of the other one.
+        columns_in_metastore: Hive's metastore has the columns of a table with their types.
+        properties_in_log: the properties of a table are in its log, and not in the metastore.
+        purges: a dropped table leaves its files, unless the statement says ``PURGE``.
+        kept_by_sessions: a session that read a table keeps it for a while, with the rows of that moment.
+
+        own_catalogs: it has catalogs beside the session's, with tables that the metastore does not know.
+        package: the Maven package with its classes; empty: Spark has them.
+        needs: a class that an application has if it has the package.
+        catalogs: what the names of the classes of its catalogs begin with.
+        relations: the class that lists the files of a relation; empty if its relations are of ``catalogs``.
+        remedy: how the session catalog comes to hold its tables.
+        log: what says which files in a directory are rows of a table.
+        directory: the file or directory by which such a directory is known; a ``*`` is any part of a name.
+    """
+
+    name: str
+    title: str = ""
+    followed: bool = False
+    listed: bool = False
+    snapshots: bool = False
+    tells_changes: bool = False
+    by_path: bool = False
+    zoned: bool = False
+    holds_views: bool = False
+    commits: bool = False
+    replaces_files: bool = False
+    incremental: bool = False
+    tells_empty_text: bool = False
+    one_step_exchange: bool = False
+    columns_in_metastore: bool = False
+    properties_in_log: bool = False
+    purges: bool = False
+    kept_by_sessions: bool = False
+    own_catalogs: bool = False
+    package: str = ""
+    needs: str = ""
+    catalogs: str = ""
+    relations: str = ""
+    remedy: str = ""
+    log: str = ""
+    directory: str = ""
+
+    @staticmethod
+    def of(name: str) -> Format:
+        """The format of a name."""
+        return _BY_NAME.get(name) or Format(name)
+
+    @property
+    def own_classes(self) -> bool:
+        """Whether classes of its own find the rows of a table."""
+        return bool(self.needs)
+
+    @property
+    def tables(self) -> str:
+        """The name under which ``ports.TableFormat`` has its tables."""
+        return FILES if self.listed else self.name
+
+    @property
+    def article(self) -> str:
+        """Its title, as in "an Iceberg table"."""
+        return f"{'an' if self.title[:1] in 'AEIOU' else 'a'} {self.title}"
+
+
+def _files(name: str, title: str, **abilities: Any) -> Format:
+    return Format(name, title, followed=True, listed=True, one_step_exchange=True, **abilities)
+
+
+_SESSION = "set spark.sql.catalog.spark_catalog to"
+
+FORMATS = (
+    _files("parquet", "Parquet", holds_views=True, incremental=True, columns_in_metastore=True),
+    _files("orc", "ORC", holds_views=True, columns_in_metastore=True),
+    _files("json", "JSON", holds_views=True),
+    _files("csv", "CSV", holds_views=True),
+    _files("text", "text"),
+    _files("xml", "XML"),
+    _files("avro", "Avro"),
+    Format(
+        "delta",
+        "Delta",
+        followed=True,
+        snapshots=True,
+        tells_changes=True,
+        by_path=True,
+        zoned=True,
+        holds_views=True,
+        commits=True,
+        replaces_files=True,
+        incremental=True,
+        one_step_exchange=True,
+        properties_in_log=True,
+        package="io.delta:delta-spark_4.1_2.13",
+        needs="org.apache.spark.sql.delta.DeltaLog",
+        catalogs="org.apache.spark.sql.delta.catalog.",
+        relations="org.apache.spark.sql.delta.files.TahoeLogFileIndex",
+        remedy=f"{_SESSION} org.apache.spark.sql.delta.catalog.DeltaCatalog, and put io.delta:delta-spark_4.1_2.13 "
+        "into spark.jars.packages",
+        log="log",
+        directory="_delta_log",
+    ),
+    Format(
+        "iceberg",
+        "Iceberg",
+        followed=True,
+        snapshots=True,
+        tells_changes=True,
+        zoned=True,
+        holds_views=True,
+        commits=True,
+        replaces_files=True,
+        incremental=True,
+        tells_empty_text=True,
+        purges=True,
+        kept_by_sessions=True,
+        own_catalogs=True,
+        package="org.apache.iceberg:iceberg-spark-runtime-4.1_2.13",
+        needs="org.apache.iceberg.spark.SparkCatalog",
+        catalogs="org.apache.iceberg.spark.",
+        remedy=f"name the view in an Iceberg catalog, or {_SESSION} org.apache.iceberg.spark.SparkSessionCatalog",
+        log="metadata",
+        directory="metadata/*.metadata.json",
+    ),
+    Format("hudi", "Hudi", directory=".hoodie"),
+    Format("jdbc", "JDBC"),
+)
+"""The formats with a meaning to Headwater. A view without ``USING`` has the first one that its catalog holds."""
+
+DEFAULT = FORMATS[0].name
+
+_BY_NAME = {each.name: each for each in FORMATS}
