@@ -26,7 +26,7 @@ def timed() -> list[tuple[type, tuple[str, ...]]]:
 
     return [
         (Loop, ("step", "_carry_out", "_follow", "_record")),
-        (Recorder, ("record", "attempt", "change_all", "evaluate")),
+        (Recorder, ("record", "attempt", "record_all", "evaluate")),
         (Observer, ("reading", "hinted")),
         (Sessions, ("of_run",)),
         (SparkWarehouse, ("look", "compute", "publish", "_take_up")),

@@ -20,7 +20,7 @@ from headwater.model.calendar import Window
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
-from headwater.model.event import Changed, Declared, Dropped, Observed
+from headwater.model.event import FRESH, Changed, Declared, Dropped, Observed
 from headwater.model.partition import WHOLE, Slice, Value
 from headwater.model.state import State
 from headwater.model.version import Version
@@ -173,13 +173,13 @@ class Engine:
             return
         graph.refuse_cycle({each: of.sources for each, of in known.items()}, name, definition.sources)
         why = "was redefined" if name in known else "was created"
-        self._recorder.change(name, [WHOLE], lambda _, version: Declared(self._now(), version, definition, why))
+        self._recorder.record(lambda _: Declared(self._now(), FRESH, definition, why))
 
     def drop(self, name: str) -> None:
         """Forgets a derived table and lets the warehouse remove it."""
         dropped: list[Definition] = []
 
-        def drop(state: State, _version: int) -> Dropped | None:
+        def drop(state: State) -> Dropped | None:
             dropped[:] = filter(None, [state.definition(name)])
             return Dropped(self._now(), name) if dropped else None
 
@@ -192,11 +192,11 @@ class Engine:
         """Records a write to partitions of a table, or their removal; without a partition, to the whole table."""
         slices = [Slice.of(each) for each in partitions] or [WHOLE]
 
-        def event(_state, version: int) -> Changed:
-            seen = tuple(Observed(each, None if gone else str(version)) for each in slices)
-            return Changed(self._now(), version, name, seen, "", 0, "was removed" if gone else "changed")
+        def event(state: State) -> Changed:
+            seen = tuple(Observed(each, None if gone else str(state.highest + 1)) for each in slices)
+            return Changed(self._now(), FRESH, name, seen, "", 0, "was removed" if gone else "changed")
 
-        self._recorder.change(name, slices, event)
+        self._recorder.record(event)
 
     def drain(self, timeout: float | None = None) -> list[dict]:
         """Refreshes until no pending table can run, or ``timeout`` seconds are over.

@@ -20,13 +20,14 @@ from world import World
 
 from headwater.engine.decide.flight import Flight, Stage
 from headwater.engine.decide.readiness import Choice, Ready, ready, wake_at
+from headwater.engine.record.changes import Finding
 from headwater.engine.requests.coverage import unknown_images
 from headwater.model.command import Bring, Compute, Launch, Look, Publish
 from headwater.model.command import Command as KernelCommand
 from headwater.model.error import HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.estimate import Estimate
-from headwater.model.event import Declared, Dropped, Event, Published, Started
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.event import FRESH, Declared, Dropped, Event, Published, Started
+from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.ports import Beat
@@ -178,7 +179,7 @@ class Machine:
     def __init__(self, world: World, now: int = 1_000_000, journal: Sequence[Event] = (), given: int = 0) -> None:
         self.world, self.now, self.looks = world, now, True
         self.record_book: list[Recorded] = []
-        self.glances: list[looks.Glance] = []
+        self.glances: list[Finding] = []
         self.watch: Callable[[Machine, str], None] = lambda machine, step: None
         self.store = MemoryStore(lambda: self.now, self._note, list(journal), given)
         self.store.bury({event.engine for event in journal if isinstance(event, Started)})
@@ -225,8 +226,8 @@ class Machine:
         """Records an event; a run that it begins is this engine's."""
         number = self.loop.mine.number
 
-        def owned(_state: State, version: int) -> Event:
-            event = build(version)
+        def owned(_: State) -> Event:
+            event = build(FRESH)
             return evolve(event, engine=number) if isinstance(event, Started) else event
 
         event = self.recorder.record(owned)
@@ -273,9 +274,7 @@ class Machine:
         if definition.view not in self.world.content:
             self.world.make(definition.view, definition.storage.commits)
         estimate = Estimate(1, 1) if len(self.journal) % 2 else None  # of which there is one, readers need not wait
-        self.recorder.change(
-            definition.view, [WHOLE], lambda _, version: Declared(self.now, version, definition, why, estimate=estimate)
-        )
+        self.recorder.record(lambda _: Declared(self.now, FRESH, definition, why, estimate=estimate))
 
     def drop(self, view: str) -> None:
         definition = self.state.views[view].definition

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from reference import read_by, recomputed, wrong
 from strategies import Graph, examples, graphs, happen, machine, of_lakes
 
-from headwater.model.event import Declared, Dropped
-from headwater.model.partition import WHOLE
+from headwater.model.event import FRESH, Declared, Dropped
 from headwater.spark.jvm.wire import Hint
 from headwater.spark.observing.observer import Observer
 
@@ -47,9 +46,7 @@ class Played:
             self.write(how, how, hinted=True)
         if definition.view not in self.made.world.content:
             self.made.world.make(definition.view, definition.storage.commits)
-        self.made.recorder.change(
-            definition.view, [WHOLE], lambda _, version: Declared(self.made.now, version, definition, "was created")
-        )
+        self.made.recorder.record(lambda _: Declared(self.made.now, FRESH, definition, "was created"))
         if late:
             self.write(how + 1, how + 1, hinted=False)
         self.observer.catch_up(definition)

@@ -29,7 +29,18 @@ from headwater.engine.record.compare import differences
 from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.error import StoreError
-from headwater.model.event import Changed, Declared, EngineLost, Event, Failed, Hurried, Prepared, Published, Started
+from headwater.model.event import (
+    FRESH,
+    Changed,
+    Declared,
+    EngineLost,
+    Event,
+    Failed,
+    Hurried,
+    Prepared,
+    Published,
+    Started,
+)
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.runtime.record import Recorder, SystemClock
@@ -177,7 +188,7 @@ class Driver:
         for table, columns in BASES.items():
             self.write(table, Slice.of({each: "1" for each in columns}), 1)
         for each in VIEWS:
-            self.recorder.record(lambda _, version, d=each: Declared(self.now(), version, d, "was declared"))
+            self.recorder.record(lambda _, d=each: Declared(self.now(), FRESH, d, "was declared"))
 
     def write(self, table: str, partition: Slice, value: int | None) -> None:
         self.shelf.write(table, partition, value)
@@ -186,17 +197,16 @@ class Driver:
     def look(self, table: str) -> None:
         found = self.shelf.found(table)
 
-        def build(state: State, version: int) -> Changed | None:
+        def build(state: State) -> Changed | None:
             record = state.tables.get(table)
             changed = differences(record, found)
             baseline = record is None
-            return Changed(self.now(), version, table, changed, "", 1, "was written", baseline) if changed else None
+            return Changed(self.now(), FRESH, table, changed, "", 1, "was written", baseline) if changed else None
 
-        slices = [each.slice for each in differences(self.recorder.state.tables.get(table), found)]
-        self.recorder.change(table, slices, build)
+        self.recorder.record(build)
 
     def hurry(self) -> None:
-        self.recorder.record(lambda _, version: Hurried(self.now(), version))
+        self.recorder.record(lambda _: Hurried(self.now(), FRESH))
 
     def work(self, chance: random.Random, until: float) -> None:
         """Writes, and reads what was made of it, until a time."""

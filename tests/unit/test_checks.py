@@ -30,7 +30,9 @@ def observer(looked: list[str]) -> Observer:
         evolve(view("c", "a", "u"), through=("function:default.f",)),
     )
     state = machine({"t": "a", "u": "a"}, *views).state
-    recorder = SimpleNamespace(read=lambda ask: ask(state), change_all=lambda _: None)
+    recorder = SimpleNamespace(
+        read=lambda ask: ask(state), record_all=lambda builds: [*builds], clock=SimpleNamespace(now=lambda: 1)
+    )
     return Observer(recorder, None, SimpleNamespace(look=look), SimpleNamespace(), None)
 
 

@@ -62,7 +62,7 @@ def test_only_runs_of_lost_engines_are_stopped():
     stopped: list[tuple[str, int]] = []
     engine = Engine.__new__(Engine)
     engine.store = SimpleNamespace(engines=lambda: [Member("elsewhere:1:app", ALIVE, 1, True)])
-    engine.recorder = SimpleNamespace(state=SimpleNamespace(running=running))
+    engine.recorder = SimpleNamespace(read=lambda ask: ask(SimpleNamespace(running=running)))
     engine.warehouse = SimpleNamespace(cancel=lambda *run: stopped.append(run))
     engine._end_the_lost("mine")
     assert stopped == [("w", LOST)]

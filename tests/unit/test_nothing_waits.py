@@ -15,7 +15,7 @@ from headwater.engine.decide.readiness import Choice
 from headwater.engine.decide.schedule import InOrder, Planned, Question, pending_of
 from headwater.engine.tell import report
 from headwater.model.dependency import Dependency, Occurrence
-from headwater.model.event import Hurried, Suspended
+from headwater.model.event import FRESH, Hurried, Suspended
 from headwater.model.partition import Slice
 from headwater.model.view import Definition
 from headwater.runtime.loop import ALIVE
@@ -97,7 +97,7 @@ def goes_on(bench: Bench, engine: Engine) -> None:
         with engine.recorder.lock:
             assert report.explain(engine.state, "v", bench.clock.now())
 
-    soon(lambda: engine.record(lambda _, version: Hurried(bench.clock.now(), version)))
+    soon(lambda: engine.record(lambda _: Hurried(bench.clock.now(), FRESH)))
     soon(renewed)
     soon(told)
 
@@ -173,7 +173,7 @@ def test_while_another_statement_waits_for_its_warehouse(bench, gate):
     one.step()
     assert gate.waiting.wait(30)
     done = []
-    other = threading.Thread(target=lambda: done.append(one.record(lambda _s, _v: Suspended(bench.clock.now(), "v"))))
+    other = threading.Thread(target=lambda: done.append(one.record(lambda _: Suspended(bench.clock.now(), "v"))))
     other.start()
     soon(other.join)
     assert done

@@ -8,13 +8,13 @@ from attrs import evolve
 from cases import Machine, end, machine, start, view
 
 from headwater.engine.record import changes
-from headwater.model.event import Altered, Changed, Dropped, Observed, Renamed, Unreadable
+from headwater.model.event import FRESH, Altered, Changed, Dropped, Observed, Renamed, Unreadable
 from headwater.model.partition import Slice
 from headwater.model.seen import Command, CommandKind, Seen
 
 A1, A2 = Slice.of(a="1"), Slice.of(a="2")
 INSERT, DROP = Command("INSERT INTO", CommandKind.INSERT), Command("DROP PARTITION", CommandKind.ALTER)
-NOW, VERSION = 5, 1000
+NOW = 5
 
 FIRST = Seen("u", schema="s", incarnation=1, partitions={A1: "x"}, columns=frozenset("a"), snapshot="one")
 
@@ -25,16 +25,16 @@ def made() -> Machine:
 
 
 def change(made: Machine, seen: Seen, command: Command = INSERT, before: int = 0) -> Changed | None:
-    return changes.change(made.state, seen, command, before, NOW, VERSION)
+    return changes.change(made.state, seen, command, before, NOW)
 
 
 def looked_at(made: Machine, seen: Seen = FIRST) -> None:
-    made.record(lambda version: changes.change(made.state, seen, Command(), 0, NOW, version))
+    made.record(lambda _: changes.change(made.state, seen, Command(), 0, NOW))
 
 
 def test_the_first_look_is_a_baseline_with_the_sources_snapshot(made: Machine):
     event = change(made, FIRST, Command())
-    assert event == Changed(NOW, VERSION, "u", (Observed(A1, "x"),), "s", 1, "appeared", True, 0, "one")
+    assert event == Changed(NOW, FRESH, "u", (Observed(A1, "x"),), "s", 1, "appeared", True, 0, "one")
     looked_at(made)
     assert made.state.tables["u"].snapshot == "one"
     assert change(made, FIRST) is None
@@ -173,7 +173,7 @@ def test_readability_is_told_once(made: Machine):
 
 
 def drift(made: Machine, was: changes.Standing) -> Changed | None:
-    return changes.drift(made.state, Seen("v", partitions={A1: "by hand"}), was, Command(), NOW, VERSION)
+    return changes.drift(made.state, Seen("v", partitions={A1: "by hand"}), was, Command(), NOW)
 
 
 def test_a_view_that_was_written_past_headwater_drifted(made: Machine):
@@ -204,9 +204,9 @@ def test_the_snapshot_of_a_view_stays_where_it_was_written_past_headwater_and_al
     made = machine({"t": "a"}, view("v", "a", "t", format="delta"))
     recorded, was = made.state.tables["v"].snapshot, changes.standing(made.state, "v")
     written = since(Seen("v", snapshot=recorded, pinned=True), "later", a1="later")
-    assert changes.drift(made.state, written, was, Command(), NOW, VERSION) is not None
+    assert changes.drift(made.state, written, was, Command(), NOW) is not None
     made.record(lambda _: Altered(NOW, "v", (("headwater.freshness", "1 minute"),)))
-    assert changes.drift(made.state, written, was, Command(), NOW, VERSION) is None
+    assert changes.drift(made.state, written, was, Command(), NOW) is None
     assert changes.advance(made.state, written, NOW) is None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from types import SimpleNamespace
 
 import pytest
@@ -16,16 +15,14 @@ V, SELF = evolve(view("lake.d.v", "a", "t"), owner="me"), view("lake.d.w", "a", 
 
 
 def declarations(owner: str | None) -> Declarations:
-    state = SimpleNamespace(views={V.view: SimpleNamespace(definition=V)})
-    recorder, shim = SimpleNamespace(lock=RLock(), state=state), SimpleNamespace(owner=lambda _: owner)
-    return Declarations(recorder, None, None, None, shim, None)
+    return Declarations(None, None, None, None, SimpleNamespace(owner=lambda _: owner), None)
 
 
 def test_the_table_of_a_view_is_read_by_the_name_that_its_catalog_has():
     with pytest.raises(DefinitionError, match=r"lake\.d\.w reads the materialized view lake\.d\.v as lake\.d\.V; its"):
-        declarations("me")._refuse_other_case(SELF)
+        declarations("me")._refuse_other_case(SELF, {V.view: V})
 
 
 @pytest.mark.parametrize("owner", [None, "", "you"])
 def test_another_table_may_have_a_name_that_differs_in_case(owner: str | None):
-    declarations(owner)._refuse_other_case(SELF)
+    declarations(owner)._refuse_other_case(SELF, {V.view: V})

@@ -42,16 +42,14 @@ class Record(SimpleNamespace):
         return ask(self.state)
 
     def record(self, build):
-        event = build(self.state, 1)
+        event = build(self.state)
         if event is not None:
             self.events.append(event)
         return event
 
-    def change(self, table, slices, build):
-        return self.record(build)
-
-    def change_all(self, changes) -> None:
-        assert not list(changes)
+    def record_all(self, builds) -> list:
+        assert not builds
+        return []
 
 
 @pytest.fixture

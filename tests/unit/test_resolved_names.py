@@ -40,17 +40,16 @@ def test_the_key_of_a_name(session, name, key):
 
 
 def test_a_view_is_found_in_another_case_if_its_catalog_finds_its_table():
-    views = {
-        each: SimpleNamespace(definition=SimpleNamespace(owner=each)) for each in ("lake.db.V", "lake.db.v", "shop.w")
-    }
+    state = SimpleNamespace(
+        definitions={each: SimpleNamespace(owner=each) for each in ("lake.db.V", "lake.db.v", "shop.w")}
+    )
     tables = {"shop.W": "shop.w", "lake.db.W": ""}
-    recorder = SimpleNamespace(lock=Lock(), state=SimpleNamespace(views=views))
-    names = Names(recorder, tables.get)
+    names = Names(SimpleNamespace(read=lambda ask: ask(state)), tables.get)
     assert names.find(("lake", "db", "v"), SHOP) == "lake.db.v"
     assert names.find(("shop", "W"), SHOP) == "shop.w"
     assert names.find(("db", "V"), LAKE) == "lake.db.V"
     assert names.find(("db", "V"), SHOP) is None
-    del views["lake.db.V"]
+    del state.definitions["lake.db.V"]
     assert names.find(("db", "V"), LAKE) is None
 
 

@@ -163,11 +163,11 @@ def test_nothing_is_prepared_that_may_prove_to_be_unchanged(bench, engine):
 
 def test_what_is_kept_is_kept_for_readers_that_can_run(bench, engine):
     """The others read the warehouse when they can."""
-    engine.record(lambda _state, _version: Suspended(bench.clock.now(), "w"))
+    engine.record(lambda _: Suspended(bench.clock.now(), "w"))
     bench.write(engine, A1, 5)
     until(lambda: (engine.step(), "v" in published(bench))[1])
     until(lambda: (engine.step(), bench.world.kept == {})[1])
-    engine.record(lambda _state, _version: Resumed(bench.clock.now(), "w"))
+    engine.record(lambda _: Resumed(bench.clock.now(), "w"))
     until(lambda: (engine.step(), "w" in published(bench))[1])
     bench.clock.at += 5_000
     bench.drain(engine)
@@ -213,7 +213,7 @@ def test_what_was_dropped_is_not_brought_to_the_warehouse(bench, engine):
     engine.step()
     assert arrived.wait(20)
     for name in ("x", "w", "v"):
-        engine.record(lambda _state, _version, name=name: Dropped(bench.clock.now(), name))
+        engine.record(lambda _, name=name: Dropped(bench.clock.now(), name))
     going.set()
     until(lambda: (engine.step(), bench.of(Failed))[1])
     assert not brought and {event.view for event in bench.of(Failed)} == {"v"}

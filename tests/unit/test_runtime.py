@@ -22,6 +22,7 @@ from headwater.model.command import Launch
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.error import JournalError, PlanError, RefreshCancelled, RefreshFailed, StoreError, TakenOver
 from headwater.model.event import (
+    FRESH,
     CancelAsked,
     Changed,
     Declared,
@@ -64,7 +65,7 @@ class Engine:
         self.store, self.name, self._released = store, name, []
         self.recorder = Recorder(store, bench.world, bench.clock)
         self.loop = Loop(self.recorder, bench.world, name, **options)
-        self.record, self.change, self.sync = self.recorder.record, self.recorder.change, self.recorder.sync
+        self.record, self.sync = self.recorder.record, self.recorder.sync
         self.step, self.close = self.loop.step, self.loop.close
 
     @property
@@ -110,20 +111,20 @@ class Bench:
             for source in definition.sources:
                 if source not in engine.state.tables:
                     self.look(engine, source)
-            engine.record(lambda _, version, d=definition: Declared(self.clock.now(), version, d, "was declared"))
+            engine.record(lambda _, d=definition: Declared(self.clock.now(), FRESH, d, "was declared"))
 
     def look(self, engine: Engine, table: str) -> Event | None:
-        def build(state, version):
+        def build(state):
             record = state.tables.get(table)
             changed = differences(record, self.world.found(table))
-            return Changed(self.clock.now(), version, table, changed, "", 1, "x", record is None) if changed else None
+            return Changed(self.clock.now(), FRESH, table, changed, "", 1, "x", record is None) if changed else None
 
-        return engine.change(table, [A1, A2], build)
+        return engine.record(build)
 
     def write(self, engine: Engine, partition, content: int, table: str = "t") -> None:
         self.world.write(table, partition, content)
         self.look(engine, table)
-        engine.record(lambda _, version: Hurried(self.clock.now(), version))
+        engine.record(lambda _: Hurried(self.clock.now(), FRESH))
 
     def events(self) -> list[Event]:
         return [entry.event for entry in SqlStore(self.path).read()]
@@ -257,7 +258,7 @@ def test_who_asks_to_cancel_need_not_know_whose_run_it_is(bench, monkeypatch):
     arrived, going = bench.hold("read")
     two.step()
     assert arrived.wait(20) and one.leads and not two.leads
-    one.record(lambda _s, _v: CancelAsked(bench.clock.now(), "v"))
+    one.record(lambda _: CancelAsked(bench.clock.now(), "v"))
     two.step()
     until(lambda: cancelled == ["v"])
     going.set()
@@ -371,7 +372,7 @@ def test_a_view_that_is_redefined_while_its_column_is_evaluated_is_followed_as_i
 def test_a_run_of_an_engine_that_the_store_does_not_know_is_taken_over(bench):
     one = bench.engine("one")
     bench.declare(one, V)
-    one.record(lambda state, version: evolve(started(state, Choice(ready(state, 10**13)[0]), version, 0), engine=99))
+    one.record(lambda state: evolve(started(state, Choice(ready(state, 10**13)[0]), FRESH, 0), engine=99))
     assert one.state.running["v"].engine == 99
     bench.drain(one)
     assert [event.engine for event in bench.of(EngineLost)] == [99]
@@ -638,7 +639,7 @@ def test_a_run_whose_view_was_dropped_or_redefined_publishes_nothing(bench, happ
     one.step()
     assert arrived.wait(20)
     if happens == "dropped":
-        one.record(lambda _s, _v: Dropped(bench.clock.now(), "v"))
+        one.record(lambda _: Dropped(bench.clock.now(), "v"))
     else:
         bench.declare(one, view("v", "a", "t", fingerprint="2"))
     [run] = bench.of(Started)
@@ -772,7 +773,7 @@ def test_the_engine_that_acts_keeps_the_summary(bench):
 def test_a_summary_is_made_at_most_once_a_second_and_seldom_when_it_takes_long(bench):
     one = bench.engine("one")
     bench.declare(one, V)
-    one.record(lambda _s, _v: Suspended(bench.clock.now(), "v"))
+    one.record(lambda _: Suspended(bench.clock.now(), "v"))
     one.step()
     assert kept(one) is not None
     takes, summarise = 200, one.store.summarise
@@ -784,8 +785,8 @@ def test_a_summary_is_made_at_most_once_a_second_and_seldom_when_it_takes_long(b
     one.store.summarise = slowly
     made = []
     for _ in range(20):
-        one.record(lambda _s, _v: Resumed(bench.clock.now(), "v"))
-        one.record(lambda _s, _v: Suspended(bench.clock.now(), "v"))
+        one.record(lambda _: Resumed(bench.clock.now(), "v"))
+        one.record(lambda _: Suspended(bench.clock.now(), "v"))
         bench.clock.at += 500
         one.step()
         if kept(one) is not None:
@@ -829,12 +830,12 @@ def test_an_engine_leaves_the_detail_to_the_reader_when_it_is_large(bench, monke
     one = bench.engine("one")
     bench.declare(one, V, W, view("x", "a", "w"))
     bench.drain(one)
-    one.record(lambda _s, _v: Suspended(bench.clock.now(), "v"))
+    one.record(lambda _: Suspended(bench.clock.now(), "v"))
     bench.write(one, A2, 3)
     # Three partitions; a request that v, w and x are behind by; and for it two, three and four tables.
     for most, kept_in_detail in ((3 + 3 + 9, True), (3 + 3 + 8, False)):
         monkeypatch.setattr(summaries, "DETAILED", most)
-        one.record(lambda _s, _v: Hurried(bench.clock.now(), _v))
+        one.record(lambda _: Hurried(bench.clock.now(), FRESH))
         bench.clock.at += PAUSE
         one.step()
         assert (kept(one).detail is not None) == kept_in_detail

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from threading import RLock
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +10,7 @@ from attrs import evolve
 from cases import machine, view
 
 from headwater.model.error import StatementError
+from headwater.model.event import Requested
 from headwater.model.partition import WHOLE
 from headwater.model.state import Status
 from headwater.spark.process.sampling import Sampler
@@ -29,7 +29,7 @@ class Engine:
         self.state, self.now, self.requests = machine({"t": "a"}, *views).state, HOUR, []
         self.says, self.compared = Difference(), []
         clock = SimpleNamespace(now=lambda: self.now)
-        self.recorder = SimpleNamespace(state=self.state, clock=clock, lock=RLock(), change=self._change)
+        self.recorder = SimpleNamespace(read=lambda ask: ask(self.state), clock=clock, record=self._record)
         self.loop, self.store = SimpleNamespace(leads=True), store
         self.restart()
 
@@ -50,8 +50,10 @@ class Engine:
             raise self.says
         return self.says
 
-    def _change(self, name, slices, event) -> None:
-        self.requests.append((name, tuple(slices), event(self.state, 1).why))
+    def _record(self, build) -> Requested:
+        event = build(self.state)
+        self.requests.append((event.view, event.slices, event.why))
+        return event
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from types import SimpleNamespace
 
 import pytest
@@ -43,7 +42,7 @@ def sweeper(store: SqlStore, files: Files) -> Sweeper:
     made = machine({"t": "a"}, *(evolve(view(name, "a", "t"), root=f"file:/w/{name}") for name in files.published))
     made.state.highest = 50
     clock = SimpleNamespace(now=lambda: NOW)
-    recorder = SimpleNamespace(state=made.state, clock=clock, lock=RLock())
+    recorder = SimpleNamespace(read=lambda ask: ask(made.state), clock=clock)
     return Sweeper(recorder, SimpleNamespace(leads=True), store, Formats(files, FileTables(files, None)), files)
 
 

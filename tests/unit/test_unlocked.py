@@ -15,7 +15,7 @@ from cases import A1, view
 
 import headwater
 from headwater.model.error import HeadwaterError, StatementError, StoreError
-from headwater.model.event import Changed, Declared, Dropped, Event, Made, Published, Renamed, Started
+from headwater.model.event import FRESH, Changed, Declared, Dropped, Event, Hurried, Made, Published, Renamed, Started
 from headwater.model.index import Index
 from headwater.model.partition import WHOLE
 from headwater.model.seen import Look, Seen
@@ -163,7 +163,7 @@ class Engine:
         self.refresh()
 
     def record(self, build: Callable[[int], Event]) -> Event:
-        return self.recorder.record(lambda _state, version: build(version))
+        return self.recorder.record(lambda _: build(FRESH))
 
     def start(self) -> Event:
         needs = ((WHOLE, tuple(self.recorder.state.origins)),)
@@ -207,6 +207,23 @@ def test_only_the_recorder_the_loop_and_the_waits_take_the_lock():
 def test_a_reader_that_keeps_a_part_of_the_state_is_found_out(engine: Engine, ask: Callable[[State], object]):
     with pytest.raises(AssertionError, match="a reader keeps "):
         engine.recorder.read(ask)
+
+
+def test_an_event_is_built_once_and_nothing_is_asked_of_the_store_for_none(engine: Engine, monkeypatch):
+    built, asked, append = [], [], engine.store.append_all
+
+    def appending(builds, after):
+        asked.append(len(builds))
+        return append(builds, after)
+
+    def build(event: Event | None) -> Callable[[State], Event | None]:
+        return lambda state: built.append(event) or event
+
+    monkeypatch.setattr(engine.store, "append_all", appending)
+    assert engine.recorder.record_all([build(None), build(None)]) == [None, None] and not asked
+    hurried, none = engine.recorder.record_all([build(Hurried(1, FRESH)), build(None)])
+    assert hurried.version > 0 and none is None
+    assert asked == [1] and len(built) == 4
 
 
 def test_a_view_that_is_as_it_was_published_is_left_alone(engine: Engine):

@@ -106,12 +106,10 @@ class Record:
     """Journal an event, if nothing else is journaled before it.
 
     Attributes:
-        numbered: the event is given a fresh version.
         evicting: the engine that the event ends, if that engine's time is still up then.
     """
 
     event: Event
-    numbered: bool = False
     evicting: int | None = None
 
 

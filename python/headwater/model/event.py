@@ -355,7 +355,11 @@ Event = (
 )
 
 
+FRESH: Version = 0
+"""The version of an event that the store is to give one as it takes it."""
+
+
 def numbered(event: Event, version: Version) -> Event:
-    """An event that has a version, with this one."""
-    made: Event = evolve(cast(Any, event), version=version)
+    """An event as it is taken, with this version if it is to be given one."""
+    made: Event = evolve(cast(Any, event), version=version) if getattr(event, "version", None) == FRESH else event
     return made

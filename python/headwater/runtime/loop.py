@@ -30,9 +30,7 @@ from headwater.model.command import (
     Wanted,
 )
 from headwater.model.error import StillAlive, TakenOver
-from headwater.model.event import EngineLost, Event, Failed, numbered
-from headwater.model.state import State
-from headwater.model.version import Version
+from headwater.model.event import EngineLost, Failed
 from headwater.ports import Warehouse
 from headwater.runtime.execute import guarded, performed, planned
 from headwater.runtime.record import Recorder
@@ -128,7 +126,7 @@ class Loop:
             return any(run.engine == number for run in self.recorder.state.running.values())
 
         while mine():
-            self.recorder.attempt(lambda _state, _version: EngineLost(self._clock.now(), number), None, number)
+            self.recorder.attempt(EngineLost(self._clock.now(), number), None, number)
 
     def _beat(self) -> None:
         if self._closed:
@@ -171,11 +169,8 @@ class Loop:
         return before == (self.recorder.seq, self.mine.number)
 
     def _record(self, command: Record) -> None:
-        def build(_state: State, version: Version) -> Event:
-            return numbered(command.event, version) if command.numbered else command.event
-
         try:
-            event = self.recorder.attempt(build, self.mine.number, command.evicting)
+            event = self.recorder.attempt(command.event, self.mine.number, command.evicting)
         except StillAlive:
             event = None
         except TakenOver as error:

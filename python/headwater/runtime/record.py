@@ -13,16 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar, overload
 
-from attrs import frozen
-
 from headwater.engine.record.transition import transition
-from headwater.engine.requests.coverage import unknown_images
+from headwater.engine.requests.coverage import images_of
 from headwater.model.command import Wanted
 from headwater.model.error import HeadwaterError
-from headwater.model.event import Evaluated, Event
-from headwater.model.partition import Slice
+from headwater.model.event import Evaluated, Event, numbered
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.ports import Clock, Entry, Evaluator, Store
 from headwater.runtime.evaluate import evaluated, questions
 from headwater.store.journal import Compacted, Stale
@@ -30,9 +26,9 @@ from headwater.store.recovery import restored, uncollected
 
 log = logging.getLogger("headwater")
 
-Build = Callable[[State, Version], Event | None]
-"""Makes an event of the state and a fresh version. It may be called again when another engine was faster, and may
-answer ``None`` when there is nothing (any more) to record."""
+Build = Callable[[State], Event | None]
+"""Makes an event of the state; ``None``: there is nothing (any more) to record, and the store is not asked. The event
+is of version ``FRESH`` where the store is to give it one. A build is called again when another engine was faster."""
 
 Sure = TypeVar("Sure", bound=Event)
 """The kind of event that a ``Build`` makes."""
@@ -64,15 +60,6 @@ class StoreTime:
         """The store says that it is ``at`` (ms)."""
         if abs(at - self.now()) > NOTICED:
             self._behind = at - self._clock.now()
-
-
-@frozen
-class Change:
-    """A change to be recorded: a table, the slices of it that the change starts at, and what makes the event."""
-
-    table: str
-    slices: tuple[Slice, ...]
-    build: Build
 
 
 class Recorder:
@@ -111,37 +98,31 @@ class Recorder:
             self.changed.notify_all()
 
     @overload
-    def record(self, build: Callable[[State, Version], Sure]) -> Sure: ...
+    def record(self, build: Callable[[State], Sure]) -> Sure: ...
 
     @overload
-    def record(self, build: Callable[[State, Version], Sure | None]) -> Sure | None: ...
+    def record(self, build: Callable[[State], Sure | None]) -> Sure | None: ...
 
     def record(self, build: Build) -> Event | None:
-        """Journals an event, then applies it."""
-        [event] = self._record([build])
+        """Journals an event, then applies it. The partition columns that are computed from where it starts, here and
+        downstream, are evaluated before."""
+        [event] = self.record_all([build])
         return event
 
-    @overload
-    def change(self, table: str, slices: Iterable[Slice], build: Callable[[State, Version], Sure]) -> Sure: ...
-
-    @overload
-    def change(self, table: str, slices: Iterable[Slice], build: Build) -> Event | None: ...
-
-    def change(self, table: str, slices: Iterable[Slice], build: Build) -> Event | None:
-        """Records an event that starts at slices of a table, after evaluating the partition columns that are computed
-        from them, here and downstream."""
-        [event] = self.change_all([Change(table, tuple(slices), build)])
-        return event
-
-    def change_all(self, changes: Sequence[Change]) -> list[Event | None]:
-        """Records several changes in one transaction of the store, each as ``change`` does. None may depend on
+    def record_all(self, builds: Sequence[Build]) -> list[Event | None]:
+        """Records several events in one transaction of the store, each as ``record`` does. None may depend on
         another."""
         refused: Wanted = frozenset()
         while True:
             with self.lock:
-                wanted = {each for one in changes for each in unknown_images(self.state, one.table, one.slices)}
+                events = [build(self.state) for build in builds]
+                wanted = {each for event in events if event for each in images_of(self.state, event)}
                 if wanted <= refused:
-                    return self._record([each.build for each in changes])
+                    try:  # the store refuses what entries of others come before, so they need not be looked for first
+                        return self._appended(events)
+                    except Stale:
+                        self.sync()
+                        continue
             refused |= self.evaluate(frozenset(wanted - refused))
 
     def evaluate(self, wanted: Wanted) -> Wanted:
@@ -153,12 +134,10 @@ class Recorder:
         except HeadwaterError as error:
             log.warning("a partition column cannot be computed: %s", error)
             return wanted
-        self.record(lambda _state, _version: Evaluated(self.clock.now(), images))
+        self.record(lambda _: Evaluated(self.clock.now(), images))
         return frozenset()
 
-    def attempt(
-        self, build: Callable[[State, Version], Event], by: int | None, evicting: int | None = None
-    ) -> Event | None:
+    def attempt(self, event: Event, by: int | None, evicting: int | None = None) -> Event | None:
         """Journals an event in the name of an engine, unless other engines journaled anything meanwhile: then that is
         applied instead.
 
@@ -168,7 +147,7 @@ class Recorder:
         """
         with self.lock:
             try:
-                entry = self.store.append(lambda version: build(self.state, version), self.seq, by, evicting)
+                entry = self.store.append(partial(numbered, event), self.seq, by, evicting)
             except Stale:
                 self.sync()
                 return None
@@ -178,27 +157,15 @@ class Recorder:
 
     # --- inside
 
-    def _record(self, builds: Sequence[Build]) -> list[Event | None]:
-        with self.lock:
-            while builds:
-                try:  # the store refuses what entries of others come before, so they need not be looked for first
-                    return self._appended(builds)
-                except Stale:
-                    self.sync()
-            return []
-
-    def _appended(self, builds: Sequence[Build]) -> list[Event | None]:
-        made: list[Event | None] = []
-
-        def build(version: Version, place: int) -> Event | None:
-            made[place:] = [builds[place](self.state, version)]
-            return made[place]
-
-        entries = self.store.append_all([partial(build, place=place) for place in range(len(builds))], self.seq)
-        for entry in entries:
-            self._apply(entry)
-        self.changed.notify_all()
-        return made
+    def _appended(self, events: Sequence[Event | None]) -> list[Event | None]:
+        entries: Iterable[Entry] = ()
+        if some := [each for each in events if each is not None]:
+            entries = self.store.append_all([partial(numbered, each) for each in some], self.seq)
+            for entry in entries:
+                self._apply(entry)
+            self.changed.notify_all()
+        recorded = iter(entries)
+        return [event and next(recorded).event for event in events]
 
     def _apply(self, entry: Entry) -> None:
         self.state = transition(self.state, entry.event)

@@ -11,7 +11,7 @@ from headwater.engine.tell.refreshes import Outcome, Refresh, refreshes
 from headwater.engine.tell.status import held_by
 from headwater.engine.tell.waiting import settled
 from headwater.model.error import HeadwaterError, StatementError
-from headwater.model.event import Hurried
+from headwater.model.event import FRESH, Hurried
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.runtime.loop import Loop
@@ -39,18 +39,17 @@ class Waiting:
         with self._recorder.lock:
             self._recorder.changed.notify_all()
 
-    def hurry(self, views: Callable[[State], Collection[str]] | None = None, up_to: Version | None = None) -> Version:
+    def hurry(self, views: Callable[[State], Collection[str]] | None = None, up_to: Version = FRESH) -> Version:
         """Lets the pending requests of some views, and of the views upstream, run without waiting for further changes,
         or for the pause after a failure; without ``views``, those of all. Returns the newest version among them:
         ``up_to``, if that is known. A run that began later is an attempt for whoever asks."""
         recorder = self._recorder
 
-        def hurried(state: State, newest: Version) -> Hurried:
-            version = newest if up_to is None else up_to
+        def hurried(state: State) -> Hurried:
             if views is None:
-                return Hurried(recorder.clock.now(), version)
+                return Hurried(recorder.clock.now(), up_to)
             found = {each for view in views(state) for each in upstream(state, view)} & state.views.keys()
-            return Hurried(recorder.clock.now(), version, tuple(sorted(found)))
+            return Hurried(recorder.clock.now(), up_to, tuple(sorted(found)))
 
         event = recorder.record(hurried)
         self._loop.step()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from attrs import Factory, define
 
@@ -82,9 +83,8 @@ class Interpreter:
 
     def _issue(self, command: Command) -> None:
         match command:
-            case Record(event=event, numbered=fresh):
-                done = self.record(lambda version: numbered(event, version) if fresh else event)
-                recorded(self.mine, done)
+            case Record(event=event):
+                recorded(self.mine, self.record(partial(numbered, event)))
             case Cancel(version=version):
                 self.mine.stopped.add(version)
                 if version in self._began:

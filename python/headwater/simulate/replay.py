@@ -10,11 +10,12 @@ from __future__ import annotations
 from functools import partial
 from random import Random
 
-from attrs import Factory, define, field
+from attrs import Factory, define, evolve, field
 
 from headwater.model.command import Launch, Written
-from headwater.model.event import Changed, Declared, Event, Made, Requested, numbered
+from headwater.model.event import Changed, Declared, Event, Made, Requested
 from headwater.model.state import State
+from headwater.model.version import Version
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.interpreter import Interpreter
 from headwater.simulate.policies import Policy
@@ -81,8 +82,14 @@ class Replay:
         self._to_come -= 1
         if isinstance(event, Changed) and event.table in self.state.views:
             return  # somebody wrote over what a run made that is none of these
-        fresh = isinstance(event, Changed | Declared | Requested)
-        self._engine.record(lambda version: self.policy.applied(numbered(event, version) if fresh else event))
+
+        def anew(version: Version) -> Event:
+            made = event
+            if isinstance(event, Changed | Declared | Requested):
+                made = evolve(event, version=version)
+            return self.policy.applied(made)
+
+        self._engine.record(anew)
 
     def _compute(self, launch: Launch) -> tuple[Written, int]:
         view, version = launch.run.view, launch.run.version

@@ -23,7 +23,7 @@ from headwater.engine.decide.urgency import first
 from headwater.engine.requests.coverage import images_of_readers, wanted_of
 from headwater.engine.requests.limits import GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
-from headwater.model.event import EngineLost, Failed, Prepared
+from headwater.model.event import FRESH, EngineLost, Failed, Prepared
 from headwater.model.state import Run, State
 
 
@@ -190,7 +190,7 @@ def _skip(state: State, mine: Flights, now: int) -> Command | None:
     wanted = unspread_images(state) - mine.refused
     if wanted:
         return None if mine.evaluating else Evaluate(frozenset(wanted))
-    return Record(skipped(state, found[0], 0, now), numbered=True)
+    return Record(skipped(state, found[0], FRESH, now))
 
 
 def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: int) -> Command | None:
@@ -212,7 +212,7 @@ def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: in
         return None
     if state.views[choice.ready.view].unsure:
         choice = evolve(choice, kept=False)  # the warehouse tells which partitions it has to remove
-    return Record(evolve(started(state, choice, 0, now), engine=number), numbered=True)
+    return Record(evolve(started(state, choice, FRESH, now), engine=number))
 
 
 def _is_open(state: State, mine: Flights, found: Ready) -> bool:

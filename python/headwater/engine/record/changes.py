@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from attrs import evolve, frozen
 
 from headwater.engine.record.compare import differences, revisited, summary
-from headwater.model.event import Advanced, Changed, Dropped, Observed, Renamed, Unreadable
+from headwater.model.event import FRESH, Advanced, Changed, Dropped, Observed, Renamed, Unreadable
 from headwater.model.partition import Region, Slice
 from headwater.model.seen import Command, Seen
 from headwater.model.state import State, TableRecord
@@ -25,6 +25,23 @@ class Standing:
 
     definition: Definition
     highest: Version
+
+
+@frozen
+class Finding:
+    """What a look found of a table.
+
+    Attributes:
+        command: that wrote there, if one is known to have.
+        before: the run that is about to read the table, if one is.
+        is_view: whether the table was that of a view as the look began; ``was``: how that stood then.
+    """
+
+    seen: Seen
+    command: Command = Command()
+    before: Version = 0
+    is_view: bool = False
+    was: Standing | None = None
 
 
 def standing(state: State, view: str, running: bool = False) -> Standing | None:
@@ -66,14 +83,36 @@ def is_another(state: State, seen: Seen) -> bool:
     return record is not None and (record.schema, record.created) != (seen.schema, seen.incarnation)
 
 
-def change(state: State, seen: Seen, command: Command, before: Version, at: int, version: Version) -> Changed | None:
+def noticed(state: State, found: Finding, at: int) -> Changed | Advanced | None:
+    """The event that follows where a table is otherwise than on record."""
+    seen, event = found.seen, None
+    if not found.is_view:
+        event = change(state, seen, found.command, found.before, at)
+    elif found.was is None:
+        return None
+    else:
+        event = drift(state, seen, found.was, found.command, at)
+    return event or advance(state, seen, at)
+
+
+def gone(state: State, found: Finding) -> Standing | None:
+    """How a view stands whose table a look did not find under its name; ``None`` if it did."""
+    seen, now = found.seen, standing(state, found.seen.table, running=True)
+    if not found.is_view or now is None:
+        return None
+    if seen.exists and (seen.unreadable or is_outdated(state, seen) or seen.owner == now.definition.owner):
+        return None
+    return now
+
+
+def change(state: State, seen: Seen, command: Command, before: Version, at: int) -> Changed | None:
     """What changed in a table that is no view; ``before``: the run that was about to read it, if one was."""
     table, record = seen.table, state.tables.get(seen.table)
     if table in state.views or is_outdated(state, seen):
         return None
     another = is_another(state, seen)
     if not seen.exists:
-        return Changed(at, version, table, (), "", 0, f"is gone ({command.said})") if another else None
+        return Changed(at, FRESH, table, (), "", 0, f"is gone ({command.said})") if another else None
     changed = _differing(record, seen, command)
     if not changed and not another and record is not None:
         return None
@@ -82,7 +121,7 @@ def change(state: State, seen: Seen, command: Command, before: Version, at: int,
         verb = f"{verb}; nobody can say where, as {seen.lost}"
     return Changed(
         at,
-        version,
+        FRESH,
         table,
         changed,
         seen.schema,
@@ -118,7 +157,7 @@ def is_outdated(state: State, seen: Seen) -> bool:
     return seen.pinned and record is not None and record.snapshot != seen.since
 
 
-def drift(state: State, seen: Seen, was: Standing, command: Command, at: int, version: Version) -> Changed | None:
+def drift(state: State, seen: Seen, was: Standing, command: Command, at: int) -> Changed | None:
     """Somebody wrote a view's files past Headwater."""
     if standing(state, seen.table) != was or was.highest == 0 or is_outdated(state, seen):
         return None
@@ -129,7 +168,7 @@ def drift(state: State, seen: Seen, was: Standing, command: Command, at: int, ve
     verb = f"was written past Headwater ({command.said or 'by another program'})"
     return Changed(
         at,
-        version,
+        FRESH,
         seen.table,
         drifted,
         record.schema,

@@ -14,8 +14,9 @@ from headwater.algebra.dependency import Images, forward_all, identity, missing
 from headwater.engine.requests.limits import follows
 from headwater.engine.requests.succession import following
 from headwater.model.dependency import Computed, Dependency
+from headwater.model.event import Changed, Declared, Event, Requested
 from headwater.model.index import Alike, Reads, Route, Step
-from headwater.model.partition import Slice, Value, simplified
+from headwater.model.partition import WHOLE, Slice, Value, simplified
 from headwater.model.state import Run, State, Status
 from headwater.model.version import Version
 
@@ -102,6 +103,19 @@ def unknown_images(state: State, table: str, slices: Iterable[Slice]) -> set[tup
                 for each in changed.get(dependency.source, ()):
                     wanted |= {(step.view, *key) for key in missing(dependency, each, state.images)}
     return wanted
+
+
+def images_of(state: State, event: Event) -> set[tuple[str, str, tuple[Value, ...]]]:
+    """Those that an event would use."""
+    match event:
+        case Changed(table=table, partitions=partitions):
+            return unknown_images(state, table, [each.slice for each in partitions])
+        case Requested(view=table, slices=slices):
+            return unknown_images(state, table, slices)
+        case Declared(definition=definition, fill=True):
+            return unknown_images(state, definition.view, [WHOLE])
+        case _:
+            return set()
 
 
 def images_of_readers(state: State, view: str, slices: Collection[Slice]) -> set[tuple[str, str, tuple[Value, ...]]]:

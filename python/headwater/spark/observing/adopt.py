@@ -9,8 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from headwater.model.error import HeadwaterError, NotNow
-from headwater.model.event import Broken, Declared
-from headwater.model.partition import WHOLE
+from headwater.model.event import FRESH, Broken, Declared
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -99,15 +98,15 @@ def _adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer,
     if shim.owner(stored.view) != stored.owner:
         return  # it was dropped meanwhile, or is another one
 
-    def found(state: State, version: Version) -> Declared | None:
+    def found(state: State) -> Declared | None:
         if _is_on_record(state, stored):
             return None  # whoever made it has just recorded it
-        return Declared(recorder.clock.now(), version, definition, "was found in the catalog")
+        return Declared(recorder.clock.now(), FRESH, definition, "was found in the catalog")
 
-    if recorder.change(stored.view, [WHOLE], found) is None:
+    if recorder.record(found) is None:
         return
     if reason:
-        recorder.record(lambda _s, _v: Broken(recorder.clock.now(), stored.view, reason))
+        recorder.record(lambda _: Broken(recorder.clock.now(), stored.view, reason))
     log.warning("%s was found in the catalog and is kept fresh from now on", stored.view)
 
 

@@ -16,8 +16,8 @@ from functools import partial
 from attrs import define, evolve, field
 
 from headwater.algebra.dependency import backward
-from headwater.engine.record import changes as noticed
-from headwater.engine.record.changes import Standing
+from headwater.engine.record import changes
+from headwater.engine.record.changes import Finding, Standing
 from headwater.engine.requests.coverage import upstream
 from headwater.model.error import DefinitionError, RefreshCancelled, StoreError
 from headwater.model.event import Dropped, Renamed
@@ -28,7 +28,7 @@ from headwater.model.state import Run, State
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
-from headwater.runtime.record import Change, Recorder
+from headwater.runtime.record import Recorder
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
@@ -39,6 +39,9 @@ from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.view_tables import forget_replaced, is_waiting
 
 log = logging.getLogger("headwater")
+
+TOGETHER = 100
+"""So many tables are compared with the record at once, while nobody else reads or writes it."""
 
 
 @define
@@ -128,7 +131,9 @@ class Observer:
         """
         with self._looking:
             looks, standings = self._asked(target)
-            self._record(self._formats.look(looks), standings, target)
+            seen = self._formats.look(looks)
+            for first in range(0, len(seen), TOGETHER):
+                self._record(seen[first : first + TOGETHER], standings, target)
 
     def baseline(self, definition: Definition) -> None:
         """Looks at all tables that a view about to be declared reads. One that no view reads was not followed, and
@@ -236,104 +241,46 @@ class Observer:
             for table, partitions in target.tables.items():
                 since = state.tables[table].snapshot if table in state.tables else ""
                 looks.append(Look(table, None if partitions is None else tuple(partitions), since))
-            return looks, {table: noticed.standing(state, table) for table in target.tables if table in state.views}
+            return looks, {table: changes.standing(state, table) for table in target.tables if table in state.views}
 
         return self._recorder.read(ask)
 
     def _record(self, seen: Iterable[Seen], standings: Mapping[str, Standing | None], target: Target) -> None:
-        others: list[str] = []
-        changes: list[Change] = []
-        again = evolve(target, tables={})
-        for found in seen:
-            each = self._readable(evolve(found, watermark=target.watermarks.get(found.table)), target.command)
-            lost = each.table in standings and not each.exists
-            if lost:  # first of all, else a refresh that waits for the table to be readable would make it anew
-                self._record_view(each, standings[each.table], target.command)
-            elif each.table in standings and each.location:
-                self._places[each.table] = each.location
-            self._record_readability(each)
-            if lost or each.unreadable:
-                continue
-            if self._is_outdated(each):
-                again.add(each.table, target.tables[each.table])
-            elif each.table in standings:
-                self._record_view(each, standings[each.table], target.command)
-            else:
-                if self._recorder.read(partial(noticed.is_another, seen=each)):
-                    others.append(each.table)
-                changes += self._changes(each, target)
-        self._recorder.change_all(changes)
-        for table in others:
-            self._reanalysis.of_readers(table)
-        if again.tables:
-            self.look(again)
+        """Records how tables are otherwise than on record. Where others recorded more since the look began, it looks
+        again."""
+        found = [self._found(each, standings, target) for each in seen]
+        recorder, now = self._recorder, self._recorder.clock.now()
+        lost = recorder.read(lambda state: [(each, was) for each in found if (was := changes.gone(state, each))])
+        # First of all, else a refresh that waits for a table to be readable would make it anew.
+        for each, was in lost:
+            self._record_lost(each.seen.table, was, target.command)
+        there = [each for each in found if not each.seen.unreadable and each not in [of for of, _ in lost]]
+        others = recorder.read(lambda state: [each for each in there if changes.is_another(state, each.seen)])
+        events = recorder.record_all(
+            [partial(changes.readability, seen=each.seen, at=now) for each in found]
+            + [partial(changes.noticed, found=each, at=now) for each in there]
+        )
+        for each, event in zip(found, events, strict=False):
+            if event is not None and each.seen.unreadable:
+                log.warning("%s cannot be read, and its views wait: %s", each.seen.table, each.seen.unreadable)
+        quiet = [each.seen for each, event in zip(there, events[len(found) :], strict=True) if event is None]
+        outdated = recorder.read(lambda state: {each.table for each in quiet if changes.is_outdated(state, each)})
+        for each in others:
+            if not each.is_view and each.seen.table not in outdated:
+                self._reanalysis.of_readers(each.seen.table)
+        if outdated:
+            self.look(evolve(target, tables={each: target.tables[each] for each in outdated}))
 
-    def _readable(self, seen: Seen, command: Command) -> Seen:
-        """What a look found, unless files on record are away with their directory."""
-        found = self._recorder.read(lambda state: noticed.without_lost(state, seen, command))
-        if found.looked is None:
-            self._away[found.table] = tuple(found.away.values())
-        return found
-
-    def _is_outdated(self, seen: Seen) -> bool:
-        """Whether another engine recorded more of a table since the look began."""
-        return self._recorder.read(lambda state: noticed.is_outdated(state, seen))
-
-    def _record_readability(self, seen: Seen) -> None:
-        """Records that nobody can look at a table any more, or that somebody can again."""
-        recorder = self._recorder
-        known = recorder.read(lambda state: state.unreadable.get(seen.table, ""))
-        if known == seen.unreadable:
-            return
-        event = recorder.record(lambda state, _version: noticed.readability(state, seen, recorder.clock.now()))
-        if event is not None and seen.unreadable:
-            log.warning("%s cannot be read, and its views wait: %s", seen.table, seen.unreadable)
-
-    def _changes(self, seen: Seen, target: Target) -> list[Change]:
-        """The change to record of a table that is no view, if there is one."""
-        recorder = self._recorder
-
-        def build(state, version: Version):
-            return noticed.change(state, seen, target.command, target.before, recorder.clock.now(), version)
-
-        change = recorder.read(lambda state: build(state, 0))
-        if change is None:
-            self._record_advance(seen)
-        return [] if change is None else [Change(seen.table, tuple(each.slice for each in change.partitions), build)]
-
-    def _record_advance(self, seen: Seen) -> None:
-        """Records that a table has another snapshot with the same rows."""
-        recorder = self._recorder
-
-        def build(state, _version: Version):
-            return noticed.advance(state, seen, recorder.clock.now())
-
-        if recorder.read(lambda state: build(state, 0)) is not None:
-            recorder.record(build)
-
-    def _record_view(self, seen: Seen, was: Standing | None, command: Command) -> None:
-        """A view whose table is gone was dropped past Headwater; one with other files was written past it."""
-        recorder = self._recorder
-        now = recorder.read(partial(noticed.standing, view=seen.table, running=True))
-        if now is not None and (not seen.exists or seen.owner != now.definition.owner):
-            self._record_lost(seen.table, now, command)
-            return
-        if was is None:
-            return
-
-        def build(state, version: Version):
-            return noticed.drift(state, seen, was, command, recorder.clock.now(), version)
-
-        drifted = recorder.read(lambda state: build(state, 0))
-        if drifted is None:
-            self._record_advance(seen)
-        else:
-            recorder.change(seen.table, [each.slice for each in drifted.partitions], build)
-
-    def _lost(
-        self, view: str, was: Standing, to: str | None, state: State, _version: Version
-    ) -> Dropped | Renamed | None:
-        return noticed.lost(state, view, was, to, self._recorder.clock.now())
+    def _found(self, seen: Seen, standings: Mapping[str, Standing | None], target: Target) -> Finding:
+        """What a look found; the table is unreadable if files on record are away with their directory."""
+        table = seen.table
+        seen = evolve(seen, watermark=target.watermarks.get(table))
+        seen = self._recorder.read(lambda state: changes.without_lost(state, seen, target.command))
+        if seen.looked is None:
+            self._away[table] = tuple(seen.away.values())
+        if table in standings and seen.location:
+            self._places[table] = seen.location
+        return Finding(seen, target.command, target.before, table in standings, standings.get(table))
 
     def _record_lost(self, view: str, was: Standing | None, command: Command) -> None:
         """A view's table is not there under its name. What became of it is asked, and asked again if the view moved on
@@ -342,7 +289,7 @@ class Observer:
         while was is not None and self._is_lost(view, was):
             to, before = self._table_of(was.definition.owner), was
             readers, highest = recorder.read(lambda state: (tuple(state.index.readers.get(view, ())), state.highest))
-            event = recorder.record(partial(self._lost, view, was, to))
+            event = recorder.record(partial(changes.lost, view=view, was=was, to=to, at=recorder.clock.now()))
             if isinstance(event, Dropped | Renamed):
                 self._follow_lost(event, was.definition, command, readers)
                 if (
@@ -352,7 +299,7 @@ class Observer:
                 ):
                     guarded(partial(hidden.remove_old, self._shim, place, highest), f"the totals of {view} stay")
                 return
-            was = recorder.read(partial(noticed.standing, view=view, running=True))
+            was = recorder.read(partial(changes.standing, view=view, running=True))
             if was == before:
                 return  # another view has taken the name that its table has now
 

@@ -7,17 +7,15 @@ from collections.abc import Callable
 from functools import partial
 
 from headwater.model.error import AnalysisFailed, DefinitionError, HeadwaterError, NotNow
-from headwater.model.event import Broken, Declared
-from headwater.model.partition import WHOLE
+from headwater.model.event import FRESH, Broken, Declared
 from headwater.model.state import State, Status, ViewState
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.record import Recorder
 from headwater.spark.defining.analyse import Analyst
 
 log = logging.getLogger("headwater")
 
-Build = Callable[[ViewState, Version], "Broken | Declared | None"]
+Build = Callable[[ViewState], "Broken | Declared | None"]
 """Makes an event of a view as it is when the event is recorded."""
 
 
@@ -76,38 +74,36 @@ class Reanalysis:
 
     def _record(self, name: str, definition: Definition, build: Build) -> bool:
         """Records an event of a view, if it still has this definition; whether it has."""
-        recorder, same = self._recorder, True
+        same = True
 
-        def checked(state: State, version: Version) -> Broken | Declared | None:
+        def checked(state: State) -> Broken | Declared | None:
             nonlocal same
             view = state.views.get(name)
             same = view is not None and view.definition == definition
-            return build(view, version) if view is not None and same else None
+            return build(view) if view is not None and same else None
 
-        match recorder.read(lambda state: checked(state, 0)):
+        match self._recorder.record(checked):
             case Declared() as event:
-                recorder.change(name, [WHOLE], checked)
                 if set(event.definition.sources) - set(definition.sources):
                     self._catch_up(event.definition)
             case Broken(reason=reason):
-                recorder.record(checked)
                 log.warning("%s is broken: %s", name, reason)
         return same
 
     def _broken(self, name: str, reason: str) -> Build:
-        def build(view: ViewState, _version: Version) -> Broken | None:
+        def build(view: ViewState) -> Broken | None:
             known = view.status is Status.BROKEN and view.reason == reason
             return None if known else Broken(self._recorder.clock.now(), name, reason)
 
         return build
 
     def _declared(self, name: str, fresh: Definition, because: str) -> Build:
-        def build(view: ViewState, version: Version) -> Declared | None:
+        def build(view: ViewState) -> Declared | None:
             recovered = view.status is Status.BROKEN
             if not recovered and fresh.fingerprint == view.definition.fingerprint:
                 return None
             why = "can be computed again" if recovered else f"means something else since {because} changed"
-            return Declared(self._recorder.clock.now(), version, fresh, why)
+            return Declared(self._recorder.clock.now(), FRESH, fresh, why)
 
         return build
 

@@ -27,7 +27,7 @@ from headwater.memory.buffers import wiring
 from headwater.memory.buffers.memory import SparkMemory
 from headwater.memory.planning.means import decode_means, encode_means
 from headwater.model.error import HeadwaterError, JournalError, StoreError
-from headwater.model.event import Budgeted, CancelAsked, Requested
+from headwater.model.event import FRESH, Budgeted, CancelAsked, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
 from headwater.model.view import Definition
@@ -240,7 +240,7 @@ class Engine:
         """Records this application's budget when it is the one that refreshes."""
         mine = self._budget
 
-        def event(state: State, _version: int) -> Budgeted | None:
+        def event(state: State) -> Budgeted | None:
             if state.budget == mine:
                 return None
             now = self.recorder.clock.now()
@@ -250,19 +250,16 @@ class Engine:
             self.recorder.record(event)
 
     def _cancel(self, view: str) -> None:
-        def event(state: State, _version: int) -> CancelAsked | None:
+        def event(state: State) -> CancelAsked | None:
             return CancelAsked(self.recorder.clock.now(), view) if view in state.running else None
 
         self.recorder.record(event)
 
     def _backfill(self, asked: Mapping[str, Any]) -> None:
-        slices = tuple(Slice.of(each) for each in asked["slices"])
-
-        def event(_state: State, version: int) -> Requested:
-            why = "was to be backfilled, by headwater backfill"
-            return Requested(self.recorder.clock.now(), version, asked["table"], slices, why, asked["downstream"])
-
-        self.recorder.change(asked["table"], slices, event)
+        slices, why = tuple(Slice.of(each) for each in asked["slices"]), "was to be backfilled, by headwater backfill"
+        self.recorder.record(
+            lambda _: Requested(self.recorder.clock.now(), FRESH, asked["table"], slices, why, asked["downstream"])
+        )
 
     def _observe(self) -> None:
         """Looks where hints point, and at everything at the start and every so often."""

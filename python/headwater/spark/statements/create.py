@@ -18,10 +18,9 @@ from headwater.engine.tell.foresee import foresee
 from headwater.engine.tell.refreshes import Outcome
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.estimate import Estimate
-from headwater.model.event import Declared
+from headwater.model.event import FRESH, Declared
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, TableName, loosely, named, split
-from headwater.model.partition import WHOLE
 from headwater.model.policy import Fill
 from headwater.model.state import State
 from headwater.model.view import Definition, Job, Query
@@ -129,9 +128,7 @@ class Declarations:
         catalog.store(session, definition, before)
         catalog.describe(session, definition, before)
         if _same_data(before, definition):
-            self.recorder.record(
-                lambda _, version: Declared(self._now(), version, definition, "was redescribed", fill=False)
-            )
+            self.recorder.record(lambda _: Declared(self._now(), FRESH, definition, "was redescribed", fill=False))
             self.observer.catch_up(definition)
             return [[f"{view} is redefined and keeps its data: its query means the same{_dropped(before, definition)}"]]
         [[said]] = self._fill(definition, "replaced", message, later)
@@ -175,11 +172,7 @@ class Declarations:
     ) -> Answer:
         view, why = definition.view, "was created" if done == "created" else "was redefined"
         since = self.recorder.seq
-
-        def declared(_state: State, version: int) -> Declared:
-            return Declared(self._now(), version, definition, why, estimate=estimate)
-
-        event = self.recorder.change(view, [WHOLE], declared)
+        event = self.recorder.record(lambda _: Declared(self._now(), FRESH, definition, why, estimate=estimate))
         self.observer.catch_up(definition)
         notes = f"{self._empty(definition)}{self._lasts(view)}"
         if later or definition.policy.fill is Fill.LATER:

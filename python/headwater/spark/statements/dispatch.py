@@ -18,9 +18,8 @@ from headwater.engine.tell.refreshes import refreshes
 from headwater.engine.tell.waiting import failing
 from headwater.model.duration import duration
 from headwater.model.error import StatementError, StoreError
-from headwater.model.event import Altered, Declared, Dropped, Renamed, Resumed, Suspended
+from headwater.model.event import FRESH, Altered, Declared, Dropped, Renamed, Resumed, Suspended
 from headwater.model.name import loosely, spelled, split
-from headwater.model.partition import WHOLE
 from headwater.model.state import State
 from headwater.model.view import Definition, pairs
 from headwater.runtime.execute import guarded
@@ -196,7 +195,7 @@ class Statements:
             raise StatementError(refused)
         dropped: list[Definition] = []
 
-        def drop(state: State, _version: int) -> Dropped | None:
+        def drop(state: State) -> Dropped | None:
             if view not in state.views:
                 return None  # somebody else was faster
             if refused := _read(state, view):
@@ -247,10 +246,10 @@ class Statements:
         definition = self._recorder.read(lambda state: state.views[view].definition)
         match statement:
             case syntax.Suspend():
-                self._recorder.record(lambda _s, _v: Suspended(self._now(), view))
+                self._recorder.record(lambda _: Suspended(self._now(), view))
                 return [[f"{view} is suspended; what changes meanwhile stays pending"]]
             case syntax.Resume():
-                self._recorder.record(lambda _s, _v: Resumed(self._now(), view))
+                self._recorder.record(lambda _: Resumed(self._now(), view))
                 self._loop.step()
                 return [[f"{view} is resumed"]]
             case syntax.SetProperties(_, changed):
@@ -286,11 +285,9 @@ class Statements:
         differs = altered.dependencies != definition.dependencies or edged(altered) != edged(definition)
         if follows_again or differs:
             why = "follows its sources again" if follows_again else "depends on its sources in another way"
-            self._recorder.change(
-                definition.view, [WHOLE], lambda _, version: Declared(self._now(), version, altered, why)
-            )
+            self._recorder.record(lambda _: Declared(self._now(), FRESH, altered, why))
         else:
-            self._recorder.record(lambda _s, _v: Altered(self._now(), definition.view, pairs(properties)))
+            self._recorder.record(lambda _: Altered(self._now(), definition.view, pairs(properties)))
 
     def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Answer:
         target = self._names.qualified(to, message.session)
@@ -302,7 +299,7 @@ class Statements:
         session = self._sessions.of_table()
         renamed = catalog.renamed(session, self._shim, definition, target)
 
-        def rename(state: State, _version: int) -> Renamed | None:
+        def rename(state: State) -> Renamed | None:
             known = state.views.get(definition.view)
             if known is None and target in state.views:
                 return None  # a look was faster

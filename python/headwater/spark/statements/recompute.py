@@ -12,7 +12,7 @@ from headwater.engine.tell.refreshes import Refresh
 from headwater.engine.tell.waiting import cannot_run
 from headwater.model.edge import Edge
 from headwater.model.error import StatementError
-from headwater.model.event import Requested
+from headwater.model.event import FRESH, Requested
 from headwater.model.partition import Slice
 from headwater.model.state import State, Status
 from headwater.model.version import Inputs, Version
@@ -63,7 +63,7 @@ class Recomputing:
         """``REFRESH MATERIALIZED VIEW``; ``token`` is the number of the statement."""
         since = self._recorder.seq
         asked = self._asked(self._checked(view), statement.partition)
-        version = None
+        version = FRESH
         if statement.full:
             version = request(self._recorder, view, [asked], "was to be refreshed, by REFRESH MATERIALIZED VIEW")
         return [each.row for each in self._until_fresh(view, since, token, version)]
@@ -95,7 +95,7 @@ class Recomputing:
         self._observer.check(view)
         return self._recorder.read(partial(_refreshable, view=view))
 
-    def _until_fresh(self, view: str, since: int, token: int, up_to: Version | None = None) -> list[Refresh]:
+    def _until_fresh(self, view: str, since: int, token: int, up_to: Version = FRESH) -> list[Refresh]:
         version = self._waiting.hurry(lambda _: (view,), up_to)
         return self._waiting.until_view_fresh(view, version, since=since, token=token)
 
@@ -124,12 +124,7 @@ class Recomputing:
 def request(recorder: Recorder, view: str, slices: Sequence[Slice], why: str) -> Version:
     """Asks that slices of a view be recomputed, changed or not; ``why`` says what it did or was to be done with it.
     Returns the version of the request."""
-
-    def requested(_state: State, version: Version) -> Requested:
-        return Requested(recorder.clock.now(), version, view, tuple(slices), why)
-
-    event = recorder.change(view, slices, requested)
-    return 0 if event is None else event.version
+    return recorder.record(lambda _: Requested(recorder.clock.now(), FRESH, view, tuple(slices), why)).version
 
 
 @frozen
