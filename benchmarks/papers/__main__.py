@@ -26,7 +26,7 @@ from benchmarks.papers.streams.figures import mean
 from benchmarks.papers.trial import play, plays, summary
 from benchmarks.papers.workload import Workload, generated
 from headwater.cli.whatif import asked_for, played, policy_options, show
-from headwater.simulate.policies import Policy
+from headwater.simulate.policies import Override
 
 COLUMNS = ("setting", "method", "updates", "paper", "optimal", "more", "at most", "converged", "slowest s")
 HOLDING = ("setting", "method", "cost s", "late", "optimal", "more", "at most", "converged", "slowest s")
@@ -68,7 +68,7 @@ def made_up(
     """
     others, workload = asked_for(policies), Workload(views=views, hours=hours)
     found = [generated(workload, Random(seed)) for seed in range(seeds)]
-    rows = played(found, found, [Policy("default"), *others], tracks)
+    rows = played(found, found, [Override("default"), *others], tracks)
     about = {"simulation": "generated", "workload": attrs.asdict(workload)}
     show(about, "Generated warehouses", found, tracks, rows, as_json, plot)
 

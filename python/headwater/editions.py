@@ -60,7 +60,7 @@ class Edition:
 
 
 @frozen
-class Loaded:
+class LoadedModule:
     """A module that was imported from the texts of an edition."""
 
     module: ModuleType
@@ -89,9 +89,9 @@ class Editions:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._loaded: dict[str, Loaded] = {}
+        self._loaded: dict[str, LoadedModule] = {}
 
-    def load(self, name: str) -> Loaded:
+    def load(self, name: str) -> LoadedModule:
         """A module of the edition that its files hold now. It is imported anew if they hold another one than before,
         together with the modules of its project.
 
@@ -107,7 +107,7 @@ class Editions:
             finder = _Finder(edition.sources)
             sys.meta_path.insert(0, finder)
             try:
-                loaded = Loaded(importlib.import_module(name), edition)
+                loaded = LoadedModule(importlib.import_module(name), edition)
             finally:
                 sys.meta_path.remove(finder)
             self._loaded[name] = loaded

@@ -17,7 +17,7 @@ from headwater.spark.process import engine_process
 from headwater.spark.tables import catalog
 from headwater.spark.tables.delta import DeltaTables, publications
 from headwater.spark.tables.delta import retention as deltas
-from headwater.spark.tables.delta.stage import Stage
+from headwater.spark.tables.delta.stage import Staging
 from headwater.spark.tables.files import FileTables
 from headwater.spark.tables.iceberg import IcebergTables, publishing
 from headwater.spark.tables.iceberg import retention as icebergs
@@ -42,7 +42,7 @@ BEFORE: dict[str, dict[str, Place]] = {
         BEFORE_CLEANING: (Shim, "delete_versions"),
     },
     "delta": {
-        BEFORE_FILES: (Stage, "write"),
+        BEFORE_FILES: (Staging, "write"),
         AFTER_COMMIT: (publications, "_after"),
         BEFORE_CLEANING: (deltas.Retention, "expire"),
     },

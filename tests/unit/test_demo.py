@@ -153,7 +153,7 @@ def test_the_figures_of_a_step_are_what_its_drain_added():
     before = figures.snapshot(warehouse, Known())
     warehouse.run(DRAIN)
     after = figures.snapshot(warehouse, Known())
-    step = life.Step("one", (life.Write("orders", WHOLE, ""), life.Write("nation", WHOLE, "")))
+    step = life.LifeStep("one", (life.Write("orders", WHOLE, ""), life.Write("nation", WHOLE, "")))
     found = figures.step_figures("day 1", step, before, after, 1.5, Known(1))
     assert found == figures.StepFigures("day 1", "one", 12, refreshed=3, touched=2, existing=3, seconds=1.5)
 
@@ -188,8 +188,8 @@ def test_lines_of_an_error_text_are_no_refreshes():
 def test_pending_work_is_finished_and_counted_in_the_next_process():
     write = life.Write("orders", Slice.of(o_month="1998-08-01"), "INSERT INTO orders SELECT 1")
     days = [
-        life.Day("evening", (life.Step("left", (write,), drains=False),), (("spark.headwater.role", "report"),)),
-        life.Day("morning", (life.Step("done", (write,)),)),
+        life.Day("evening", (life.LifeStep("left", (write,), drains=False),), (("spark.headwater.role", "report"),)),
+        life.Day("morning", (life.LifeStep("done", (write,)),)),
     ]
     warehouse = Warehouse([[row("a", "()", version=1)], [row("a", "()", version=2), row("b", "()", version=3)]])
     play = Play([], ["CREATE DATABASE landing"], Known(), quiet())

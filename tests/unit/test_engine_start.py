@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 
 from headwater.ports import Member
 from headwater.spark.observing.adopt import highest_written
-from headwater.spark.process.engine_process import Engine
+from headwater.spark.process.engine_process import EngineProcess
 from headwater.spark.tables.files import FileTables
 from headwater.spark.tables.formats import Formats
 
@@ -60,7 +60,7 @@ def test_a_view_that_cannot_be_reached_hides_no_other(caplog: pytest.LogCaptureF
 def test_only_runs_of_lost_engines_are_stopped():
     running = {name: SimpleNamespace(view=name, version=n, engine=n) for name, n in (("v", ALIVE), ("w", LOST))}
     stopped: list[tuple[str, int]] = []
-    engine = Engine.__new__(Engine)
+    engine = EngineProcess.__new__(EngineProcess)
     engine.store = SimpleNamespace(engines=lambda: [Member("elsewhere:1:app", ALIVE, 1, True)])
     engine.recorder = SimpleNamespace(read=lambda ask: ask(SimpleNamespace(running=running)))
     engine.warehouse = SimpleNamespace(cancel=lambda *run: stopped.append(run))

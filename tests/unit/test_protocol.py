@@ -36,7 +36,7 @@ from headwater.spark.jvm.progress import Progress, progress
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Failure, FailureKind
 from headwater.spark.observing.observer import Observer, Target
-from headwater.spark.process.engine_process import Engine
+from headwater.spark.process.engine_process import EngineProcess
 from headwater.spark.refreshing.warehouse import SparkWarehouse
 from headwater.spark.statements import syntax
 from headwater.spark.statements.dispatch import Statements
@@ -304,7 +304,7 @@ def test_the_hints_of_a_wait_are_hints_without_a_type():
 
 def test_a_statement_is_parsed_by_its_kind():
     message = golden("statement")
-    assert syntax.parse(message.kind, message.text) == syntax.Refresh(
+    assert syntax.parse(message.kind, message.text) == syntax.RefreshStatement(
         ("monthly_revenue",), (("month", "1996-03-01"),), full=True
     )
 
@@ -366,7 +366,7 @@ def test_every_kind_of_message_reaches_its_place():
         except StopIteration:
             raise Stop from None
 
-    engine = Engine.__new__(Engine)
+    engine = EngineProcess.__new__(EngineProcess)
     hinted, abandoned, asked = [], [], []
     engine.shim = Recorder(poll=poll)
     engine.observer = Recorder(notice=hinted.append)
@@ -402,7 +402,7 @@ def answered(answer) -> dict:
             raise answer
         return answer
 
-    engine = Engine.__new__(Engine)
+    engine = EngineProcess.__new__(EngineProcess)
     engine._ready = Recorder(wait=lambda: None)
     engine._in_memory = False
     engine.statements = Recorder(answer=say)

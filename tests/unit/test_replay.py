@@ -28,7 +28,7 @@ from headwater.model.event import (
 from headwater.model.state import State
 from headwater.model.work import WholePartitions
 from headwater.simulate.accounts import Accounts
-from headwater.simulate.policies import Policy
+from headwater.simulate.policies import Override
 from headwater.simulate.replay import Replay
 from headwater.simulate.runtimes import RunTimes
 from headwater.simulate.scenario import Scenario, recorded
@@ -36,11 +36,11 @@ from headwater.simulate.staleness import Staleness
 from headwater.simulate.triggering import Triggering
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
-RECORDED = Policy("recorded")
+RECORDED = Override("recorded")
 SMALL = Workload(views=6, hours=1, appends=12, corrections=6, backfills=0.5, backfill_days=4)
 
 
-def played(scenario: Scenario, chosen: Policy = RECORDED, tracks: int = 2) -> Replay:
+def played(scenario: Scenario, chosen: Override = RECORDED, tracks: int = 2) -> Replay:
     replay = Replay(scenario, chosen, tracks, 0)
     while replay.step():
         pass
@@ -151,7 +151,7 @@ class Journaled(Accounts):
         super().count(event, state)
 
 
-def journaled(seed: int, chosen: Policy, tracks: int, workload: Workload = SMALL) -> Replay:
+def journaled(seed: int, chosen: Override, tracks: int, workload: Workload = SMALL) -> Replay:
     scenario = generated(workload, Random(seed))
     replay = Replay(scenario, chosen, tracks, seed)
     replay.accounts = Journaled(scenario.end)
@@ -163,9 +163,9 @@ def journaled(seed: int, chosen: Policy, tracks: int, workload: Workload = SMALL
 policies = st.sampled_from(
     [
         RECORDED,
-        Policy("settled", {"headwater.settle": "1 minute"}),
-        Policy("promised", {"headwater.freshness": "5 minutes"}),
-        Policy("late", {"headwater.freshness": "30 minutes", "headwater.settle": "10 seconds"}),
+        Override("settled", {"headwater.settle": "1 minute"}),
+        Override("promised", {"headwater.freshness": "5 minutes"}),
+        Override("late", {"headwater.freshness": "30 minutes", "headwater.settle": "10 seconds"}),
     ]
 )
 seeds = st.integers(0, 1_000)

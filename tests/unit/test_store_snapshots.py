@@ -15,7 +15,7 @@ from headwater.model.state import PartitionRecord, State, TableRecord
 from headwater.ports import Mark
 from headwater.spark.jvm.settings import Settings
 from headwater.store import keeper, snapshot
-from headwater.store.journal import Compacted, Gone
+from headwater.store.journal import Compacted, RemovedEntries
 from headwater.store.keeper import DAY, Keeper
 from headwater.store.recovery import caught_up, replay, restored
 from headwater.store.snapshot import copied
@@ -87,7 +87,7 @@ def test_compaction_removes_what_a_snapshot_from_before_that_time_covers(store, 
     store.compact(before=100)
     assert store.gone() is None and len(list(store.read())) == 20, "neither snapshot is old enough"
     store.compact(before=101)
-    assert store.gone() == Gone(10, 0)
+    assert store.gone() == RemovedEntries(10, 0)
     assert [entry.seq for entry in store.read(10)] == list(range(11, 21))
     for after in (0, 9):
         with pytest.raises(Compacted):
@@ -95,7 +95,7 @@ def test_compaction_removes_what_a_snapshot_from_before_that_time_covers(store, 
     base, state = store.base()
     assert base == 10 and folded(store, state, base) == expected == restored(store)[0]
     store.compact(before=201)
-    assert store.gone() == Gone(20, 100) and list(store.read(20)) == []
+    assert store.gone() == RemovedEntries(20, 100) and list(store.read(20)) == []
     assert (store.last(), restored(store)) == (20, (expected, 20))
     assert store.append(lambda v: Hurried(1, v), 20).seq == 21
 

@@ -20,13 +20,13 @@ from headwater.cli.whatif import policy
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import Altered, Changed, Declared, Dropped, Event, Published, Renamed
 from headwater.simulate.accounts import as_it_ran
-from headwater.simulate.policies import Policy
+from headwater.simulate.policies import Override
 from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.whatif import Row, naive, ran, simulated
 from headwater.store.sql_store import SqlStore
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
-RECORDED = Policy("recorded")
+RECORDED = Override("recorded")
 
 
 def script() -> list[Event]:
@@ -43,7 +43,7 @@ def script() -> list[Event]:
     return made.journal
 
 
-def outcome(scenario: Scenario, chosen: Policy = RECORDED) -> Row:
+def outcome(scenario: Scenario, chosen: Override = RECORDED) -> Row:
     return simulated([scenario], chosen, 2, lambda _: None)
 
 
@@ -72,12 +72,12 @@ def test_immediate_triggering_runs_for_each_change_and_path():
 
 def test_longer_settling_makes_one_run_of_all_changes():
     scenario = recorded(script())
-    found = outcome(scenario, Policy("late", {"headwater.settle": "2 minutes"}))
+    found = outcome(scenario, Override("late", {"headwater.settle": "2 minutes"}))
     assert counts(found) == {"v": (2, 3), "w": (2, 3)}
 
 
 def test_shorter_settling_makes_a_run_for_each_change():
-    found = outcome(recorded(script()), Policy("quick", {"headwater.settle": "1 millisecond"}))
+    found = outcome(recorded(script()), Override("quick", {"headwater.settle": "1 millisecond"}))
     assert counts(found) == {"v": (4, 5), "w": (4, 5)}
 
 
@@ -97,7 +97,7 @@ def test_a_longer_freshness_never_gives_more_refreshes_on_average():
     scenarios = [generated(Workload(views=10, hours=4), Random(seed)) for seed in range(3)]
     totals = []
     for bound in ("2 minutes", "10 minutes", "1 hour"):
-        row = simulated(scenarios, Policy(bound, {"headwater.freshness": bound}), 2, lambda _: None)
+        row = simulated(scenarios, Override(bound, {"headwater.freshness": bound}), 2, lambda _: None)
         totals.append(row.total)
     runs, seconds = [each.runs for each in totals], [each.seconds for each in totals]
     assert runs == sorted(runs, reverse=True) and seconds == sorted(seconds, reverse=True)
@@ -111,7 +111,7 @@ def test_a_longer_freshness_never_gives_more_refreshes_on_average():
 
 
 def test_a_policy_holds_for_all_that_redefines_a_view():
-    late = Policy("late", {"headwater.freshness": "1 hour", "headwater.settle": ""})
+    late = Override("late", {"headwater.freshness": "1 hour", "headwater.settle": ""})
     own = view("v", "a", "t", settle="5 seconds", retain="1 day")
     wanted = (("headwater.freshness", "1 hour"), ("headwater.retain", "1 day"))
     assert late.applied(Declared(0, 0, own, "was created")).definition.properties == wanted
@@ -201,6 +201,6 @@ def test_what_is_no_policy_is_refused(text, problem, said):
 
 
 def test_a_policy_has_a_name_and_properties():
-    assert policy("late: headwater.freshness=10 minutes, headwater.settle=") == Policy(
+    assert policy("late: headwater.freshness=10 minutes, headwater.settle=") == Override(
         "late", {"headwater.freshness": "10 minutes", "headwater.settle": ""}
     )

@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 from headwater.cli.journal import state_of
 from headwater.cli.shared import json_option, known_table, open_store, store_option, table
-from headwater.engine.requests.backfill import Part, asked, planned
+from headwater.engine.requests.backfill import ViewBackfill, asked, planned
 from headwater.engine.requests.coverage import unresolved
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
@@ -61,13 +61,13 @@ def backfill(
         click.echo("no engine is running; the next session or `headwater run` does the work", err=True)
 
 
-def _rows(plan: list[Part]) -> list[dict[str, object]]:
+def _rows(plan: list[ViewBackfill]) -> list[dict[str, object]]:
     return [
         {"view": part.view, "partitions": [str(each) for each in part.slices], "seconds": part.seconds} for part in plan
     ]
 
 
-def _show(plan: list[Part]) -> None:
+def _show(plan: list[ViewBackfill]) -> None:
     rows = []
     for part in plan:
         named = "; ".join(map(str, part.slices[:3])) + (" …" if len(part.slices) > 3 else "")

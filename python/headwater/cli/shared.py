@@ -26,7 +26,7 @@ PIPE_WIDTH = 1000
 SHOWN_AS_TIME = ("fresh_to", "refreshed_at", "started_at")
 
 
-class Place(click.ParamType):
+class StoreParameter(click.ParamType):
     """A file, or the URL of a database."""
 
     name = "file or URL"
@@ -39,7 +39,7 @@ def store_option(command: Callable) -> Callable:
     return click.option(
         "--store",
         "path",
-        type=Place(),
+        type=StoreParameter(),
         help="The store: a file, or the URL of a database. Default: spark-warehouse/.headwater/store.db in this "
         "directory.",
     )(command)

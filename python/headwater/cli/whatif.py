@@ -20,7 +20,7 @@ from headwater.engine.requests.limits import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
 from headwater.simulate.opening import opening
-from headwater.simulate.policies import USUAL, Policy
+from headwater.simulate.policies import USUAL, Override
 from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
 from headwater.spark.defining.options import DEPENDENCY, PROPERTIES, check_properties
@@ -31,7 +31,7 @@ SHOWN = 6
 """How many views are listed one by one."""
 
 
-def policy(text: str) -> Policy:
+def policy(text: str) -> Override:
     """``NAME:headwater.freshness=10 minutes,headwater.settle=5 seconds``; nothing after ``=`` takes a property
     away.
 
@@ -54,7 +54,7 @@ def policy(text: str) -> Policy:
         properties[key] = value
     known = {f"headwater.{key}" for key in PROPERTIES}
     check_properties(f"policy {name}", {key: value for key, value in properties.items() if value or key not in known})
-    return Policy(name.strip(), properties)
+    return Override(name.strip(), properties)
 
 
 def policy_options(command: Callable) -> Callable:
@@ -101,20 +101,20 @@ def whatif(
         raise StoreError(f"the store {store.name} has no view yet, so there is nothing to simulate")
     about = {"simulation": "history", "store": store.name}
     rows = [ran(as_it_ran(journal, found.end, before))]
-    rows += played([found] * seeds, [found], [Policy("recorded"), *others], tracks)
+    rows += played([found] * seeds, [found], [Override("recorded"), *others], tracks)
     show(about, f"History of {store.name}", [found] * seeds, tracks, rows, as_json, plot)
 
 
 # --- also for made-up warehouses
 
 
-def asked_for(texts: Sequence[str]) -> list[Policy]:
+def asked_for(texts: Sequence[str]) -> list[Override]:
     """The policies of the option, or the usual ones."""
     return [policy(each) for each in texts] or list(USUAL)
 
 
 def played(
-    scenarios: Sequence[Scenario], distinct: Sequence[Scenario], policies: Sequence[Policy], tracks: int
+    scenarios: Sequence[Scenario], distinct: Sequence[Scenario], policies: Sequence[Override], tracks: int
 ) -> list[Row]:
     """A row for each policy, and one for immediate triggering, which no seed concerns. A bar shows the progress.
 

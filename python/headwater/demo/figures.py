@@ -8,7 +8,7 @@ from typing import Protocol
 
 from attrs import frozen
 
-from headwater.demo.life import Step
+from headwater.demo.life import LifeStep
 from headwater.engine.tell.refreshes import REFRESHES
 from headwater.model.partition import Slice
 from headwater.model.state import State
@@ -21,14 +21,14 @@ from headwater.store.sql_store import SqlStore
 HISTORY = "SHOW REFRESHES LIMIT 1000000"
 
 
-class Session(Protocol):
+class Statements(Protocol):
     """Something that runs a statement and answers with rows of text."""
 
     def run(self, statement: str) -> list[list[str]]: ...
 
 
 @frozen
-class Refresh:
+class Refreshed:
     """One row of the history: one refresh of one partition."""
 
     run: str
@@ -44,10 +44,10 @@ class Refresh:
 
 
 @frozen
-class Snapshot:
+class Moment:
     """The warehouse between two steps: its history so far, and the number of partitions of its views."""
 
-    refreshes: frozenset[Refresh]
+    refreshes: frozenset[Refreshed]
     partitions: int
 
 
@@ -64,7 +64,7 @@ class StepFigures:
     seconds: float
 
 
-class Record(Protocol):
+class Counts(Protocol):
     """Counts of the things on record, at the moment of the call."""
 
     def immediate(self, table: str, changed: Slice) -> int:
@@ -74,13 +74,13 @@ class Record(Protocol):
         """The partitions of all views."""
 
 
-def snapshot(session: Session, record: Record) -> Snapshot:
+def snapshot(session: Statements, record: Counts) -> Moment:
     history = frozenset(_refresh(row) for row in session.run(HISTORY) if len(row) == len(REFRESHES))
-    return Snapshot(history, record.partitions())
+    return Moment(history, record.partitions())
 
 
 def step_figures(
-    day: str, step: Step, before: Snapshot, after: Snapshot, seconds: float, record: Record
+    day: str, step: LifeStep, before: Moment, after: Moment, seconds: float, record: Counts
 ) -> StepFigures:
     """The cost of one step: the difference of the snapshots around it."""
     ran = [refresh for refresh in after.refreshes - before.refreshes if refresh.ran]
@@ -95,7 +95,7 @@ def step_figures(
     )
 
 
-def immediate_refreshes(step: Step, record: Record) -> int:
+def immediate_refreshes(step: LifeStep, record: Counts) -> int:
     """The refreshes of the step's writes when every change refreshes at once.
 
     Immediate triggering refreshes whatever reads a table as soon as that table has a new version:
@@ -128,6 +128,6 @@ class Stored:
             store.close()
 
 
-def _refresh(row: Sequence[str]) -> Refresh:
+def _refresh(row: Sequence[str]) -> Refreshed:
     cell = dict(zip(REFRESHES, row, strict=True))
-    return Refresh(cell["run_id"], cell["view"], cell["partition"], Mode(cell["mode"]), cell["version"])
+    return Refreshed(cell["run_id"], cell["view"], cell["partition"], Mode(cell["mode"]), cell["version"])

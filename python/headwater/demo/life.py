@@ -21,7 +21,7 @@ class Write:
 
 
 @frozen
-class Step:
+class LifeStep:
     """Writes to the sources; then (``drains``) all views take them in before life goes on."""
 
     title: str
@@ -34,7 +34,7 @@ class Day:
     """One process: its name, its steps and its own settings."""
 
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[LifeStep, ...]
     settings: tuple[tuple[str, str], ...] = ()
 
 
@@ -74,15 +74,15 @@ DAYS = (
     Day(
         "1",
         (
-            Step("July 1998 arrives", (new_orders("1998-07-01"), new_lines("1998-07-01"))),
-            Step("March 1996 is corrected", (credit_notes("1996-03-01", "l_linenumber = 6"),)),
+            LifeStep("July 1998 arrives", (new_orders("1998-07-01"), new_lines("1998-07-01"))),
+            LifeStep("March 1996 is corrected", (credit_notes("1996-03-01", "l_linenumber = 6"),)),
         ),
     ),
-    Day("2", (Step("May 1997 is overwritten", (delivered_again("1997-05-01", "o_orderpriority <> '5-LOW'"),)),)),
+    Day("2", (LifeStep("May 1997 is overwritten", (delivered_again("1997-05-01", "o_orderpriority <> '5-LOW'"),)),)),
     Day(
         "2, evening",
         (
-            Step(
+            LifeStep(
                 "August arrives, July is corrected, nothing refreshed yet",
                 (new_orders("1998-08-01"), new_lines("1998-08-01"), credit_notes("1998-07-01", "l_linenumber = 7")),
                 drains=False,
@@ -90,5 +90,5 @@ DAYS = (
         ),
         settings=(("spark.headwater.role", "report"),),
     ),
-    Day("3", (Step("Nation changes: Egypt moves to Africa", (nation_moves("EGYPT", 0),)),)),
+    Day("3", (LifeStep("Nation changes: Egypt moves to Africa", (nation_moves("EGYPT", 0),)),)),
 )

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from headwater.demo.compare import prove
 from headwater.demo.data import SOURCES, generate, load_statements
-from headwater.demo.figures import Record, Session, Snapshot, StepFigures, Stored, snapshot, step_figures
+from headwater.demo.figures import Counts, Moment, Statements, StepFigures, Stored, snapshot, step_figures
 from headwater.demo.formats import PARQUET, Format
-from headwater.demo.life import DAYS, Day, Step
+from headwater.demo.life import DAYS, Day, LifeStep
 from headwater.demo.narrator import Narrator
 from headwater.demo.report import Report, show, write_json
 from headwater.demo.session import SparkSql
@@ -26,7 +26,7 @@ from headwater.spark.jvm.jar import build_jar
 
 DRAIN = "REFRESH MATERIALIZED VIEWS"
 
-OpenSession = Callable[[Mapping[str, str]], AbstractContextManager[Session]]
+OpenSession = Callable[[Mapping[str, str]], AbstractContextManager[Statements]]
 """Starts a spark-sql process with these settings."""
 
 
@@ -72,11 +72,11 @@ def _stage(keep: Path | None) -> Iterator[Path]:
 
 
 @frozen
-class Written:
+class WrittenStep:
     """A step whose writes are done, but not yet in the views."""
 
     day: str
-    step: Step
+    step: LifeStep
     seconds: float
 
 
@@ -86,15 +86,15 @@ class Play:
 
     views: Sequence[View]
     opening: Sequence[str]
-    record: Record
+    record: Counts
     narrator: Narrator
     format: Format = PARQUET
     figures: list[StepFigures] = field(factory=list)
-    _last: Snapshot = Snapshot(frozenset(), 0)
+    _last: Moment = Moment(frozenset(), 0)
 
     def live(self, days: Iterable[Day], open_session: OpenSession) -> None:
         """Plays the days, each in a process of its own, and fills ``figures``."""
-        waiting: Written | None = None
+        waiting: WrittenStep | None = None
         for number, day in enumerate(days):
             with open_session(dict(day.settings)) as session:
                 if number == 0:
@@ -108,20 +108,20 @@ class Play:
                         self._finish(session, waiting, f"day {day.name}: refresh")
                         waiting = None
 
-    def _set_the_stage(self, session: Session) -> None:
+    def _set_the_stage(self, session: Statements) -> None:
         for statement in self.narrator.through("load the sources", self.opening):
             session.run(statement)
         for view in self.narrator.through("create and fill the views", self.views):
             session.run(view.statement(self.format.name))
         self._last = snapshot(session, self.record)
 
-    def _write(self, session: Session, day: str, step: Step) -> Written:
+    def _write(self, session: Statements, day: str, step: LifeStep) -> WrittenStep:
         started = time.monotonic()
         for write in self.narrator.through(f"day {day}: {step.title}", step.writes):
             session.run(write.statement)
-        return Written(day, step, time.monotonic() - started)
+        return WrittenStep(day, step, time.monotonic() - started)
 
-    def _finish(self, session: Session, written: Written, title: str) -> None:
+    def _finish(self, session: Statements, written: WrittenStep, title: str) -> None:
         """Drains, and counts the cost of the writes since the last snapshot."""
         started = time.monotonic()
         self.narrator.once(title, lambda: session.run(DRAIN))

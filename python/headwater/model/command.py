@@ -206,7 +206,7 @@ class Looked:
 
 
 @frozen
-class Computed:
+class RunComputed:
     version: Version
     written: Written
     seconds: float = 0.0
@@ -246,4 +246,4 @@ class Gone:
     version: Version
 
 
-Answer = Planned | Answered | Looked | Computed | Brought | Shown | Stopped | Gone
+Answer = Planned | Answered | Looked | RunComputed | Brought | Shown | Stopped | Gone

@@ -13,7 +13,6 @@ from headwater.model.command import (
     Bring,
     Brought,
     Compute,
-    Computed,
     Gone,
     Launch,
     Look,
@@ -21,6 +20,7 @@ from headwater.model.command import (
     Plan,
     Planned,
     Publish,
+    RunComputed,
     Shown,
     Stopped,
 )
@@ -57,7 +57,7 @@ def performed(step: Step, warehouse: Warehouse, store: Store, clock: Clock) -> A
                 warehouse.look(launch, before)
                 return Looked(version, seconds())
             case Compute(sees=sees):
-                return Computed(version, warehouse.compute(launch, sees), seconds())
+                return RunComputed(version, warehouse.compute(launch, sees), seconds())
             case Bring(written=written):
                 return Brought(version, warehouse.bring(launch, written), seconds())
             case Publish(written=written):

@@ -22,7 +22,7 @@ LOOK_AGAIN = 5.0
 """Seconds between two looks of a waiting statement at whether an engine refreshes."""
 
 
-class Abandoned(HeadwaterError):
+class StoppedWaiting(HeadwaterError):
     """The user's session stopped waiting."""
 
 
@@ -91,7 +91,7 @@ class Waiting:
                 self._require_actor()
         if token in self._abandoned:
             self._abandoned.discard(token)
-            raise Abandoned("the statement was cancelled; its refreshes go on in the background")
+            raise StoppedWaiting("the statement was cancelled; its refreshes go on in the background")
         entries = [entry.event for entry in self._store.history(only, ended_after=since)]
         ended = [each for each in refreshes(entries) if each.status is not Outcome.RUNNING]
         return sorted(ended, key=lambda each: each.run_id)

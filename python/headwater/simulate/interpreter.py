@@ -20,7 +20,6 @@ from headwater.model.command import (
     Cancel,
     Command,
     Compute,
-    Computed,
     Evaluate,
     Launch,
     Look,
@@ -30,6 +29,7 @@ from headwater.model.command import (
     Publish,
     Record,
     Replaced,
+    RunComputed,
     Shown,
     Stopped,
     Written,
@@ -117,4 +117,4 @@ class Interpreter:
 
     def _computed(self, version: Version, written: Written, takes: int) -> None:
         if self._began.pop(version, None) is not None:
-            answered(self.mine, Computed(version, written, takes / 1000))
+            answered(self.mine, RunComputed(version, written, takes / 1000))

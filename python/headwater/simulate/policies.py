@@ -9,7 +9,7 @@ from headwater.model.view import Definition, Pairs, pairs
 
 
 @frozen
-class Policy:
+class Override:
     """Properties that every view has instead of its own; an empty value takes a property away."""
 
     name: str
@@ -33,7 +33,7 @@ class Policy:
 
 
 USUAL = (
-    Policy("10 minutes", {"headwater.freshness": "10 minutes"}),
-    Policy("1 hour", {"headwater.freshness": "1 hour"}),
+    Override("10 minutes", {"headwater.freshness": "10 minutes"}),
+    Override("1 hour", {"headwater.freshness": "1 hour"}),
 )
 """The policies to compare with when the user names none."""

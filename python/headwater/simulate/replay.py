@@ -18,7 +18,7 @@ from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.interpreter import Interpreter
-from headwater.simulate.policies import Policy
+from headwater.simulate.policies import Override
 from headwater.simulate.scenario import Scenario
 
 
@@ -33,7 +33,7 @@ class Replay:
     """
 
     history: Scenario
-    policy: Policy
+    policy: Override
     tracks: int
     seed: int
     accounts: Accounts = field(init=False)

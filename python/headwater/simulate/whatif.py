@@ -10,7 +10,7 @@ from attrs import frozen
 
 from headwater.model.view import Pairs
 from headwater.simulate.accounts import Accounts
-from headwater.simulate.policies import Policy
+from headwater.simulate.policies import Override
 from headwater.simulate.replay import Replay
 from headwater.simulate.scenario import Scenario
 from headwater.simulate.staleness import Staleness
@@ -60,7 +60,7 @@ class Row:
         )
 
 
-def simulated(scenarios: Sequence[Scenario], policy: Policy, tracks: int, tell: Tell) -> Row:
+def simulated(scenarios: Sequence[Scenario], policy: Override, tracks: int, tell: Tell) -> Row:
     """A policy played on each scenario; its position in the sequence is the seed."""
     played = []
     for seed, scenario in enumerate(scenarios):

@@ -84,9 +84,9 @@ class Database:
                 yield connection
         except sa.exc.DBAPIError as error:
             if error.connection_invalidated:
-                raise Broken(str(self._dialect.explained(error))) from error
+                raise ConnectionLost(str(self._dialect.explained(error))) from error
             raise self._dialect.explained(error) from error
 
 
-class Broken(StoreError):
+class ConnectionLost(StoreError):
     """The connection broke, so nobody knows whether the transaction was committed."""

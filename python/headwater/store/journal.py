@@ -16,7 +16,7 @@ from attrs import frozen
 from headwater.model.error import JournalError, StillAlive, StoreError, TakenOver
 from headwater.model.event import Event
 from headwater.store import codec
-from headwater.store.database import Broken, Database
+from headwater.store.database import ConnectionLost, Database
 from headwater.store.schema import engine, journal, meta
 
 ENDED = ("Published", "Failed", "Skipped")
@@ -44,7 +44,7 @@ class Entry:
 
 
 @frozen
-class Gone:
+class RemovedEntries:
     """The journal's entries up to ``seq``, the last of which was appended ``at`` that time (ms), are removed."""
 
     seq: int
@@ -154,11 +154,11 @@ class Journal(Database):
             last: int = connection.scalars(sa.select(meta.c.last)).one()
             return last
 
-    def gone(self) -> Gone | None:
+    def gone(self) -> RemovedEntries | None:
         """The entries that are removed, if any are."""
         with self._read() as connection:
             known = connection.execute(sa.select(meta.c.compacted, meta.c.compacted_at)).one()
-        return Gone(known.compacted, known.compacted_at) if known.compacted else None
+        return RemovedEntries(known.compacted, known.compacted_at) if known.compacted else None
 
     # --- inside
 
@@ -175,7 +175,7 @@ class Journal(Database):
                     if made:
                         self._insert(connection, made, attempt, now, given + len(builds))
                 return made
-            except Broken:
+            except ConnectionLost:
                 if not left:
                     raise
         raise AssertionError("the last try returns or raises")

@@ -23,11 +23,11 @@ from headwater.algebra.derive.rules import transfer
 from headwater.algebra.derive.touched_rows import Delta
 from headwater.model.dependency import Dependency, Expression, Occurrence
 
-__all__ = ["Derivation", "Problem", "Read", "Zones", "derive"]
+__all__ = ["Derivation", "Problem", "ReadTable", "Zones", "derive"]
 
 
 @frozen
-class Read:
+class ReadTable:
     """A table that the query reads, with the names and types of its columns."""
 
     source: str
@@ -41,7 +41,7 @@ class Read:
 class Derivation:
     """What a query's text says about the view it defines."""
 
-    reads: tuple[Read, ...]
+    reads: tuple[ReadTable, ...]
     views: tuple[str, ...]
     temporary_views: tuple[str, ...]
     dependencies: tuple[Dependency, ...]
@@ -49,7 +49,7 @@ class Derivation:
 
 
 @frozen
-class Output:
+class PartitionColumn:
     """A partition column of the view: the query computes ``number`` in the type ``queried``, and a publication
     casts it to ``type``."""
 
@@ -96,26 +96,26 @@ def derive(
 
 def _outputs(
     description: Mapping[str, Any], partition_columns: Sequence[str], columns: Sequence[tuple[str, str]]
-) -> list[Output]:
+) -> list[PartitionColumn]:
     """The partition columns, each with the query's column at its position."""
     positions = {name.casefold(): i for i, (name, _) in enumerate(columns)}
     found = []
     for name in partition_columns:
         position = positions[name.casefold()]
         queried = description["columns"][position]
-        found.append(Output(name, columns[position][1], queried["id"], queried["type"]))
+        found.append(PartitionColumn(name, columns[position][1], queried["id"], queried["type"]))
     return found
 
 
-def _read(name: str, node: Node) -> Read:
-    return Read(name, node.facts["kind"], node.facts["format"], columns_of(node), _columns(node))
+def _read(name: str, node: Node) -> ReadTable:
+    return ReadTable(name, node.facts["kind"], node.facts["format"], columns_of(node), _columns(node))
 
 
 def _columns(node: Node) -> tuple[tuple[str, str], ...]:
     return tuple((each["name"], each["type"]) for each in node.facts["columns"])
 
 
-def _occurrence(reader: Reader, relation: Node, outputs: Sequence[Output]) -> Occurrence:
+def _occurrence(reader: Reader, relation: Node, outputs: Sequence[PartitionColumn]) -> Occurrence:
     if not columns_of(relation):
         return Occurrence(reason=_unpartitioned(relation) if outputs else "")
     delta = transfer(reader.root, relation)
@@ -140,7 +140,7 @@ def _unpartitioned(relation: Node) -> str:
     return f"{name} is partitioned by {listed}, which no column of a view can be compared with"
 
 
-def _reason(output: Output, delta: Delta, known: Known | None, table: str) -> str:
+def _reason(output: PartitionColumn, delta: Delta, known: Known | None, table: str) -> str:
     lost = delta.lost.get(output.number)
     if lost is not None:
         return f"`{output.name}` comes from `{lost.origin}`, {lost.said(table, 'partition column')}"

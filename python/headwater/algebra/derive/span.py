@@ -24,7 +24,7 @@ UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 MOMENTS = ("TIMESTAMP", "TIMESTAMP_NTZ")
 
 
-class Clock(Enum):
+class PeriodClock(Enum):
     """How a value stands to the period of its partition."""
 
     SAME = "the value lies in the period"
@@ -50,7 +50,7 @@ class Span:
     unit: Unit
     zone: str
     type: str
-    clock: Clock = Clock.SAME
+    clock: PeriodClock = PeriodClock.SAME
     grain: Unit | None = None
     image: Image | None = None
 
@@ -60,7 +60,7 @@ class Span:
         spelled = _spelled(plain(queried), declared, self.grain)
         if self.grain is None or spelled is None or plain(queried) != self.type or not self._is_shown(spelled):
             return None if self.image is None else self.image.to(queried, declared)
-        if self.clock is Clock.SAME and (self.grain, spelled) in _ALIKE and self.grain is self.unit:
+        if self.clock is PeriodClock.SAME and (self.grain, spelled) in _ALIKE and self.grain is self.unit:
             return Same(self.column)
         zone = self.zone if clocks.is_known(self.zone) and not self._counts_plainly else "UTC"
         return Windowed(self.column, Window(self.grain, tuple(self._steps()), zone), spelled, nulls=True)
@@ -68,7 +68,7 @@ class Span:
     def _is_shown(self, spelled: str) -> bool:
         """Whether the periods of the grain can be spelled. Hours are counted in UTC."""
         if self.grain is Unit.HOUR:
-            return self.clock is Clock.SAME and (self.zone in UTC or spelled == "timestamp_ntz")
+            return self.clock is PeriodClock.SAME and (self.zone in UTC or spelled == "timestamp_ntz")
         if spelled != "timestamp" or self.zone in UTC:
             return True
         return clocks.is_known(self.zone) and not self._counts_plainly
@@ -76,7 +76,7 @@ class Span:
     @property
     def _counts_plainly(self) -> bool:
         """Whether the column's hours are of no zone: then the session's must not be taken to count them."""
-        return self.unit is Unit.HOUR and self.clock is not Clock.ZONE
+        return self.unit is Unit.HOUR and self.clock is not PeriodClock.ZONE
 
     def _steps(self) -> list[Step]:
         """From a period of the grain to the periods of the partition column."""
@@ -84,13 +84,13 @@ class Span:
         days: list[Step] = [] if self.grain is Unit.DAY else [Into(Unit.DAY)]
         ends: list[Step] = [] if self.unit is Unit.DAY else [Into(self.unit)]
         match self.clock:
-            case Clock.SAME:
+            case PeriodClock.SAME:
                 return into
-            case Clock.LATER:
+            case PeriodClock.LATER:
                 return [*days, Shift(-1, 0), *ends]
-            case Clock.ZONE if self.unit is Unit.HOUR and clocks.is_known(self.zone):
+            case PeriodClock.ZONE if self.unit is Unit.HOUR and clocks.is_known(self.zone):
                 return [*into, Shift(-1, 0)]  # an hour of UTC may begin on one day of the zone and end on the next
-            case Clock.ZONE:
+            case PeriodClock.ZONE:
                 return [*days, Shift(*clocks.overlap(self.zone)), *ends]
 
 
@@ -112,7 +112,7 @@ def of_periods(partition: str, unit: Unit, type: str, zone: str) -> Image | Span
     """The column whose periods a partition column has."""
     if type == "DATE" and unit is Unit.DAY:
         return Image.of_column(partition, "DATE")
-    clock = Clock.ZONE if type == "TIMESTAMP" and zone not in UTC else Clock.SAME
+    clock = PeriodClock.ZONE if type == "TIMESTAMP" and zone not in UTC else PeriodClock.SAME
     return Span(partition, unit, zone, type, clock)
 
 
@@ -135,7 +135,7 @@ def applied(call: Call, arguments: Sequence[Image | Span]) -> Image | Span | Non
 def _alike(call: Call, arguments: Sequence[Image | Span], span: Span) -> Image | None:
     """The function's value for a whole period: that of the period's start."""
     unit = _constant(call)
-    if unit is None or span.clock is not Clock.SAME or unit not in COARSER[span.unit]:
+    if unit is None or span.clock is not PeriodClock.SAME or unit not in COARSER[span.unit]:
         return None
     if span.grain is not None and span.unit not in COARSER[span.grain]:
         return None  # the start of a week may lie in the month before
@@ -183,9 +183,9 @@ def _cast(span: Span, type: str) -> Span | None:
 
 
 def _later(span: Span, moves: bool) -> Span | None:
-    if not moves or span.clock is Clock.LATER:
+    if not moves or span.clock is PeriodClock.LATER:
         return span
-    return evolve(span, clock=Clock.LATER) if span.clock is Clock.SAME else None
+    return evolve(span, clock=PeriodClock.LATER) if span.clock is PeriodClock.SAME else None
 
 
 def _floored(grain: Unit | None, unit: Unit | None) -> Unit | None:

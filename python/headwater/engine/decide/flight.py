@@ -22,7 +22,6 @@ from headwater.model.command import (
     Brought,
     Command,
     Compute,
-    Computed,
     Evaluate,
     Gone,
     Launch,
@@ -33,6 +32,7 @@ from headwater.model.command import (
     Publish,
     Release,
     Replaced,
+    RunComputed,
     Shown,
     Stopped,
     Wanted,
@@ -198,7 +198,7 @@ def answered(mine: Flights, answer: Answer) -> None:
         del mine.flights[answer.version]
 
 
-def _advanced(flight: Flight, answer: Answered | Looked | Computed | Brought | Shown | Stopped | Gone) -> Flight:
+def _advanced(flight: Flight, answer: Answered | Looked | RunComputed | Brought | Shown | Stopped | Gone) -> Flight:
     if isinstance(answer, Gone):
         return evolve(flight, stage=Stage.GONE)
     if isinstance(answer, Answered):
@@ -207,7 +207,7 @@ def _advanced(flight: Flight, answer: Answered | Looked | Computed | Brought | S
     match answer:
         case Looked():
             return evolve(flight, stage=Stage.PREPARE if flight.stage is Stage.CHECK else Stage.COMPUTE)
-        case Computed(written=written):
+        case RunComputed(written=written):
             return evolve(flight, stage=Stage.CHECK, written=written)
         case Brought(written=written, seconds=seconds):
             copied = 0 if written is flight.written else round(1e6 * seconds)

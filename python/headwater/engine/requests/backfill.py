@@ -15,7 +15,7 @@ SEPARATOR = ".."
 
 
 @frozen
-class Part:
+class ViewBackfill:
     """What one view would recompute. ``seconds`` is what its runs take lately; ``None`` before the first."""
 
     view: str
@@ -45,12 +45,12 @@ def asked(state: State, table: str, conditions: Sequence[str]) -> tuple[Slice, .
     return tuple(sorted(known, key=sort_key))
 
 
-def planned(state: State, table: str, slices: Sequence[Slice], downstream: bool) -> list[Part]:
+def planned(state: State, table: str, slices: Sequence[Slice], downstream: bool) -> list[ViewBackfill]:
     """What a backfill would recompute, in the order in which it would run."""
     reached = {table: tuple(slices)} if table in state.views else {}
     if downstream:
         reached |= cover(state, table, slices, marked=True)
-    return [Part(view, found, _seconds(state, view)) for view, found in reached.items()]
+    return [ViewBackfill(view, found, _seconds(state, view)) for view, found in reached.items()]
 
 
 def _meets(each: Slice, column: str, first: str, last: str) -> bool:

@@ -51,7 +51,7 @@ class Load:
 
 def load(state: State, tracks: int) -> Load:
     """The load as of the last change or refresh on record."""
-    rates = Rates(state)
+    rates = RefreshRates(state)
     promised = rates.tracks(1.0, promised=True)
     common = 1.0 if promised <= tracks else _common(rates, tracks)
     found: dict[str, float] = {}
@@ -62,7 +62,7 @@ def load(state: State, tracks: int) -> Load:
     return Load(tracks, rates.tracks(1.0), promised, found)
 
 
-class Rates:
+class RefreshRates:
     """How often each view is refreshed, once its changes come as they did lately."""
 
     def __init__(self, state: State) -> None:
@@ -151,7 +151,7 @@ def _left(held: Hold | None, factor: float) -> float:
     return 0.0 if held is None else max(0.0, held.bound * factor - held.needed) / 1000
 
 
-def _common(rates: Rates, tracks: int) -> float:
+def _common(rates: RefreshRates, tracks: int) -> float:
     """The least factor with which the promises need no more tracks than there are."""
     low, high = 1.0, MOST
     for _ in range(STEPS):

@@ -11,7 +11,7 @@ from headwater.model.command import Written
 from headwater.model.measure import Moved, Place
 from headwater.model.state import Run
 from headwater.spark.jvm import paths
-from headwater.spark.jvm.wire import Read, Spent
+from headwater.spark.jvm.wire import ReadCost, Spent
 
 
 def transfers(
@@ -38,6 +38,6 @@ def transfers(
     return *reads, *near.values(), Moved(run.view, written.place, written.size, spent.writing)
 
 
-def _read(read: Read, table: str, place: Place) -> Moved:
+def _read(read: ReadCost, table: str, place: Place) -> Moved:
     share = 1.0 if read.needs is None else read.share
     return Moved(table, place, read.bytes, read.micros, read.needs, share)

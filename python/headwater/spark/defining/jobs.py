@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from headwater.algebra.derive import derive
 from headwater.algebra.notation import spell_window
-from headwater.editions import Editions, Loaded
+from headwater.editions import Editions, LoadedModule
 from headwater.jobs import JobFunction, module_of
 from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
@@ -97,7 +97,7 @@ class Jobs:
             raise AnalysisFailed(f"spark.headwater.jobs: {module} has no function with @headwater.job")
         return [evolve(each, edition=loaded.edition.digest) for each in found]
 
-    def _loaded(self, module: str, what: str) -> Loaded:
+    def _loaded(self, module: str, what: str) -> LoadedModule:
         try:
             loaded = self._editions.load(module)
         except Exception as error:  # whatever a module of a user's raises while it is imported

@@ -187,7 +187,7 @@ class Sum:
 
 
 @frozen
-class Read:
+class ReadCost:
     """What reading took, of a table or, if it is none, of the files at a place."""
 
     table: str | None
@@ -202,7 +202,7 @@ class Read:
 class Spent:
     """What moving bytes took while a query was written."""
 
-    reads: tuple[Read, ...]
+    reads: tuple[ReadCost, ...]
     writing: int
 
 

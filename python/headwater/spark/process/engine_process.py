@@ -67,7 +67,7 @@ DAMAGED = "move it away: a new one is made and the views are adopted from the ca
 Result = TypeVar("Result")
 
 
-class Engine:
+class EngineProcess:
     """Everything of one engine process, wired together."""
 
     def __init__(self, session: SparkSession) -> None:
@@ -333,7 +333,7 @@ def _is_gone(holder: str, application: str) -> bool:
 _ending = threading.Lock()
 
 
-def _end(engine: Engine | None, status: int = 0) -> NoReturn:
+def _end(engine: EngineProcess | None, status: int = 0) -> NoReturn:
     """Ends this process, whatever its threads do. It leaves the store first, if that goes quickly,
     so that the next engine need not wait until it runs out."""
     with _ending:
@@ -344,12 +344,12 @@ def _end(engine: Engine | None, status: int = 0) -> NoReturn:
         os._exit(status)
 
 
-def _leave(engine: Engine) -> None:
+def _leave(engine: EngineProcess) -> None:
     with contextlib.suppress(HeadwaterError):
         engine.leave()
 
 
-def _end_with_driver(engines: list[Engine]) -> None:
+def _end_with_driver(engines: list[EngineProcess]) -> None:
     """Ends this process when the driver's end of the pipe closes, even after ``kill -9``."""
 
     def wait() -> None:
@@ -361,14 +361,14 @@ def _end_with_driver(engines: list[Engine]) -> None:
 
 
 def main() -> None:
-    engines: list[Engine] = []
+    engines: list[EngineProcess] = []
     # Ctrl-C in the terminal is for the driver; this process ends with it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: _end(engines[0] if engines else None))
     _end_with_driver(engines)
     logging.basicConfig(level=logging.WARNING, format="headwater: %(message)s", stream=sys.stderr)
     try:
-        engines.append(Engine(attach()))
+        engines.append(EngineProcess(attach()))
         engines[0].run()
     except HeadwaterError as error:
         print(f"headwater: {str(error).strip()}", file=sys.stderr)

@@ -113,7 +113,7 @@ class Statements:
         match statement:
             case syntax.Drain():
                 return self._drain(message)
-            case syntax.Refresh():
+            case syntax.RefreshStatement():
                 view = self._names.known(statement.name, message.session)
                 return self._recomputing.refresh(view, statement, message.id)
             case syntax.Verify():

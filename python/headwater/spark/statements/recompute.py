@@ -59,7 +59,7 @@ class Recomputing:
     def __init__(self, recorder: Recorder, observer: Observer, waiting: Waiting, verifier: Verifier) -> None:
         self._recorder, self._observer, self._waiting, self._verifier = recorder, observer, waiting, verifier
 
-    def refresh(self, view: str, statement: syntax.Refresh, token: int) -> Answer:
+    def refresh(self, view: str, statement: syntax.RefreshStatement, token: int) -> Answer:
         """``REFRESH MATERIALIZED VIEW``; ``token`` is the number of the statement."""
         since = self._recorder.seq
         asked = self._asked(self._checked(view), statement.partition)

@@ -24,7 +24,7 @@ class Drain:
 
 
 @frozen
-class Refresh:
+class RefreshStatement:
     """``REFRESH MATERIALIZED VIEW name [PARTITION (k = v, ...)] [FULL]``"""
 
     name: Name
@@ -113,7 +113,7 @@ class Rename:
 
 Statement = (
     Drain
-    | Refresh
+    | RefreshStatement
     | Verify
     | ShowViews
     | ShowRefreshes
@@ -134,7 +134,7 @@ T = TypeVar("T")
 
 SYNTAX = {
     StatementKind.DRAIN: Drain.__doc__,
-    StatementKind.REFRESH: Refresh.__doc__,
+    StatementKind.REFRESH: RefreshStatement.__doc__,
     StatementKind.VERIFY: Verify.__doc__,
     StatementKind.SHOW_VIEWS: ShowViews.__doc__,
     StatementKind.SHOW_REFRESHES: ShowRefreshes.__doc__,
@@ -283,8 +283,8 @@ class _Words:
         return StatementError(f"{message}; the syntax is {(SYNTAX[self._kind] or '').strip('`')}")
 
 
-def _refresh(words: _Words) -> Refresh:
-    return Refresh(*_of_partitions(words), words.take("FULL"))
+def _refresh(words: _Words) -> RefreshStatement:
+    return RefreshStatement(*_of_partitions(words), words.take("FULL"))
 
 
 def _verify(words: _Words) -> Verify:

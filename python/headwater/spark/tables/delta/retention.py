@@ -10,7 +10,7 @@ from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.delta.publications import Publications
-from headwater.spark.tables.delta.stage import Stage
+from headwater.spark.tables.delta.stage import Staging
 
 PROPERTY = "delta.deletedFileRetentionDuration"
 TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -22,7 +22,7 @@ TASKS_PER_SLOT = 4
 class Retention:
     """Has Delta clean up the tables of views, each at most once per its retention time."""
 
-    def __init__(self, shim: Shim, sessions: Sessions, publications: Publications, stage: Stage) -> None:
+    def __init__(self, shim: Shim, sessions: Sessions, publications: Publications, stage: Staging) -> None:
         self._shim, self._sessions, self._publications, self._stage = shim, sessions, publications, stage
         self._cleaned: dict[str, float] = {}
 

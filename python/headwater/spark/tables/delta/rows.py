@@ -17,7 +17,7 @@ from headwater.spark.tables.delta.log_changes import changes
 from headwater.spark.tables.delta.snapshot import Snapshot
 
 
-class Rows:
+class ChangedRowsReader:
     """Reads files that the log names, also those that a later commit removed."""
 
     def __init__(self, jvm: Jvm) -> None:

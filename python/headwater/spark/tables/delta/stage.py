@@ -67,7 +67,7 @@ class Files:
         return self.instead == ()
 
 
-class Stage:
+class Staging:
     """Writes the files of runs, and has those that are not published yet."""
 
     def __init__(self, jvm: Jvm, shim: Shim, looks: Looks) -> None:

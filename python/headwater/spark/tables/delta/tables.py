@@ -24,9 +24,9 @@ from headwater.spark.tables.delta.key_search import KeySearch
 from headwater.spark.tables.delta.looks import Looks
 from headwater.spark.tables.delta.publications import Publications
 from headwater.spark.tables.delta.retention import Retention
-from headwater.spark.tables.delta.rows import Rows
+from headwater.spark.tables.delta.rows import ChangedRowsReader
 from headwater.spark.tables.delta.snapshot import Snapshot
-from headwater.spark.tables.delta.stage import Stage
+from headwater.spark.tables.delta.stage import Staging
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_tables import forget, with_above
@@ -41,10 +41,10 @@ class DeltaTables:
         jvm = Jvm(sessions.of_table())
         self._shim = shim
         self._looks = Looks(jvm, shim, sessions)
-        self._stage = Stage(jvm, shim, self._looks)
+        self._stage = Staging(jvm, shim, self._looks)
         self._publications = Publications(jvm, shim, sessions, self._looks)
         self._retention = Retention(shim, sessions, self._publications, self._stage)
-        self._rows, self._searching = Rows(jvm), KeySearch(jvm, self._publications)
+        self._rows, self._searching = ChangedRowsReader(jvm), KeySearch(jvm, self._publications)
         self._locations: dict[str, str] = {}
 
     # --- looks

@@ -14,7 +14,7 @@ FILE, TASK = "iceberg.ContentFile", "iceberg.ContentScanTask"
 
 
 @frozen
-class Chosen:
+class DataFiles:
     """Data files of a snapshot.
 
     Attributes:
@@ -34,11 +34,11 @@ class Choosing:
     def __init__(self, java: Java) -> None:
         self._java, self._loops = java, Loops(java)
 
-    def of(self, table: JavaObject, snapshot: int, names: Iterable[str]) -> Chosen | None:
+    def of(self, table: JavaObject, snapshot: int, names: Iterable[str]) -> DataFiles | None:
         """The files of these names; ``None`` if one is not there, or a file of deletes removes rows of it."""
         names = tuple(names)
         if not names:
-            return Chosen(snapshot)
+            return DataFiles(snapshot)
         loops, wanted = self._loops, self._java("java.util.HashSet", self.listed(names))
         location = loops.then(loops.method(TASK, "file", FILE), loops.method(FILE, "location", TEXT))
         condition = loops.then(location, loops.method("java.util.Set", "contains", "boolean", ANYTHING).bindTo(wanted))
@@ -48,7 +48,7 @@ class Choosing:
         finally:
             planned.close()
         whole = len(tasks) == len(names) and all(each.deletes().isEmpty() for each in tasks)
-        return Chosen(snapshot, names, tasks) if whole else None
+        return DataFiles(snapshot, names, tasks) if whole else None
 
     def listed(self, values: Iterable[object]) -> JavaObject:
         """A Java list."""

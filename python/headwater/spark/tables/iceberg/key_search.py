@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from headwater.model.command import Launch
 from headwater.spark.jvm import sql
-from headwater.spark.tables.iceberg.chosen import Choosing, Chosen
+from headwater.spark.tables.iceberg.chosen import Choosing, DataFiles
 from headwater.spark.tables.iceberg.java import Java
 from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, is_known, named, near
 from headwater.spark.tables.rows_by_keys import Reach
@@ -45,7 +45,7 @@ class KeySearch:
 
     # --- inside
 
-    def _staged(self, session: SparkSession, table: JavaObject, chosen: Chosen, key: str) -> KeyFiles:
+    def _staged(self, session: SparkSession, table: JavaObject, chosen: DataFiles, key: str) -> KeyFiles:
         tasks = self._java("iceberg.spark.ScanTaskSetManager.get")
         tables = self._java("iceberg.spark.SparkTableCache.get")
         tasks.stageTasks(table, key, self._choosing.listed(chosen.tasks))

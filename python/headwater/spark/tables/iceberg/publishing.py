@@ -23,7 +23,7 @@ from headwater.model.view import Definition
 from headwater.model.work import ByAppending
 from headwater.spark.tables import catalog
 from headwater.spark.tables.iceberg.at import At
-from headwater.spark.tables.iceberg.chosen import Choosing, Chosen
+from headwater.spark.tables.iceberg.chosen import Choosing, DataFiles
 from headwater.spark.tables.iceberg.java import Java
 from headwater.spark.tables.iceberg.loops import Loops
 from headwater.spark.tables.iceberg.regions import region
@@ -53,7 +53,7 @@ class Staged:
     table: JavaObject
     files: JavaObject
     reshapes: bool
-    instead: Chosen | None = None
+    instead: DataFiles | None = None
 
     @property
     def partly(self) -> bool:
@@ -92,7 +92,7 @@ class Publishing:
         """Writes rows into files of a view's table that no commit names. A redefinition always renews everything."""
         definition = launch.definition
         chosen = None if key_files is None else key_files.files
-        instead = Chosen() if isinstance(launch.run.work, ByAppending) else chosen
+        instead = DataFiles() if isinstance(launch.run.work, ByAppending) else chosen
         reshapes = WHOLE in launch.run.slices and not self._shapes.fits(table, definition)
         if reshapes and instead is not None:
             raise RefreshFailed(f"{definition.view} has other columns than its table; the refresh is tried again")
@@ -204,7 +204,7 @@ class Publishing:
         return append
 
     def _rewritten(
-        self, table: JavaObject, transaction: JavaObject, launch: Launch, staged: Staged, instead: Chosen
+        self, table: JavaObject, transaction: JavaObject, launch: Launch, staged: Staged, instead: DataFiles
     ) -> JavaObject:
         """Iceberg removes no file that is not there, and does not say so.
 
@@ -212,7 +212,7 @@ class Publishing:
             RefreshFailed: another program removed a file, or rows of it.
         """
         now = transaction.table().currentSnapshot()
-        there: Chosen | None = instead
+        there: DataFiles | None = instead
         if now is None or now.snapshotId() != instead.snapshot:
             there = None if now is None else self._choosing.of(table, now.snapshotId(), instead.names)
         if there is None:

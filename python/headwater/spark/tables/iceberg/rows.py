@@ -19,7 +19,7 @@ OF_THE_CHANGE = (KIND, "_change_ordinal", "_commit_snapshot_id")
 """The changelog's own columns."""
 
 
-class Rows:
+class ChangedRowsReader:
     """Reads the changelog of tables."""
 
     def __init__(self, java: Java, catalogs: Catalogs, history: History) -> None:

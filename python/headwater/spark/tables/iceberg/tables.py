@@ -32,7 +32,7 @@ from headwater.spark.tables.iceberg.loaded import Catalogs
 from headwater.spark.tables.iceberg.looks import Looks
 from headwater.spark.tables.iceberg.publishing import Committed, Publishing, Staged, version
 from headwater.spark.tables.iceberg.retention import Retention
-from headwater.spark.tables.iceberg.rows import Rows
+from headwater.spark.tables.iceberg.rows import ChangedRowsReader
 from headwater.spark.tables.iceberg.shape import Shapes
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import WEIGHT, Reach
@@ -66,7 +66,7 @@ class IcebergTables:
         self._catalogs, self._entries, self._history = Catalogs(java), Entries(java), History(java)
         self._publishing, self._retention = Publishing(java, Shapes(java)), Retention(java)
         self._looks = Looks(shim, self._catalogs, self._entries, self._history)
-        self._rows, self._searching = Rows(java, self._catalogs, self._history), KeySearch(java)
+        self._rows, self._searching = ChangedRowsReader(java, self._catalogs, self._history), KeySearch(java)
         self._staged: dict[str, Staged] = {}
 
     # --- looks
