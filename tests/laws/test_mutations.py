@@ -189,18 +189,18 @@ MUTATIONS = {
     ),
     "what was read of a run that came to nothing counts": (
         "engine/record/queue.py",
-        "    del state.running[run.view]\n    _put_back_readers(state, run)\n",
-        "    del state.running[run.view]\n",
+        "    for reader in ahead.readers_of(state, run):\n        put_back(state, reader)\n    for each",
+        "    for each",
     ),
     "a run is not on what it reads before that is published": (
         "engine/record/queue.py",
-        "Run(event, on=_at_hand(state, event))",
+        "Run(event, on=ahead.read_by(state, event))",
         "Run(event)",
     ),
     "what may prove to be unchanged is prepared": (
-        "engine/record/runs.py",
-        "old.content == each.content for each in event.made):\n        return\n",
-        "old.content == each.content for each in event.made):\n        pass\n",
+        "engine/requests/ahead.py",
+        "    return not any(same)\n",
+        "    return True\n",
     ),
     "readers of what is prepared are not told what changed": (
         "engine/record/runs.py",
@@ -362,9 +362,9 @@ MUTATIONS = {
         '        "",\n',
     ),
     "a lake view is prepared": (
-        "engine/decide/kernel.py",
-        "case Stage.CHECK | Stage.PREPARE if not launch.definition.storage.commits and (",
-        "case Stage.CHECK | Stage.PREPARE if (",
+        "engine/requests/ahead.py",
+        "    return not definition.storage.commits and (",
+        "    return (",
     ),
     "a lake view is kept": (
         "engine/decide/readiness.py",
@@ -397,7 +397,7 @@ MUTATIONS = {
         "    if is_outdated(state, seen):\n",
     ),
     "readers run ahead of a view that became a lake table": (
-        "engine/record/runs.py",
+        "engine/requests/ahead.py",
         "    if record.pinned:\n",
         "    if False:\n",
     ),
@@ -408,7 +408,7 @@ MUTATIONS = {
         "    if False:\n        return f",
     ),
     "a run is published before the one that it is on": (
-        "engine/decide/kernel.py",
+        "engine/requests/ahead.py",
         "    return any(other.version in run.on for other in state.running.values())\n",
         "    return False\n",
     ),
@@ -433,9 +433,9 @@ MUTATIONS = {
         "    return None\n",
     ),
     "an engine runs on what another one prepared": (
-        "engine/decide/kernel.py",
-        "run is None or not run.prepared or run.engine == mine.number",
-        "True",
+        "engine/requests/ahead.py",
+        "run is None or run.engine == engine for",
+        "True for",
     ),
     "a paused engine publishes without asking the store": (
         "runtime/loop.py",

@@ -15,6 +15,7 @@ from attrs import Factory, define, evolve, frozen
 
 from headwater.engine.decide.schedule import Planned as Arranged
 from headwater.engine.record.runs import launched
+from headwater.engine.requests.ahead import leaves_rows
 from headwater.model.command import (
     Answer,
     Answered,
@@ -138,7 +139,7 @@ def claim(mine: Flights, state: State) -> None:
     for run in state.running.values() if mine.number is not None else ():
         if run.engine == mine.number and run.version not in mine.flights:
             mine.flights[run.version] = Flight(launched(state, run.view))
-            if run.kept or run.on or run.shared:
+            if leaves_rows(run):
                 mine.readable.add(run.version)
 
 

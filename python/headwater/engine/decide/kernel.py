@@ -17,14 +17,15 @@ from typing import Any
 from attrs import evolve, frozen
 
 from headwater.engine.decide.flight import Flight, Flights, Stage, bases, published, seen, unpinned
-from headwater.engine.decide.readiness import Ready, ready, skipped, started, unneeded, unspread_images
+from headwater.engine.decide.readiness import ready, skipped, started, unneeded, unspread_images
 from headwater.engine.decide.schedule import Schedule
 from headwater.engine.decide.urgency import first
-from headwater.engine.requests.coverage import images_of_readers, wanted_of
+from headwater.engine.requests.ahead import awaits_publication, is_open, prepares, wanted_of
+from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
 from headwater.model.event import FRESH, EngineLost, Failed, Prepared
-from headwater.model.state import Run, State
+from headwater.model.state import State
 
 
 @frozen
@@ -101,16 +102,14 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
             return Compute(launch, seen(state, flight))
         case Stage.CHECK if unpinned(state, flight):
             return Look(launch, before=False)
-        case Stage.CHECK | Stage.PREPARE if not launch.definition.storage.commits and (
-            run.kept or _awaited(state, run)
-        ):
+        case Stage.CHECK | Stage.PREPARE if prepares(state, run, launch.definition):
             written = flight.output
             prepared = Prepared(now, run.version, run.view, written.made, written.removed)
             return _evaluate(state, flight) or Record(prepared)
         case Stage.BRING if run.kept:
             return Bring(launch, flight.output) if copies > 0 else None
         case _:
-            return None if _awaited(state, run) else Publish(launch, flight.output)
+            return None if awaits_publication(state, run) else Publish(launch, flight.output)
 
 
 def _given_up(state: State, flight: Flight, now: int) -> Record | None:
@@ -157,11 +156,6 @@ def _failed(flight: Flight, error: str, cancelled: bool, now: int) -> Failed:
     return Failed(now, flight.version, flight.launch.run.view, error, seconds, cancelled, flight.unsure)
 
 
-def _awaited(state: State, run: Run) -> bool:
-    """Whether a run is on one that is not published yet."""
-    return any(other.version in run.on for other in state.running.values())
-
-
 def _cancelled(state: State, mine: Flights, now: int) -> Iterator[Cancel]:
     """Stops what is not wanted any more while it runs, or takes too long, once each time that time goes on: a run
     between two Spark jobs has none to cancel. One that is being published is let go on."""
@@ -197,7 +191,7 @@ def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: in
     """Starts what the schedule chooses of what is ready."""
     if free(mine, capacity) < 1 or mine.planning:
         return None
-    found = [each for each in ready(state, now) if _is_open(state, mine, each)]
+    found = [each for each in ready(state, now) if is_open(state, state.views[each.view].definition, number)]
     if not found:
         return None
     question = capacity.schedule.question(state, mine.plan)
@@ -213,9 +207,3 @@ def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: in
     if state.views[choice.ready.view].unsure:
         choice = evolve(choice, kept=False)  # the warehouse tells which partitions it has to remove
     return Record(evolve(started(state, choice, FRESH, now), engine=number))
-
-
-def _is_open(state: State, mine: Flights, found: Ready) -> bool:
-    """Whether an engine can run it: what another one prepared, only that one can read before it is published."""
-    runs = (state.running.get(each) for each in state.views[found.view].definition.sources)
-    return all(run is None or not run.prepared or run.engine == mine.number for run in runs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from headwater.engine.requests.coverage import prepared_by
+from headwater.engine.requests.ahead import prepared_by
 from headwater.model.dependency import Dependency, common
 from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Region, Slice

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
-from headwater.engine.requests.coverage import prepared_by, upstream, wanted_of
+from headwater.engine.requests import ahead
+from headwater.engine.requests.coverage import upstream
 from headwater.engine.requests.limits import PREEMPTED
 from headwater.engine.requests.reach import Changes, Reached
 from headwater.engine.waits.freshness import wave
@@ -131,7 +132,7 @@ def tell(state: State, name: str, reached: Changes) -> None:
 
 def start(state: State, event: Started) -> Run:
     """Takes what a run is for out of what is pending."""
-    pending, run = state.views[event.view].pending, Run(event, on=_at_hand(state, event))
+    pending, run = state.views[event.view].pending, Run(event, on=ahead.read_by(state, event))
     for each, carried in run.needs:
         known = pending.pop(each, NONE)
         for origin in carried - known:
@@ -142,20 +143,6 @@ def start(state: State, event: Started) -> Run:
     state.views[event.view].overran = None
     touch(state, event.view)
     return run
-
-
-def _at_hand(state: State, event: Started) -> frozenset[Version]:
-    """The runs of the same engine whose output a view reads where they left it: what is not published yet, and what is
-    kept."""
-    definition = state.views[event.view].definition
-    if not definition.reads_ahead:
-        return NONE
-    wanted = wanted_of(state) if state.kept or state.sharing else NONE
-    for runs in (state.kept, state.sharing):
-        for view in [view for view, run in runs.items() if run.version not in wanted]:
-            del runs[view]
-    found = (prepared_by(state, each) or state.kept.get(each) for each in definition.sources)
-    return frozenset(run.version for run in found if run is not None and run.engine == event.engine)
 
 
 def take_along(state: State, run: Run, taken: Sequence[Slice], origin: Version) -> None:
@@ -173,9 +160,7 @@ def take_along(state: State, run: Run, taken: Sequence[Slice], origin: Version) 
 
 def forget_engine(state: State, engine: int) -> None:
     """An engine is gone, with its runs and all that it kept."""
-    for runs in (state.kept, state.sharing):
-        for view in [view for view, run in runs.items() if run.engine == engine]:
-            del runs[view]
+    ahead.forget_engine(state, engine)
     while lost := next((run for run in state.running.values() if run.engine == engine), None):
         put_back(state, lost, unsure=True)
 
@@ -189,12 +174,7 @@ def prepare(state: State, run: Run) -> None:
 def end(state: State, run: Run) -> None:
     """A run is over and what it was for is done."""
     del state.running[run.view]
-    state.kept.pop(run.view, None)
-    state.sharing.pop(run.view, None)
-    if run.kept:
-        state.kept[run.view] = run
-    if run.shared:
-        state.sharing[run.view] = run
+    ahead.remember(state, run)
     for _, origins in run.needs:
         _drop(state, origins)
     _forget_news(state.views[run.view])
@@ -223,19 +203,13 @@ def put_back(state: State, run: Run, unsure: bool = False) -> None:
         view = state.views[run.view]
         view.unsure = simplified((*view.unsure, *run.slices))
     del state.running[run.view]
-    _put_back_readers(state, run)
+    for reader in ahead.readers_of(state, run):
+        put_back(state, reader)
     for each, origins in run.needs if run.view in state.views else ():
         request(state, run.view, (each,), origins)
     for _, origins in run.needs:
         _drop(state, origins)
     touch(state, run.view)
-
-
-def _put_back_readers(state: State, run: Run) -> None:
-    for name in state.index.readers.get(run.view, ()):
-        reader = state.running.get(name)
-        if reader is not None and run.version in reader.on:
-            put_back(state, reader)
 
 
 def widen(state: State, name: str) -> None:
@@ -254,9 +228,9 @@ def forget(state: State, name: str) -> None:
     run = state.running.get(name)
     if run is not None:
         end(state, run)
-        _put_back_readers(state, run)
-    state.kept.pop(name, None)
-    state.sharing.pop(name, None)
+        for reader in ahead.readers_of(state, run):
+            put_back(state, reader)
+    ahead.forget(state, name)
     pending = state.views[name].pending
     while pending:
         _drop(state, pending.popitem()[1])

@@ -13,6 +13,7 @@ from attrs import evolve
 from headwater.engine.methods import cost
 from headwater.engine.methods.pace import learn, learn_scanned
 from headwater.engine.record import queue, snapshots
+from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.requests.limits import back_off, follows, gives_up
 from headwater.engine.requests.reach import Reached
@@ -102,11 +103,7 @@ def prepared(state: State, view: ViewState, event: Prepared) -> None:
         return
     if _is_of_a_definition(state, run) and view.estimate is None:
         return  # it may have other columns than what is published
-    record = state.tables[event.view]
-    if record.pinned:
-        return  # another program made its table a lake table: readers read that at a snapshot until it is published
-    known = record.partitions
-    if any(each.content and (old := known.get(each.slice)) and old.content == each.content for each in event.made):
+    if not ahead.may_be_read(state, run, event):
         return
     changed = _differing(state, run, event)
     readers = state.index.readers.get(event.view, ())

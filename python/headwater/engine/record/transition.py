@@ -15,6 +15,7 @@ from attrs import evolve
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
 from headwater.engine.record import joined_requests, queue, runs, snapshots
+from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.requests.limits import follows
 from headwater.engine.waits.ration import learn_gap
@@ -159,7 +160,7 @@ def _changed(state: State, event: Changed) -> None:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
     record.highest = event.version
     snapshots.went_on(record, event.churn, event.went)
-    state.kept.pop(event.table, None)  # what was kept of a view that was written past Headwater is not what it is
+    ahead.forget_rows(state, event.table)  # what was kept of a view that was written past Headwater is not what it is
     queue.touch(state, event.table)  # a new partition counts for readers too that this change does not reach
     if not event.baseline:
         learn_gap(record, event.at)
@@ -255,8 +256,7 @@ def _dropped(state: State, view: str) -> None:
 def _renamed(state: State, old: str, new: str, definition: Definition) -> None:
     if old in state.running:
         queue.put_back(state, state.running[old], unsure=True)  # it would be published under the old name
-    state.kept.pop(old, None)
-    state.sharing.pop(old, None)
+    ahead.forget(state, old)
     view = state.views.pop(old)
     view.definition = definition
     state.views[new] = view

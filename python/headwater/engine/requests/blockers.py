@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.engine.requests.coverage import prepared_by, unresolved
+from headwater.engine.requests.ahead import prepared_by
+from headwater.engine.requests.coverage import unresolved
 from headwater.engine.requests.limits import awaits
 from headwater.engine.requests.reach import Reached
 from headwater.model.state import State, ViewState

@@ -17,7 +17,7 @@ from headwater.model.dependency import Computed, Dependency
 from headwater.model.event import Changed, Declared, Event, Requested
 from headwater.model.index import Alike, Reads, Route, Step
 from headwater.model.partition import WHOLE, Slice, Value, simplified
-from headwater.model.state import Run, State, Status
+from headwater.model.state import State
 from headwater.model.version import Version
 
 Names = tuple[str, ...]
@@ -164,34 +164,6 @@ def unresolved(state: State, view: str) -> dict[Slice, frozenset[Version]]:
     for each, origins in run.needs if run is not None else ():
         found[each] = found.get(each, frozenset()) | origins
     return found
-
-
-def prepared_by(state: State, view: str) -> Run | None:
-    """The run of a view that has computed all that it is for, and is not published yet."""
-    run = state.running.get(view)
-    return run if run is not None and run.prepared else None
-
-
-def wanted_of(state: State) -> frozenset[Version]:
-    """The runs whose output, or whose shared scans, some run reads, or will read: a reader of either that can run is
-    pending for what they were for."""
-    found = {version for run in state.running.values() for version in (run.version, *run.on)}
-    found |= {
-        run.version for view, run in state.kept.items() if _is_read(state, run, state.index.readers.get(view, ()))
-    }
-    under_way = {each for run in state.running.values() for each in run.shared}
-    for run in state.sharing.values():
-        readers = {reader for each in run.shared for reader in each.readers}
-        if not under_way.isdisjoint(run.shared) or _is_read(state, run, readers):
-            found.add(run.version)
-    return frozenset(found)
-
-
-def _is_read(state: State, run: Run, readers: Iterable[str]) -> bool:
-    origins = frozenset().union(*(some for _, some in run.needs))
-    found = [state.views[each] for each in readers if each in state.views]
-    pending = [some for each in found if each.status is Status.ACTIVE for some in each.pending.values()]
-    return any(not origins.isdisjoint(some) for some in pending)
 
 
 def plan(state: State, table: str, marked: bool = False) -> tuple[Step, ...]:
