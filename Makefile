@@ -21,9 +21,9 @@ test: .venv/ready lint
 check: .venv/ready lint
 	$(BIN)/python -m pytest -m "not long" $(or $(ARGS),$(SPREAD))
 
-# Writes the golden plans of derivation anew, and recomputes each case by Spark.
+# Writes the golden plans of derivation and the shim's table of formats anew, and recomputes each case by Spark.
 golden: .venv/ready
-	$(BIN)/python -m pytest --golden -m "not long" tests/spark/test_derive_recompute.py tests/golden $(ARGS)
+	$(BIN)/python -m pytest --golden -m "not long" tests/spark/test_derive_recompute.py tests/golden tests/unit/test_format.py $(ARGS)
 
 test-long: .venv/ready
 	$(BIN)/python -m pytest -m long --durations-path tests/durations.json $(ARGS)

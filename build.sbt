@@ -21,6 +21,7 @@ lazy val shim = (project in file("."))
   .settings(
     name := "headwater-spark",
     Compile / scalaSource := baseDirectory.value / "jvm-shim" / "src" / "main" / "scala",
+    Compile / resourceDirectory := baseDirectory.value / "jvm-shim" / "src" / "main" / "resources",
     Test / scalaSource := baseDirectory.value / "jvm-shim" / "src" / "test" / "scala",
     scalacOptions ++= Seq("-deprecation", "-feature", "-release:17"),
     libraryDependencies += "org.scalatest" %% "scalatest-funsuite" % scalaTest % Test,

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
+import pytest
+
 from headwater.model.format import FORMATS, Format
 
-PYTHON = Path(__file__).parents[2] / "python/headwater"
+ROOT = Path(__file__).parents[2]
+PYTHON, SCALA = ROOT / "python/headwater", ROOT / "jvm-shim/src/main/scala"
+TABLE = ROOT / "jvm-shim/src/main/resources/headwater/formats.json"
 
 OWN = ("model/format.py", "spark/tables/delta/", "spark/tables/iceberg/", "demo/")
 """The table, each format's own code, and the demo, which is played in a format that its user names."""
@@ -24,6 +30,10 @@ EXCEPTIONS = {
     ("spark/process/store_location.py", "jdbc:derby:;databaseName=metastore_db;create=true"): "another one",
 }
 """Texts of the code that name a format, with the reason."""
+
+QUOTED = re.compile(r'"(\w+)"')
+CLASSES_OF_SPARK = {("FileFormats.scala", each) for each in ("parquet", "orc", "avro")}
+"""The names of formats beside Spark's classes that read them, the one place where the shim spells some."""
 
 SETTING = re.compile(r"spark\.sql\.parquet\.\w+(\.\w+)*")
 """A setting of how Spark spells values in Parquet files, whatever table these are of."""
@@ -55,6 +65,20 @@ def test_a_name_in_the_code_is_found() -> None:
     ]
 
 
+def test_the_shim_reads_the_same_table(request: pytest.FixtureRequest) -> None:
+    table = json.dumps([attrs.asdict(each) for each in FORMATS], indent=1) + "\n"
+    if request.config.getoption("golden"):
+        TABLE.write_text(table)
+    assert TABLE.read_text() == table, "after a look at the change, run make golden"
+
+
+def test_the_shim_names_a_format_in_its_own_code_only() -> None:
+    """Of Delta's and Iceberg's own classes there are the names, beside the code that knows them."""
+    files = {each.name: each.read_text() for each in sorted(SCALA.rglob("*.scala"))}
+    found = {(file, each) for file, text in files.items() for each in QUOTED.findall(text) if each in WORDS}
+    assert found == CLASSES_OF_SPARK
+
+
 def test_a_format_that_is_not_in_the_table_can_do_nothing() -> None:
     assert Format.of("lance") == Format("lance") and not Format.of("lance").followed
     assert len({each.name for each in FORMATS}) == len(FORMATS)
@@ -65,4 +89,4 @@ def test_what_follows_from_another_ability() -> None:
     for each in FORMATS:
         assert each.followed or not (each.holds_views or each.snapshots or each.tells_changes)
         assert each.holds_views or not (each.commits or each.incremental or each.replaces_files)
-        assert bool(each.needs) == bool(each.package) and not (each.needs and each.listed)
+        assert bool(each.needs) == bool(each.artifact) and not (each.needs and each.listed)

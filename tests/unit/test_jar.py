@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -52,6 +53,19 @@ def test_after_one_that_failed_the_next_compiles(sources: Path, monkeypatch) -> 
     built = jar.built("one", sources)
     assert built.exists()
     assert sorted(each.suffix for each in built.parent.iterdir()) == [".jar", ".lock"]
+
+
+def test_what_the_classes_read_is_in_the_jar_and_another_text_makes_another_jar(sources: Path, monkeypatch) -> None:
+    monkeypatch.setattr(jar, "_compile", lambda _sources, classes: (classes / "One.class").write_bytes(b""))
+    table = sources / "resources/headwater/table.json"
+    table.parent.mkdir(parents=True)
+    made = []
+    for text in ("[]", "[1]"):
+        table.write_text(text)
+        made.append(jar.built("one", sources))
+        with zipfile.ZipFile(made[-1]) as archive:
+            assert archive.read("headwater/table.json").decode() == text and "One.class" in archive.namelist()
+    assert made[0] != made[1]
 
 
 def test_a_cache_that_cannot_be_written_is_named(sources: Path, monkeypatch) -> None:

@@ -1,6 +1,6 @@
 """What each table format can do. Code asks for an ability, and decides nothing by a format's name.
 
-The shim has the same table: ``formats.json`` in its sources is made of this one (``tests/unit/test_format.py``).
+The shim reads the same table: ``jvm-shim/src/main/resources/headwater/formats.json``, which ``make golden`` writes.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Format:
         kept_by_sessions: a session that read a table keeps it for a while, with the rows of that moment.
 
         own_catalogs: it has catalogs beside the session's, with tables that the metastore does not know.
-        package: the Maven package with its classes; empty: Spark has them.
-        needs: a class that an application has if it has the package.
+        artifact: the Maven package with its classes; empty: Spark has them.
+        needs: a class that an application has if it has the artifact.
         catalogs: what the names of the classes of its catalogs begin with.
         relations: the class that lists the files of a relation; empty if its relations are of ``catalogs``.
         remedy: how the session catalog comes to hold its tables.
         log: what says which files in a directory are rows of a table.
-        directory: the file or directory by which such a directory is known; a ``*`` is any part of a name.
+        directory: the file or directory in it by which such a directory is known; a ``*`` is any start of a name.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Format:
     purges: bool = False
     kept_by_sessions: bool = False
     own_catalogs: bool = False
-    package: str = ""
+    artifact: str = ""
     needs: str = ""
     catalogs: str = ""
     relations: str = ""
@@ -127,7 +127,7 @@ FORMATS = (
         incremental=True,
         one_step_exchange=True,
         properties_in_log=True,
-        package="io.delta:delta-spark_4.1_2.13",
+        artifact="io.delta:delta-spark_4.1_2.13",
         needs="org.apache.spark.sql.delta.DeltaLog",
         catalogs="org.apache.spark.sql.delta.catalog.",
         relations="org.apache.spark.sql.delta.files.TahoeLogFileIndex",
@@ -151,7 +151,7 @@ FORMATS = (
         purges=True,
         kept_by_sessions=True,
         own_catalogs=True,
-        package="org.apache.iceberg:iceberg-spark-runtime-4.1_2.13",
+        artifact="org.apache.iceberg:iceberg-spark-runtime-4.1_2.13",
         needs="org.apache.iceberg.spark.SparkCatalog",
         catalogs="org.apache.iceberg.spark.",
         remedy=f"name the view in an Iceberg catalog, or {_SESSION} org.apache.iceberg.spark.SparkSessionCatalog",

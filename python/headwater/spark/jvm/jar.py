@@ -26,6 +26,9 @@ EXTENSION = "io.headwater.spark.HeadwaterExtensions"
 """The jar's class that ``spark.jvm.sql.extensions`` names."""
 
 
+RESOURCES = "resources"
+
+
 def build_jar() -> Path:
     """The path of the shim's jar, compiled now if the cache does not have it.
 
@@ -36,7 +39,8 @@ def build_jar() -> Path:
 
 
 def built(name: str, root: Path) -> Path:
-    """The path of a jar of the Scala sources below a directory, as ``build_jar`` makes it of the shim's.
+    """The path of a jar of the Scala sources below a directory, with what lies in its ``resources``, as ``build_jar``
+    makes it of the shim's.
 
     Raises:
         JarError: as there.
@@ -44,14 +48,15 @@ def built(name: str, root: Path) -> Path:
     sources = sorted(root.rglob("*.scala"))
     if not sources:
         raise JarError(f"{root} has no Scala sources; install Headwater again")
-    target = _cache() / f"{name}-{pyspark.__version__}-{_digest(sources)}.jar"
+    resources = [each for each in sorted((root / RESOURCES).rglob("*")) if each.is_file()]
+    target = _cache() / f"{name}-{pyspark.__version__}-{_digest([*sources, *resources])}.jar"
     if target.exists():
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with alone(target.with_suffix(".lock")):
             if not target.exists():  # another program may have made it meanwhile
-                _make(sources, target)
+                _make(sources, root / RESOURCES, target)
     except OSError as error:
         raise JarError(
             f"cannot write the jar to {target.parent} ({error.strerror}); "
@@ -69,18 +74,20 @@ def alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def _make(sources: list[Path], target: Path) -> None:
+def _make(sources: list[Path], resources: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         classes = Path(scratch, "classes")
         classes.mkdir()
         _compile(sources, classes)
+        if resources.is_dir():
+            shutil.copytree(resources, classes, dirs_exist_ok=True)
         _pack(classes, Path(scratch, "shim.jar")).rename(target)
 
 
 def _source_root() -> Path:
     package = Path(__file__).resolve().parents[2]
     packed = package / "shim_sources"
-    return packed if packed.is_dir() else package.parents[1] / "jvm-shim/src/main/scala"
+    return packed if packed.is_dir() else package.parents[1] / "jvm-shim/src/main"
 
 
 def _cache() -> Path:

@@ -32,7 +32,7 @@ final case class Pin(
     until: String = "")
 
 /**
- * Lets a refresh read each Delta and Iceberg table at one snapshot, however often its query names it and through whatever
+ * Lets a refresh read each table with snapshots at one of them, however often its query names it and through whatever
  * views, while programs go on writing.
  *
  * The engine says so in a setting of the refresh's own session, [[PinnedSnapshots.Setting]]: pins by the tables' keys. The
@@ -98,7 +98,7 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
         case ofView => (ofView.head, ofView.tail)
       }
       parts match {
-        case Seq(format, path) if Lakes(format.toLowerCase) && path.contains("/") => Some(s"path:${qualified(path)}")
+        case Seq(format, path) if Format.of(format).exists(_.snapshots) && path.contains("/") => Some(s"path:${qualified(path)}")
         case Seq(name) => Some(Names.key(catalog, Identifier.of(namespace.toArray, name)))
         case head +: inner if manager.isCatalogRegistered(head) => Some(Names.key(head, Identifier.of(inner.init.toArray, inner.last)))
         case _ => Some(Names.key(catalog, Identifier.of(parts.init.toArray, parts.last)))
@@ -114,6 +114,5 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
 
 object PinnedSnapshots {
   val Setting = "spark.headwater.pins"
-  private val Lakes = Set("delta", "iceberg")
   private val AsItIs = TreeNodeTag[Unit]("headwater.as_it_is")
 }

@@ -14,16 +14,16 @@ import org.slf4j.LoggerFactory
 object CatalogViews {
   private val log = LoggerFactory.getLogger("io.headwater")
 
-  /** Every view of the session catalog and of Iceberg's catalogs: a JSON list of [[CatalogView]]. */
+  /** Every view of the session catalog and of catalogs of formats: a JSON list of [[CatalogView]]. */
   def all(session: SparkSession): String = {
     val own = ofSession(session)
-    val others = Catalogs.ofIceberg(session).flatMap(ofCatalog(session, _))
+    val others = Catalogs.made(session).flatMap(ofCatalog(session, _))
     Wire.encode((own ++ others).distinctBy(_.table))
   }
 
   /**
-   * Names the owner of a Delta table in the metastore's entry, too. Delta keeps a table's properties in its log, and the logs
-   * of all tables are too many to look into.
+   * Names the owner of a table in the metastore's entry, too. Where a format keeps the properties of tables in their logs,
+   * these are too many to look into.
    */
   def mark(session: SparkSession, key: String, owner: String): Unit = {
     val (catalog, name) = (Access.classic(session).sharedState.externalCatalog, Names.identifier(key))

@@ -13,8 +13,6 @@ import org.apache.spark.sql.headwater.Access
 /** The catalogs that a session knows, and the lake formats of their tables. */
 object Catalogs {
   private val Setting = """spark\.sql\.catalog\.([^.]+)""".r
-  private val Makers = Seq(
-    LakeTables.Delta -> "org.apache.spark.sql.delta.catalog.", LakeTables.Iceberg -> "org.apache.iceberg.spark.")
 
   /** The names of all catalogs that the session's settings name, whether they can be reached or not. */
   def names(session: SparkSession): Seq[String] =
@@ -35,11 +33,13 @@ object Catalogs {
     }
   }
 
-  /** The catalogs of Iceberg's classes, besides the session's, which the metastore lists. */
-  private[spark] def ofIceberg(session: SparkSession): Seq[String] = names(session).filter(_ != Names.SessionCatalog).filter(isIcebergs(session, _))
+  /** The catalogs of a format's own, besides the session's, which the metastore lists. */
+  private[spark] def made(session: SparkSession): Seq[String] =
+    names(session).filter(each => each != Names.SessionCatalog && maker(session, each).nonEmpty)
 
-  private[spark] def isIcebergs(session: SparkSession, catalog: String): Boolean =
-    Access.setting(session, s"spark.sql.catalog.$catalog").exists(_.startsWith("org.apache.iceberg.spark."))
+  /** The format whose classes a catalog is of; none if the format has no catalogs of its own. */
+  private[spark] def maker(session: SparkSession, catalog: String): Option[Format] =
+    Access.setting(session, s"spark.sql.catalog.$catalog").flatMap(Format.ofClass)
 
   /**
    * A catalog that is a directory finds none of its tables while the directory is away. They are not gone.
@@ -58,7 +58,7 @@ object Catalogs {
 
   /**
    * The tables whose files lie in the directory of a table, by their names within it: those of the namespace `d.v` lie in
-   * that of `d.v` where the catalog is a directory. Iceberg deletes the whole directory with a table. It is looked at as deep
+   * that of `d.v` where the catalog is a directory. Its format deletes the whole directory with a table. It is looked at as deep
    * as a namespace in `v` has tables.
    *
    * @return a JSON list
@@ -78,7 +78,7 @@ object Catalogs {
     case _ => Nil
   })
 
-  private def isDirectory(session: SparkSession, catalog: String): Boolean = isIcebergs(session, catalog) &&
+  private def isDirectory(session: SparkSession, catalog: String): Boolean = maker(session, catalog).nonEmpty &&
     Seq("type" -> "hadoop", "catalog-impl" -> "org.apache.iceberg.hadoop.HadoopCatalog").exists { case (option, value) =>
       Access.setting(session, s"spark.sql.catalog.$catalog.$option").exists(_.equalsIgnoreCase(value))
     }
@@ -86,10 +86,10 @@ object Catalogs {
   /**
    * The lake formats that tables of a catalog can have.
    *
-   * @return a JSON list of `delta` and `iceberg`
+   * @return a JSON list of names
    */
   def formats(session: SparkSession, catalog: String): String = of(session, catalog) { tables =>
     val classes = Iterator.iterate[Class[_]](tables.getClass)(_.getSuperclass).takeWhile(_ != null).map(_.getName).toSeq
-    Wire.encode(Makers.collect { case (format, maker) if classes.exists(_.startsWith(maker)) => format })
+    Wire.encode(Format.all.filter(each => classes.exists(each.made)).map(_.name))
   }
 }

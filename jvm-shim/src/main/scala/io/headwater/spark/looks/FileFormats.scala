@@ -3,7 +3,7 @@ package io.headwater.spark
 import scala.util.Try
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.datasources._
@@ -65,12 +65,16 @@ private[spark] object FileFormats {
   /** The format whose log says which of the files in a directory are rows of a table. */
   def owned(conf: Configuration, directory: Path): Option[String] = Try {
     val fs = directory.getFileSystem(conf)
-    val metadata = new Path(directory, "metadata")
-    if (fs.exists(new Path(directory, "_delta_log"))) Some("delta")
-    else if (fs.exists(new Path(directory, ".hoodie"))) Some("hudi")
-    else if (fs.exists(metadata) && fs.listStatus(metadata).exists(_.getPath.getName.endsWith(".metadata.json"))) Some("iceberg")
-    else None
+    Format.all.find(format => format.directory.nonEmpty && isThere(fs, directory, format.directory)).map(_.name)
   }.toOption.flatten
+
+  /** Whether a directory has a file; a name of which only the end is known begins with `*`. */
+  private def isThere(fs: FileSystem, directory: Path, file: String): Boolean = {
+    val place = new Path(directory, file)
+    val (above, name) = (place.getParent, place.getName)
+    if (!name.startsWith("*")) fs.exists(place)
+    else fs.exists(above) && fs.listStatus(above).exists(_.getPath.getName.endsWith(name.tail))
+  }
 
   def owned(session: SparkSession, directory: Path): Option[String] =
     owned(Access.classic(session).sessionState.newHadoopConf(), directory)

@@ -31,7 +31,6 @@ private[spark] object FileSnapshots {
   /** Options by which Spark leaves out files. */
   private val Choosing = Set(
     "pathglobfilter", "modifiedbefore", "modifiedafter", "recursivefilelookup", "ignoremissingfiles", "ignorecorruptfiles")
-  private val Providers = Set("parquet", "orc", "csv", "json", "text", "xml", "avro")
 
   /** Those files of a table, oldest first, if it has snapshots. */
   def ordered(table: CatalogTable, files: => Seq[Named]): Option[Seq[Named]] =
@@ -81,7 +80,7 @@ private[spark] object FileSnapshots {
 
   private def applies(table: CatalogTable): Boolean =
     table.partitionColumnNames.isEmpty && table.tableType != CatalogTableType.VIEW && !Views.is(table) &&
-      table.provider.exists(provider => Providers(provider.toLowerCase)) &&
+      table.provider.flatMap(Format.of).exists(_.listed) &&
       !table.storage.properties.keys.exists(key => Choosing(key.toLowerCase))
 
   private def files(session: SparkSession, table: CatalogTable): Option[Seq[Named]] =

@@ -21,14 +21,6 @@ import org.apache.spark.sql.headwater.Access
 private[spark] object LakeTables extends TableFormat {
   override val name = "lake"
 
-  val Delta = "delta"
-  val Iceberg = "iceberg"
-
-  /** The class that an application lacks if it lacks a format, and the package that has it. */
-  private val Needed = Map(
-    Delta -> ("org.apache.spark.sql.delta.DeltaLog", "io.delta:delta-spark_4.1_2.13"),
-    Iceberg -> ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13"))
-
   override def identify(known: Lookup, name: Name): Boolean = name match {
     case table: TableName => table.identifier.forall(known(_).fold(mixes(known.session))(each => of(each).nonEmpty))
     case _ => false
@@ -37,24 +29,25 @@ private[spark] object LakeTables extends TableFormat {
   /** The format of a table that is there. */
   def format(known: Lookup, name: TableName): Option[String] =
     if (name.identifier.isEmpty || mixes(known.session)) load(known.session, name).map(formatOf)
-    else known(name.identifier.get).map(of(_).getOrElse(FileTables.name))
+    else known(name.identifier.get).map(named)
 
   /** Whether this application can read a format. */
-  def has(format: String): Boolean = Needed.get(format).forall { case (needed, _) =>
+  def has(format: String): Boolean = Format.of(format).forall(has)
+
+  private def has(format: Format): Boolean = !format.ownClasses ||
     Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader)
-      .exists(loader => loader != null && Try(Class.forName(needed, false, loader)).isSuccess)
-  }
+      .exists(loader => loader != null && Try(Class.forName(format.needs, false, loader)).isSuccess)
 
   /** What is told of such a table is its format only, for whoever took it for a table of files. */
   override def look(session: SparkSession, known: Lookup, asked: Asked): Looked =
     format(known, Names.table(asked.table)) match {
       case None => Missing(asked.table)
       case Some(other) if has(other) => Fact(asked.table, kind = other, created = 0, schema = other, whole = false)
-      case Some(lacking) => Unreadable(asked.table, s"it is a table of ${lacking.capitalize}, ${remedy(lacking)}")
+      case Some(other) => Unreadable(asked.table, Format.of(other).fold(other)(each => s"it is a table of ${lacking(each)}"))
     }
 
-  private def remedy(lacking: String): String =
-    s"which this application lacks; add ${Needed(lacking)._2} to spark.jars.packages"
+  private def lacking(format: Format): String =
+    s"${format.title}, which this application lacks; add ${format.artifact} to spark.jars.packages"
 
   override def renew(session: SparkSession, name: Name): Unit = name match {
     case table: TableName => catalog(session, table).invalidateTable(table.within)
@@ -79,8 +72,8 @@ private[spark] object LakeTables extends TableFormat {
   /** @throws org.apache.spark.SparkException when the session knows no such catalog, or lacks its classes */
   def catalog(session: SparkSession, name: TableName): TableCatalog = {
     Access.activate(session)
-    if (Catalogs.isIcebergs(session, name.catalog) && !has(Iceberg))
-      throw new SparkException(s"the catalog ${name.catalog} is one of Iceberg, ${remedy(Iceberg)}")
+    Catalogs.maker(session, name.catalog).filterNot(has)
+      .foreach(each => throw new SparkException(s"the catalog ${name.catalog} is one of ${lacking(each)}"))
     Access.classic(session).sessionState.catalogManager.catalog(name.catalog) match {
       case tables: TableCatalog => tables
       case other => throw new IllegalArgumentException(s"the catalog ${other.name} has no tables")
@@ -88,20 +81,19 @@ private[spark] object LakeTables extends TableFormat {
   }
 
   /** The lake format of a table of the session catalog; none of one that Spark lists the files of, and of an ordinary view. */
-  def of(table: CatalogTable): Option[String] = {
+  def of(table: CatalogTable): Option[Format] = {
     val told = table.provider.toSeq ++ table.properties.get("table_type")
-    Some(table).filter(_.tableType != CatalogTableType.VIEW).flatMap(_ => told.map(lower).find(Needed.contains))
+    Some(table).filter(_.tableType != CatalogTableType.VIEW).flatMap(_ => told.flatMap(Format.of).find(_.ownClasses))
   }
 
   private def formatOf(table: Table): String = Access.entry(table).fold(
     lower(Option(table.properties.get(TableCatalog.PROP_PROVIDER)).getOrElse(FileFormats.simple(table))))(
-    of(_).getOrElse(FileTables.name))
+    named)
 
-  /** Whether another catalog takes the session catalog's place and has tables that the metastore does not know, as Iceberg's. */
-  private[spark] def mixes(session: SparkSession): Boolean = {
-    val conf = Access.classic(session).sessionState.conf
-    conf.getConfString("spark.sql.catalog.spark_catalog", "").startsWith("org.apache.iceberg.")
-  }
+  private def named(table: CatalogTable): String = of(table).fold(FileTables.name)(_.name)
+
+  /** Whether another catalog takes the session catalog's place and has tables that the metastore does not know. */
+  private[spark] def mixes(session: SparkSession): Boolean = Catalogs.maker(session, Names.SessionCatalog).nonEmpty
 
   private def lower(text: String): String = text.toLowerCase(Locale.ROOT)
 }

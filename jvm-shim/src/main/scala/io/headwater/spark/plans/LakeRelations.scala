@@ -8,18 +8,19 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 /**
- * What a relation of Delta or Iceberg reads of its table, if not its rows as they are now: an *aspect*. Classes are known by
+ * Which format a relation is of, and what it reads of its table, if not its rows as they are now: an *aspect*. Classes are known by
  * name and members by reflection, because the shim is compiled against neither format.
  */
 private[spark] object LakeRelations {
-  private val LogIndex = "org.apache.spark.sql.delta.files.TahoeLogFileIndex"
   private val OptionsOfSnapshots = Set(
     "snapshot-id", "as-of-timestamp", "tag", "start-snapshot-id", "end-snapshot-id", "start-timestamp", "end-timestamp",
     "versionasof", "timestampasof")
 
-  def isDelta(files: HadoopFsRelation): Boolean = files.location.getClass.getName == LogIndex
+  /** The format whose log lists the files of a relation. */
+  def format(files: HadoopFsRelation): Option[Format] = Format.all.find(_.relations == files.location.getClass.getName)
 
-  def isIceberg(table: Table): Boolean = table.getClass.getName.startsWith("org.apache.iceberg.spark.")
+  /** The format of a table of its own catalog. */
+  def format(table: Table): Option[Format] = Format.ofClass(table.getClass.getName)
 
   /** The aspect of a relation of Delta's own classes. */
   def aspect(relation: AnyRef): Option[String] = relation match {
@@ -30,7 +31,7 @@ private[spark] object LakeRelations {
   def aspect(relation: DataSourceV2Relation): Option[String] = {
     val options = relation.options.asCaseSensitiveMap.asScala.keys.map(_.toLowerCase).toSet
     if (relation.timeTravelSpec.nonEmpty || options.exists(OptionsOfSnapshots)) Some("snapshot")
-    else if (!isIceberg(relation.table)) None
+    else if (format(relation.table).isEmpty) None
     else if (FileFormats.simple(relation.table) == "SparkChangelogTable") Some("changes")
     else if (Reflected(relation.table, "table").forall(isMetadata)) Some("metadata")
     else if (options("branch") || Reflected(relation.table, "branch").forall(_ != null)) Some("branch")

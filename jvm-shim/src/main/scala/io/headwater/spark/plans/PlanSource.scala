@@ -25,7 +25,7 @@ private[spark] object PlanSource {
       table(relation.catalogTable.map(_.identifier)) ++ kind("stream", "file", Nil)
     case LogicalRelation(files: HadoopFsRelation, _, catalogTable, _, _) =>
       val place = catalogTable.fold(paths(files))(each => table(Some(each.identifier)))
-      place ++ (if (LakeRelations.isDelta(files)) delta(files) else listed(files, catalogTable))
+      place ++ LakeRelations.format(files).fold(listed(files, catalogTable))(logged(_, files))
     case relation: LogicalRelation =>
       table(relation.catalogTable.map(_.identifier)) ++ aspect(LakeRelations.aspect(relation.relation)) ++
         kind("other", relation.catalogTable.flatMap(_.provider).getOrElse(simple(relation.relation)), Nil)
@@ -42,9 +42,8 @@ private[spark] object PlanSource {
     case other => kind("other", simple(other), Nil)
   }
 
-  private def delta(files: HadoopFsRelation): List[JField] =
-    aspect(LakeRelations.aspect(files)) ++
-      kind(LakeTables.Delta, LakeTables.Delta, files.partitionSchema.map(_.name)) ++ zone
+  private def logged(format: Format, files: HadoopFsRelation): List[JField] =
+    aspect(LakeRelations.aspect(files)) ++ kind(format.name, format.name, files.partitionSchema.map(_.name)) ++ zone(format)
 
   private def listed(files: HadoopFsRelation, table: Option[CatalogTable]): List[JField] =
     FileFormats.listed(files, table).fold(
@@ -54,17 +53,18 @@ private[spark] object PlanSource {
   private def named(relation: DataSourceV2Relation): List[JField] = {
     val transforms = Try(relation.table.partitioning.toList).getOrElse(Nil)
     val identity = transforms.filter(_.name == "identity").flatMap(columns)
-    val isIceberg = LakeRelations.isIceberg(relation.table)
-    val format = Option(relation.table.properties.get("provider")).getOrElse(simple(relation.table))
+    val format = LakeRelations.format(relation.table)
+    val provider = Option(relation.table.properties.get("provider")).getOrElse(simple(relation.table))
     versioned(relation.catalog, relation.identifier, relation.table.name) ++
       aspect(LakeRelations.aspect(relation)) ++
-      kind(if (isIceberg) LakeTables.Iceberg else "v2", if (isIceberg) LakeTables.Iceberg else format, identity) ++
+      kind(format.fold("v2")(_.name), format.fold(provider)(_.name), identity) ++
       Option.when(transforms.size > identity.size)("transforms" -> JArray(transforms.map(transform))) ++
-      (if (isIceberg) zone else Nil)
+      format.toList.flatMap(zone)
   }
 
   /** Where timestamps of a log become text, or periods become timestamps, this says which. */
-  private def zone: List[JField] = List("zone" -> JString(SQLConf.get.sessionLocalTimeZone))
+  private def zone(format: Format): List[JField] =
+    Option.when(format.zoned)("zone" -> JString(SQLConf.get.sessionLocalTimeZone)).toList
 
   private def transform(each: Transform): JValue = JObject(
     "name" -> JString(each.name),

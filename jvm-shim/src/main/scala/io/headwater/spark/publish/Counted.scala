@@ -33,7 +33,7 @@ class Counted(
 object Counted {
 
   /** The rows of a query, to be written into a table of another catalog than Spark's own. */
-  def apart(frame: DataFrame): DataFrame = PlannedApart(frame, LakeRelations.isDelta)
+  def apart(frame: DataFrame): DataFrame = PlannedApart(frame, files => LakeRelations.format(files).nonEmpty)
 }
 
 /** The content of a partition: its rows, and the sum of their hashes, if they were hashed. */

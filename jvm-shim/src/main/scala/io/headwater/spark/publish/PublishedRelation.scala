@@ -32,13 +32,13 @@ case class PublishedRelation(session: SparkSession) extends Rule[LogicalPlan] {
       }
     case relation: HiveTableRelation if isLate(relation.tableMeta) =>
       val name = Names.table(Names.key(relation.tableMeta.identifier))
-      LakeTables.load(session, name).filter(LakeRelations.isIceberg).fold[LogicalPlan](relation)(table =>
+      LakeTables.load(session, name).filter(LakeRelations.format(_).nonEmpty).fold[LogicalPlan](relation)(table =>
         DataSourceV2Relation.create(table, Some(LakeTables.catalog(session, name)), Some(name.within)))
   }
 
   /** Iceberg's catalog asks for a table of its own first, and then for another. A view may change its format in between. */
   private def isLate(entry: CatalogTable): Boolean = !Internal.is(session) &&
-    Views.are(entry.properties) && LakeTables.of(entry).contains(LakeTables.Iceberg) && LakeTables.mixes(session)
+    Views.are(entry.properties) && LakeTables.of(entry).exists(_.own_catalogs) && LakeTables.mixes(session)
 
   private def same(cached: CatalogTable, published: CatalogTable): Boolean =
     cached.storage.locationUri == published.storage.locationUri &&

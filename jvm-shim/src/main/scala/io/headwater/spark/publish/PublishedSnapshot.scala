@@ -32,7 +32,7 @@ case class PublishedSnapshot(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def renew(name: Seq[String]): Unit =
     if (!Access.classic(session).sessionState.catalog.isTempView(name)) Access.meant(session, name).foreach {
-      case (tables: TableCatalog, identifier) if isIcebergs(tables) && isOld(tables, identifier) => tables.invalidateTable(identifier)
+      case (tables: TableCatalog, identifier) if isKeeping(tables) && isOld(tables, identifier) => tables.invalidateTable(identifier)
       case _ =>
     }
 
@@ -44,12 +44,13 @@ case class PublishedSnapshot(session: SparkSession) extends Rule[LogicalPlan] {
     if (Internal.is(session)) Names.key(tables.name, identifier) != TableName(tables.name, identifier.namespace.toSeq, identifier.name).key
     else isView(tables, identifier)
 
-  private def isIcebergs(catalog: CatalogPlugin): Boolean = catalog.getClass.getName.startsWith("org.apache.iceberg.spark.")
+  private def isKeeping(catalog: CatalogPlugin): Boolean =
+    Format.ofClass(catalog.getClass.getName).exists(_.kept_by_sessions)
 
   /** The catalog keeps what is loaded here for the query, so that it is loaded once. */
   private def isView(tables: TableCatalog, identifier: Identifier): Boolean =
     Try(tables.loadTable(identifier)).toOption.exists { table =>
-      LakeRelations.isIceberg(table) && table.properties.containsKey(Views.Marker)
+      LakeRelations.format(table).nonEmpty && table.properties.containsKey(Views.Marker)
     }
 }
 

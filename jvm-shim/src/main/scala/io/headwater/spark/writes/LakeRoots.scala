@@ -32,12 +32,12 @@ private[spark] object LakeRoots {
   private val Parts = Set("data", "metadata")
 
   private def properties(session: SparkSession, directory: Path): Map[String, String] =
-    FileFormats.owned(session, directory) match {
-      case Some(LakeTables.Delta) =>
-        LakeTables.load(session, TableName(Names.SessionCatalog, Seq(LakeTables.Delta), directory.toString))
+    FileFormats.owned(session, directory).flatMap(Format.of).filter(_.ownClasses) match {
+      case Some(format) if format.by_path =>
+        LakeTables.load(session, TableName(Names.SessionCatalog, Seq(format.name), directory.toString))
           .fold(Map.empty[String, String])(LakeTables.properties)
-      case Some(LakeTables.Iceberg) => described(directory.getFileSystem(Access.classic(session).sessionState.newHadoopConf()), directory)
-      case _ => Map.empty
+      case Some(_) => described(directory.getFileSystem(Access.classic(session).sessionState.newHadoopConf()), directory)
+      case None => Map.empty
     }
 
   /** The properties in the newest metadata of a table. */
