@@ -19,6 +19,7 @@ from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Event, Made, Observed, Published, Started
 from headwater.model.partition import Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.model.work import WholePartitions, WholeView
@@ -102,7 +103,15 @@ def _opening(each: int) -> State:
         for event in (
             Changed(0, 4 * table + 1, base, seen, "day STRING", 1, "was first seen", baseline=True),
             Declared(0, 4 * table + 2, definition, "was created", fill=False),
-            Started(0, 4 * table + 3, view, ((Slice(), ()),), ((base, 4 * table + 1),), WholeView(), "was created"),
+            Started(
+                0,
+                4 * table + 3,
+                view,
+                ((Slice(), ()),),
+                ((base, 4 * table + 1),),
+                WholeView(),
+                Reason(Code.SOURCE_CHANGED, "was created"),
+            ),
             Published(0, 4 * table + 3, view, tuple(Made(day, 1, f"{n:032x}") for n, day in enumerate(days)), (), 1.0),
         ):
             state = transition(state, event)

@@ -18,6 +18,7 @@ from headwater.model.calendar import Shift, Unit, Window
 from headwater.model.dependency import Adding, Dependency, Expression, Keys, Occurrence, Same, Windowed
 from headwater.model.event import Altered, Broken, Budgeted, Hurried, Renamed, Requested, Resumed, Suspended, Unreadable
 from headwater.model.partition import WHOLE, Slice, Value
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Status
 from headwater.model.view import Definition
 
@@ -392,7 +393,7 @@ def happen(made: Machine, graph: Graph, kind: str, which: int, how: int) -> None
                 made.record(lambda _: Resumed(made.now, suspended[which % len(suspended)]))
         case "unreadable":
             if table not in made.state.unreadable:
-                made.record(lambda _: Unreadable(made.now, table, "nobody can tell"))
+                made.record(lambda _: Unreadable(made.now, table, Reason(Code.SOURCE_UNREADABLE, "nobody can tell")))
         case "readable":
             readable(made)
         case "redefine":
@@ -446,7 +447,7 @@ def _to_view(made: Machine, kind: str, view: str, how: int) -> None:
             if how % 2 or state.status is Status.BROKEN:
                 made.declare(state.definition, "can be computed again")
             else:
-                made.record(lambda _: Broken(made.now, view, "a column is gone"))
+                made.record(lambda _: Broken(made.now, view, Reason(Code.QUERY_NOT_ANALYSED, "a column is gone")))
         case "full":
             columns = state.definition.partitioned_by
             asked = _partition(columns, how // 3).keep(columns[: how % 3])

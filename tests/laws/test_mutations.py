@@ -404,8 +404,8 @@ MUTATIONS = {
     # --- the interpreter
     "a run goes on although it is not wanted any more": (
         "engine/decide/kernel.py",
-        "    if known is None or known.version != run.version:\n        return f",
-        "    if False:\n        return f",
+        "    if known is None or known.version != run.version:\n        return Reason",
+        "    if False:\n        return Reason",
     ),
     "a run is published before the one that it is on": (
         "engine/requests/ahead.py",
@@ -449,8 +449,8 @@ MUTATIONS = {
     ),
     "a run that was cancelled counts as failed": (
         "runtime/execute.py",
-        "        return Stopped(version, str(error), True, seconds())\n",
-        "        return Stopped(version, str(error), False, seconds())\n",
+        "        return Stopped(version, error.reason, True, seconds())\n",
+        "        return Stopped(version, error.reason, False, seconds())\n",
     ),
     "nothing that a run left is removed": ("engine/decide/kernel.py", "    if mine.readable:\n", "    if False:\n"),
     "two copies go on at the same time": (

@@ -28,7 +28,7 @@ def waits_now(state: State, name: str, now: int) -> str:
     if known.status is Status.BROKEN:
         return f"broken: {known.reason}"
     if known.status is Status.UNREADABLE:
-        return known.reason
+        return str(known.reason)
     if known.retry_at > now and known.stopped:
         return f"{known.stopped}; it is tried again in {(known.retry_at - now) / 1000:.0f} s"
     if known.retry_at > now:
@@ -96,7 +96,7 @@ def rows_now(state: State, now: int) -> list[list]:
     rows = []
     for name, known in sorted(state.views.items()):
         ill = known.status is not Status.ACTIVE or known.failures
-        why = known.reason if ill else waits_now(state, name, now) if known.pending else ""
+        why = str(known.reason or "") if ill else waits_now(state, name, now) if known.pending else ""
         halted = known.status in (Status.SUSPENDED, Status.BROKEN, Status.UNREADABLE)
         if ill and not halted and known.stopped and known.retry_at > now:
             why = f"{known.stopped}; it is tried again in {(known.retry_at - now) / 1000:.0f} s"
@@ -124,7 +124,9 @@ def test_what_was_kept_says_at_any_time_what_the_state_does(graph, script):
         assert kept == summary(each.state)
         pending = [name for name, known in each.state.views.items() if known.pending]
         for now in (each.now, each.now + 700, each.now + 3_000, each.now + 61_000):
-            assert [row[3:] for row in kept.rows(now)] == rows_now(each.state, now), step
+            rows = kept.rows(now)
+            assert [row[3:-1] for row in rows] == rows_now(each.state, now), step
+            assert all(bool(reason) == bool(codes) for *_, reason, codes in rows), step
             for name in pending:
                 assert waits(each.state, name, now) == waits_now(each.state, name, now), step
 
@@ -150,7 +152,7 @@ def test_a_kept_summary_counts_down():
     change(made, "t", A2)
     kept, now = summary(made.state), made.now
     assert [(each.state, each.partitions, each.behind) for each in kept.views] == [(Condition.BEHIND, 2, 2)]
-    told = [kept.rows(now + pause)[0][-1] for pause in (0, 400, 999, 1_000, 60_000)]
+    told = [kept.rows(now + pause)[0][-2] for pause in (0, 400, 999, 1_000, 60_000)]
     assert told == [
         "starts in 1.0 s; further changes may join until then",
         "starts in 0.6 s; further changes may join until then",

@@ -17,6 +17,7 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import TakenOver
 from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition
 from headwater.model.work import WholePartitions
@@ -45,7 +46,16 @@ class View:
         self, version: int, slices: Iterable[Slice] = (WHOLE,), snapshots: Mapping[str, str] | None = None
     ) -> Launch:
         pinned = tuple((snapshots or {}).items())
-        began = Started(0, version, self.definition.view, (), (), WholePartitions(), "because", snapshots=pinned)
+        began = Started(
+            0,
+            version,
+            self.definition.view,
+            (),
+            (),
+            WholePartitions(),
+            Reason(Code.SOURCE_CHANGED, "because"),
+            snapshots=pinned,
+        )
         return Launch(Run(began, tuple(slices)), self.definition, {})
 
     def write(self, launch: Launch, query: str) -> Written:

@@ -380,7 +380,7 @@ def test_show_views(shop: SparkSession) -> None:
     here = database(shop)
     answer = shop.sql(f"SHOW MATERIALIZED VIEWS IN {here}")
     counts = ["partitions", "behind", "staleness", "bound", "attainable"]
-    assert answer.columns == ["database", "view", "state", *counts, "fresh_to", "refreshed_at", "reason"]
+    assert answer.columns == ["database", "view", "state", *counts, "fresh_to", "refreshed_at", "reason", "codes"]
     rows = answer.collect()
     assert [(row["database"], row["view"], row["partitions"]) for row in rows] == [
         (here, "monthly", 2),

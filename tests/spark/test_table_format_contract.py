@@ -19,6 +19,7 @@ from headwater.model.command import Launch, Replaced
 from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver, Untold, ViewGone
 from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Look, Seen
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
@@ -237,7 +238,19 @@ class View:
         slices = tuple(Slice.of(p=each) if each else WHOLE for each in partitions)
         snapshots = ((self.definition.view, snapshot),) if snapshot else ()
         work = ByAppending((), 0) if appends else WholePartitions()
-        run = Run(Started(0, version, self.definition.view, (), (), work, "because", snapshots=snapshots), slices)
+        run = Run(
+            Started(
+                0,
+                version,
+                self.definition.view,
+                (),
+                (),
+                work,
+                Reason(Code.SOURCE_CHANGED, "because"),
+                snapshots=snapshots,
+            ),
+            slices,
+        )
         region = Region(slices)
         there = {each: record for each, record in self.records.items() if region.covers(each)}
         return Launch(run, self.definition, there)

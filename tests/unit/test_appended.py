@@ -16,6 +16,7 @@ from headwater.engine.requests.limits import SETTLE
 from headwater.model.dependency import Adding
 from headwater.model.event import Made, Published, Requested, Started
 from headwater.model.partition import Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.work import ByAppending, ByKeys
 
 ROWS = Adding(True, True, rows=True)
@@ -139,7 +140,7 @@ def test_other_reasons_than_new_rows_make_whole_partitions():
 def test_a_publication_tells_the_readers_whether_rows_went(work, instead, went):
     made = copied()
     before, version = list(made.state.tables["v"].past.values())[-1], made.state.highest + 1
-    begun = Started(made.now, version, "v", ((A1, ()),), (), work, "because")
+    begun = Started(made.now, version, "v", ((A1, ()),), (), work, Reason(Code.SOURCE_CHANGED, "because"))
     transition(made.state, begun)
     told = {"size": 7, "snapshot": "s", "instead": instead}
     transition(made.state, Published(made.now, version, "v", (Made(A1, 1, "f"),), (), 1.0, **told))
@@ -152,7 +153,9 @@ def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(wor
     made = copied()
     version = made.state.highest + 1
     made.state.views["v"].size = 1000.0
-    transition(made.state, Started(made.now, version, "v", ((A1, ()),), (), work, "because"))
+    transition(
+        made.state, Started(made.now, version, "v", ((A1, ()),), (), work, Reason(Code.SOURCE_CHANGED, "because"))
+    )
     told = {"size": 7, "snapshot": "s", "instead": instead}
     transition(made.state, Published(made.now, version, "v", (Made(A1, 1, "f"),), (), 1.0, **told))
     assert (made.state.views["v"].size != 1000.0) == learned

@@ -10,6 +10,7 @@ from headwater.engine.tell.report import explain
 from headwater.engine.tell.status import statuses, waits
 from headwater.engine.tell.waiting import failing, settled
 from headwater.model.event import Broken, CancelAsked, Hurried, Suspended, Unreadable
+from headwater.model.reason import Code, Reason
 
 
 def behind():
@@ -32,7 +33,7 @@ def hurry(made, *views: str) -> int:
 
 
 def reason(made) -> str:
-    return statuses(made.state, made.now)[0].row(made.now)[-1]
+    return statuses(made.state, made.now)[0].row(made.now)[-2]
 
 
 def test_who_waits_for_a_view_that_failed_waits_for_an_attempt_that_begins_now():
@@ -93,7 +94,7 @@ def test_a_run_that_somebody_cancelled_says_so_and_when_it_is_tried_again():
         "it is tried again in 5 s"
     )
     assert reason(made) == waits(made.state, "v", made.now) == said
-    assert f"  {said}" in explain(made.state, "v", made.now)
+    assert f"  {said} [run.cancelled]" in explain(made.state, "v", made.now)
     hurry(made)
     assert start(made, "v")
     made.finish(made.flights["v"])
@@ -114,7 +115,10 @@ def test_a_cancelled_run_of_a_view_that_failed_before_says_so_too():
 def test_explain_says_why_a_view_is_ill_and_what_is_next():
     made = machine({"t": "a"}, view("v", "a", "t"))
     ill = {
-        Broken(made.now, "v", "a column is gone"): ("v: broken: a column is gone", "analysed again at each check"),
+        Broken(made.now, "v", Reason(Code.QUERY_NOT_ANALYSED, "a column is gone")): (
+            "v: broken: a column is gone",
+            "analysed again at each check",
+        ),
         Suspended(made.now, "v"): ("v: suspended: suspended by ALTER", "RESUME starts it again"),
     }
     for event, (why, following) in ill.items():
@@ -123,21 +127,21 @@ def test_explain_says_why_a_view_is_ill_and_what_is_next():
         assert first.startswith(why) and following in second
         assert not any("nothing to do" in each for each in (first, second, *rest))
     made = machine({"t": "a"}, view("v", "a", "t"))
-    made.record(lambda _: Unreadable(made.now, "t", "nobody answers"))
+    made.record(lambda _: Unreadable(made.now, "t", Reason(Code.SOURCE_UNREADABLE, "nobody answers")))
     assert explain(made.state, "v", made.now)[0].startswith("v: unreadable: t cannot be read: nobody answers")
     made = failed()
     behind, *lines = explain(made.state, "v", made.now)
-    assert " behind, refresh " in behind and "  v: failing: no luck" in lines
+    assert " behind, refresh " in behind and "  v: failing: no luck [run.failed]" in lines
     following = "the next one starts in 5 s, and REFRESH MATERIALIZED VIEW v does not wait for that"
     assert f"  the last refresh failed; {following}" in lines
 
 
 def test_who_waits_hears_of_a_view_that_cannot_run_and_not_of_one_that_its_owner_suspended():
     ill = {
-        Broken(0, "v", "a column is gone"): (
+        Broken(0, "v", Reason(Code.QUERY_NOT_ANALYSED, "a column is gone")): (
             "v is broken: a column is gone; CREATE OR REPLACE MATERIALIZED VIEW v gives it another query"
         ),
-        Unreadable(0, "t", "nobody answers"): (
+        Unreadable(0, "t", Reason(Code.SOURCE_UNREADABLE, "nobody answers")): (
             "v cannot be refreshed now: t cannot be read: nobody answers. The view follows when it can be read again"
         ),
     }

@@ -14,6 +14,7 @@ from headwater.engine.requests.limits import PATIENCE, SETTLE
 from headwater.engine.requests.reach import Reached
 from headwater.model.event import Broken, Declared, Hurried, Requested, Resumed, Suspended
 from headwater.model.partition import WHOLE
+from headwater.model.reason import Code, Reason
 from headwater.model.view import Job, Query
 from headwater.model.work import Mode
 
@@ -111,7 +112,7 @@ def test_a_view_that_cannot_run_does_not_hold_its_readers(how):
         case "suspended":
             made.record(lambda _: Suspended(made.now, "v"))
         case "broken":
-            made.record(lambda _: Broken(made.now, "v", "a column is gone"))
+            made.record(lambda _: Broken(made.now, "v", Reason(Code.QUERY_NOT_ANALYSED, "a column is gone")))
         case "failed":
             fail_for_good(made, "v")
     assert names(made) == ["w"]
@@ -158,7 +159,7 @@ def test_a_run_records_the_versions_it_may_count_on():
     made.now += SETTLE
     event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
     assert event.inputs == (("v", made.state.tables["v"].highest), ("t", made.state.tables["t"].highest))
-    assert (event.work.mode, event.slices, event.reason) == (Mode.PARTITION, (A1,), "t[a=1] was written")
+    assert (event.work.mode, event.slices, str(event.reason)) == (Mode.PARTITION, (A1,), "t[a=1] was written")
 
 
 @pytest.mark.parametrize("made_by, ahead", [(Query("query"), True), (Job("m:f"), False)])

@@ -36,6 +36,7 @@ from headwater.model.event import (
     Suspended,
 )
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition
 from headwater.model.work import WholePartitions, WholeView
 from headwater.store.address import default_store
@@ -91,7 +92,15 @@ def here(tmp_path, monkeypatch) -> Here:
     declared = here.record(lambda at, v: Declared(at, v, MONTHLY, "was created"))
     inputs = (("default.sales", source),)
     run = here.record(
-        lambda at, v: Started(at, v, "default.monthly", ((WHOLE, (declared,)),), inputs, WholeView(), "it was created")
+        lambda at, v: Started(
+            at,
+            v,
+            "default.monthly",
+            ((WHOLE, (declared,)),),
+            inputs,
+            WholeView(),
+            Reason(Code.SOURCE_CHANGED, "it was created"),
+        )
     )
     made = (Made(JANUARY, 31, "x"),)
     here.record(lambda at, _: Published(at, run, "default.monthly", made, (), 1.5))
@@ -201,7 +210,11 @@ def test_explain(here: Here) -> None:
 def test_history(here: Here) -> None:
     assert "it was created" in here.run("history").output
     why = "default.sales[month=2024-02] was appended to"
-    here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), why))
+    here.record(
+        lambda at, v: Started(
+            at, v, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), Reason(Code.SOURCE_CHANGED, why)
+        )
+    )
     assert why in here.run("history").output, "brackets are no markup"
     [_, row] = json.loads(here.run("history", "monthly", "--json").output)
     assert (row["partition"], row["mode"], row["rows"], row["status"]) == ("month=2024-01", "full", 31, "published")
@@ -235,8 +248,12 @@ def test_history_says_that_older_refreshes_are_removed(here: Here) -> None:
 
 
 def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:
-    run = here.record(lambda at, v: Started(at, v, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), "why"))
-    here.record(lambda at, _: Failed(at, run, "default.monthly", "the disk is full", 0.1))
+    run = here.record(
+        lambda at, v: Started(
+            at, v, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), Reason(Code.SOURCE_CHANGED, "why")
+        )
+    )
+    here.record(lambda at, _: Failed(at, run, "default.monthly", Reason(Code.RUN_FAILED, "the disk is full"), 0.1))
     [newest, _] = json.loads(here.run("history", "--json").output)
     assert (newest["status"], newest["error"]) == ("failed", "the disk is full")
     assert json.loads(here.run("status", "--json").output)["views"][0]["reason"] == "the disk is full"
@@ -245,7 +262,9 @@ def test_a_failure_is_in_the_history_and_the_status(here: Here) -> None:
 def test_cancel(here: Here) -> None:
     assert "nothing to cancel" in here.run("cancel", "monthly").output
     assert here.store.orders() == []
-    begun = Started(0, 0, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), "why", engine=1)
+    begun = Started(
+        0, 0, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), Reason(Code.SOURCE_CHANGED, "why"), engine=1
+    )
     here.record(lambda at, v: evolve(begun, at=at, version=v))
     assert "no engine" in here.run("cancel", "monthly").output
     assert here.store.beat("host:1:app", 60_000).leads
@@ -261,12 +280,21 @@ def test_cancel(here: Here) -> None:
 
 def test_a_run_whose_engine_has_gone_is_not_said_to_run(here: Here) -> None:
     engine = here.store.beat("host:1:app", 60_000).number
-    begun = Started(0, 0, "default.monthly", ((FEBRUARY, ()),), (), WholePartitions(), "why", engine=engine)
+    begun = Started(
+        0,
+        0,
+        "default.monthly",
+        ((FEBRUARY, ()),),
+        (),
+        WholePartitions(),
+        Reason(Code.SOURCE_CHANGED, "why"),
+        engine=engine,
+    )
     here.record(lambda at, v: evolve(begun, at=at, version=v))
     assert json.loads(here.run("history", "--json").output)[0]["status"] == "running"
     here.store.expire(engine)
     [view] = json.loads(here.run("status", "--json").output)["views"]
-    assert view["state"] == "behind" and "the work of an engine that has gone" in view["reason"]
+    assert view["state"] == "behind" and "the engine that refreshed it has ended" in view["reason"]
     newest = json.loads(here.run("history", "--json").output)[0]
     assert (newest["status"], newest["error"]) == ("cancelled", "its engine ended")
 

@@ -39,6 +39,7 @@ from headwater.model.event import (
     Suspended,
     Unreadable,
 )
+from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition, Job, Query
 from headwater.model.work import ByAppending, ByKeys, ByTotals, Mode, Refused, Totals, WholePartitions, WholeView
 from headwater.spark.tables import catalog
@@ -69,6 +70,7 @@ works = st.sampled_from(
         Refused(Mode.KEYS, "t has no snapshots"),
     ]
 )
+reasons = st.builds(Reason, st.sampled_from(Code), texts)
 needs = st.lists(st.tuples(slices, st.lists(numbers, max_size=3).map(tuple)), max_size=3).map(tuple)
 made = st.builds(Made, slices, numbers, texts, texts, st.booleans())
 KINDS = {
@@ -76,7 +78,7 @@ KINDS = {
         Declared, numbers, numbers, views, texts, st.booleans(), st.none() | st.builds(Estimate, numbers, numbers)
     ),
     Dropped: st.builds(Dropped, numbers, texts),
-    Unreadable: st.builds(Unreadable, numbers, texts, texts),
+    Unreadable: st.builds(Unreadable, numbers, texts, st.none() | reasons),
     Renamed: st.builds(Renamed, numbers, texts, texts, views),
     Altered: st.builds(Altered, numbers, texts, st.lists(st.tuples(texts, texts), max_size=2).map(tuple)),
     Changed: st.builds(
@@ -109,18 +111,18 @@ KINDS = {
         needs,
         st.lists(st.tuples(texts, numbers), max_size=2).map(tuple),
         works,
-        texts,
+        reasons,
     ),
     Prepared: st.builds(Prepared, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some),
     Published: st.builds(
         Published, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some, st.floats(0, 1e6)
     ),
-    Failed: st.builds(Failed, numbers, numbers, texts, texts, st.floats(0, 1e6), st.booleans()),
-    Skipped: st.builds(Skipped, numbers, numbers, texts, needs, texts, needs),
+    Failed: st.builds(Failed, numbers, numbers, texts, reasons, st.floats(0, 1e6), st.booleans()),
+    Skipped: st.builds(Skipped, numbers, numbers, texts, needs, reasons, needs),
     CancelAsked: st.builds(CancelAsked, numbers, texts),
     Suspended: st.builds(Suspended, numbers, texts),
     Resumed: st.builds(Resumed, numbers, texts),
-    Broken: st.builds(Broken, numbers, texts, texts),
+    Broken: st.builds(Broken, numbers, texts, reasons),
     Budgeted: st.builds(Budgeted, numbers, st.none() | st.floats(0.1, 1e9), st.floats(1, 1e4)),
     EngineLost: st.builds(EngineLost, numbers, numbers),
 }

@@ -21,6 +21,7 @@ from headwater.demo.run import DRAIN, Play
 from headwater.demo.views import View, read_views
 from headwater.model.event import Declared, Made, Published, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.view import Definition
 from headwater.model.work import WholePartitions
 from headwater.store.address import default_store
@@ -40,7 +41,8 @@ def depth(name: str) -> int:
 
 
 def row(view: str, partition: str, mode: str = "partition", version: int = 1) -> list[str]:
-    return ["1", view, partition, mode, "appended", str(version), "10", "now", "0.5", *("NULL",) * 3, "done", "NULL"]
+    ended = "0.5", *("NULL",) * 3, "done", "NULL", "source.changed"
+    return ["1", view, partition, mode, "appended", str(version), "10", "now", *ended]
 
 
 class Warehouse:
@@ -166,7 +168,11 @@ def test_partitions_that_the_store_knows_are_counted_over_all_views(tmp_path):
 
     def publish(made, removed, slices) -> None:
         needs = tuple((each, ()) for each in slices)
-        run = record(lambda version: Started(0, version, "default.a", needs, (), WholePartitions(), "changed"))
+        run = record(
+            lambda version: Started(
+                0, version, "default.a", needs, (), WholePartitions(), Reason(Code.SOURCE_CHANGED, "changed")
+            )
+        )
         record(lambda _: Published(0, run, "default.a", made, removed, 1.0))
 
     for name in ("default.a", "default.b"):

@@ -28,7 +28,7 @@ def test_readers_of_what_came_out_unchanged_are_completed_without_running():
     assert refreshed(made, since) == [("v", A1)]
     skipped = [event for event in made.journal if isinstance(event, Skipped)]
     assert [event.view for event in skipped] == ["w", "x"]
-    assert skipped[0].reason == "t[a=1] was written; what w reads of it came out unchanged"
+    assert skipped[0].reason.text == "t[a=1] was written; what w reads of it came out unchanged"
     row = dict(zip(REFRESHES, refreshes(reversed(made.journal))[0].row, strict=True))
     assert (row["view"], row["partition"], row["mode"], row["status"]) == ("x", "a=1", "skipped", "unchanged")
 

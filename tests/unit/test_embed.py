@@ -19,7 +19,7 @@ EXAMPLE = Path(__file__).parents[2] / "docs/examples/duckdb_tables.py"
 def test_the_example_keeps_duckdb_tables_consistent(tmp_path: Path) -> None:
     told = runpy.run_path(str(EXAMPLE))["main"](tmp_path)
     assert told[0] == "filled: 94 partitions"
-    assert "  month=2024-02: sales[day=2024-02-29] changed" in told
+    assert "  month=2024-02: sales[day=2024-02-29] changed [source.changed]" in told
     assert told[-4:] == [
         "daily[day=2024-02-29]: sales[day=2024-02-29] changed",
         "monthly[month=2024-02]: sales[day=2024-02-29] changed",

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from headwater.model.partition import Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Look, Seen
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition, NamedType
 from headwater.spark.tables.files import FileTables
@@ -80,14 +81,14 @@ def test_a_look_at_some_partitions_says_so():
 
 def test_a_lake_table_is_none_of_files():
     [found] = FileTables(Catalog(Fact("t", kind="delta", schema="delta", whole=False)), None).look([Look("t")])
-    assert found.exists and found.unreadable == "it is a table of Delta now"
+    assert found.exists and str(found.unreadable) == "it is a table of Delta now"
 
 
 def test_a_table_that_is_gone_or_cannot_be_looked_at():
     catalog = Catalog(Fact("t", exists=False), Fact("t", unreadable="no file system"))
     assert FileTables(catalog, None).look([Look("t"), Look("t")]) == [
         Seen("t", exists=False),
-        Seen("t", unreadable="no file system"),
+        Seen("t", unreadable=Reason(Code.SOURCE_UNREADABLE, "no file system")),
     ]
 
 

@@ -71,4 +71,4 @@ def test_the_status_says_which_freshness_can_be_kept():
     state = every(warehouse({"v": promising("60 seconds", "t")}), "t", 5)
     [told] = statuses(state, 0)
     assert told.row(0)[6:8] == [60.0, 80.0]
-    assert told.row(0)[-1].startswith("at this load 80 s can be kept, not 60 s")
+    assert told.row(0)[-2].startswith("at this load 80 s can be kept, not 60 s")

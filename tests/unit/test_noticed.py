@@ -10,6 +10,7 @@ from cases import Machine, end, machine, start, view
 from headwater.engine.record import changes
 from headwater.model.event import FRESH, Altered, Changed, Dropped, Observed, Renamed, Unreadable
 from headwater.model.partition import Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Command, CommandKind, Seen
 
 A1, A2 = Slice.of(a="1"), Slice.of(a="2")
@@ -122,9 +123,11 @@ def test_a_change_of_all_that_nobody_can_place_says_why(made: Machine):
     cleaned = evolve(
         PINNED, partitions={A1: "nine"}, snapshot="nine", since="one", lost="the log was cleaned past version 3"
     )
-    assert change(made, cleaned).verb == (
-        "changed (INSERT INTO); nobody can say where, as the log was cleaned past version 3"
+    found = change(made, cleaned)
+    assert found.verb == (
+        "changed (INSERT INTO). All its partitions count as changed: the log was cleaned past version 3"
     )
+    assert found.code is Code.SOURCE_SNAPSHOT_EXPIRED
 
 
 @pytest.mark.parametrize(
@@ -162,11 +165,11 @@ def test_what_became_a_view_meanwhile_is_no_table(made: Machine):
 
 
 def test_readability_is_told_once(made: Machine):
-    lost = Seen("u", unreadable="no file system")
+    lost = Seen("u", unreadable=Reason(Code.SOURCE_UNREADABLE, "no file system"))
     assert changes.readability(made.state, FIRST, NOW) is None
     made.record(lambda _: changes.readability(made.state, lost, NOW))
     assert changes.readability(made.state, lost, NOW) is None
-    assert changes.readability(made.state, FIRST, NOW) == Unreadable(NOW, "u", "")
+    assert changes.readability(made.state, FIRST, NOW) == Unreadable(NOW, "u")
 
 
 # --- views
@@ -234,7 +237,7 @@ def test_a_lost_table_means_that_the_view_was_dropped_or_renamed(made: Machine):
 def test_a_directory_that_is_away_is_lost_if_it_had_files(made: Machine, seen: Seen, lost: bool):
     looked_at(made)
     found = changes.without_lost(made.state, seen, Command())
-    assert found == seen if not lost else "/u/a=1 is not there" in found.unreadable
+    assert found == seen if not lost else "/u/a=1 is not there" in str(found.unreadable)
 
 
 @pytest.mark.parametrize(

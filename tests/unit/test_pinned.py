@@ -167,7 +167,7 @@ def test_a_snapshot_that_is_gone_fails_the_run_and_the_next_one_reads_another(ma
     made.world.lake.logs["t"].clean(told=False, read=True)
     end(made, "v")
     [failed] = journaled(made, Failed, "v")
-    assert "cannot be read any more" in failed.error and recorded(made, "t") == made.world.lake.logs["t"].current
+    assert "cannot be read any more" in failed.error.text and recorded(made, "t") == made.world.lake.logs["t"].current
     sound(made)
 
 

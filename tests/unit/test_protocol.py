@@ -22,6 +22,7 @@ from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, 
 from headwater.model.event import Made, Published, Started
 from headwater.model.measure import Effort, Place
 from headwater.model.partition import Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Look
 from headwater.model.state import PartitionRecord, Run, State
 from headwater.model.view import Column, Definition
@@ -119,7 +120,7 @@ def test_a_table_that_lost_its_snapshots_is_not_read_as_it_is_now():
     warehouse = warehouse_of(None, None)
     warehouse._observer = Recorder(look=looked.append)
     run = Run(Started(0, 5, "v", (), (), WholeView(), "", snapshots=(("t", "7@x"), ("v", "3@y"))))
-    with pytest.raises(RefreshFailed, match="t cannot be read at a snapshot any more"), warehouse._pinned(None, run):
+    with pytest.raises(RefreshFailed, match="t cannot be read at the snapshot on record"), warehouse._pinned(None, run):
         pytest.fail("it was read")
     assert [each.tables for each in looked] == [{"t": None}]
 
@@ -438,7 +439,7 @@ def test_a_refreshed_partition_is_shown_as_the_golden_row():
     run = {"version": done[0], "view": done[1]}
     needs = {"slices": (MARCH,), "needs": ((MARCH, ()),)}
     work = {each.mode.value: each for each in (WholeView(), WholePartitions())}[done[3]]
-    started = event(Started, **run, **needs, at=done[7], work=work, reason=done[4])
+    started = event(Started, **run, **needs, at=done[7], work=work, reason=Reason(Code.SOURCE_CHANGED, done[4]))
     started = evolve(started, foreseen=done[9], foreseen_cores=done[11])
     made, effort = (Made(MARCH, done[6], "f"),), Effort(800_000, 900_000, 1.0, 2_100_000)
     published = event(Published, **run, at=done[7] + 1900, made=made, seconds=done[8], effort=effort)
@@ -466,7 +467,7 @@ def test_a_look_asks_for_and_takes_the_golden_facts():
     assert plain(asked[0]) == json.loads(text("observe_request"))
     assert [each.table for each in seen] == [each.table for each in looks]
     assert [each.table for each in seen if not each.exists] == ["shop.gone"]
-    assert [(each.table, each.unreadable) for each in seen if each.unreadable] == [
+    assert [(each.table, str(each.unreadable)) for each in seen if each.unreadable] == [
         ("shop.elsewhere", 'UnsupportedFileSystemException: No FileSystem for scheme "lost"')
     ]
     assert seen[0].looked == seen[0].asked == (_month("1996-03-01"), _month(None))
@@ -491,7 +492,7 @@ def launch(partitioned: bool, existing=()) -> Launch:
         root=f"{ROOT}/{view.split('.')[1]}",
         owner="0cc175b9c0f1b6a831c399e269772661",
     )
-    run = Run(Started(0, 1762000000123, view, (), (), WholeView(), "because"))
+    run = Run(Started(0, 1762000000123, view, (), (), WholeView(), Reason(Code.SOURCE_CHANGED, "because")))
     return Launch(run, definition, {each: RECORD for each in existing})
 
 

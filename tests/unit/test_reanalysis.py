@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 
 from headwater.model.error import AnalysisFailed, NotNow
 from headwater.model.event import Broken, Declared
+from headwater.model.reason import Code, Reason
 from headwater.model.view import Query
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.jvm.wire import Failure, FailureKind
@@ -77,10 +78,10 @@ def test_a_failure_that_passes_breaks_nothing_and_is_asked_again(observer: Obser
 
 
 def test_what_spark_refuses_is_broken(observer: Observer, analysis: Analysis):
-    analysis.answer = AnalysisFailed("v: a column is missing")
+    analysis.answer = AnalysisFailed("a column is missing", "v")
     observer.reanalyse("t")
     assert kinds(observer) == [Broken]
-    assert observer._recorder.events[0].reason == "a column is missing", "its name stands beside it"
+    assert observer._recorder.events[0].reason == Reason(Code.QUERY_NOT_ANALYSED, "a column is missing")
 
 
 def test_a_view_that_is_redefined_while_it_is_analysed_is_analysed_again(observer: Observer, analysis: Analysis):

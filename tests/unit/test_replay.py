@@ -25,6 +25,7 @@ from headwater.model.event import (
     Started,
     Suspended,
 )
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.work import WholePartitions
 from headwater.simulate.accounts import Accounts
@@ -92,7 +93,7 @@ def test_a_view_that_stays_suspended_is_still_behind_at_the_end():
 def test_a_renamed_view_keeps_its_account_and_its_run_times():
     journal = [
         declared(0, V),
-        Started(10, 11, "v", ((A1, (1,)),), (("t", 1),), WholePartitions(), "x"),
+        Started(10, 11, "v", ((A1, (1,)),), (("t", 1),), WholePartitions(), Reason(Code.SOURCE_CHANGED, "x")),
         Published(20, 11, "v", (Made(A1, 1, "x"),), (), 7.0),
         Renamed(100, "v", "x", evolve(V, view="x")),
         changed(5_000),

@@ -11,18 +11,45 @@ from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Narrow
 from headwater.model.view import Column, Definition
 from headwater.model.work import ByKeys, WholePartitions, WholeView
 
 HISTORY = [
-    Started(1_000, 10, "mart.m", ((A1, (5,)), (A2, (5, 6))), (("base.t", 6),), WholePartitions(), "base.t was written"),
+    Started(
+        1_000,
+        10,
+        "mart.m",
+        ((A1, (5,)), (A2, (5, 6))),
+        (("base.t", 6),),
+        WholePartitions(),
+        Reason(Code.SOURCE_CHANGED, "base.t was written"),
+    ),
     Published(3_000, 10, "mart.m", (Made(A1, 1_204, "f"),), (A2,), 2.0),
-    Started(4_000, 11, "mart.m", ((WHOLE, (7,)),), (("base.t", 7),), WholeView(), "mart.m was redefined"),
-    Failed(5_000, 11, "mart.m", "no space left", 1.0),
-    Started(6_000, 12, "mart.n", ((WHOLE, (7,)),), (), WholeView(), "mart.m was redefined"),
-    Failed(7_000, 12, "mart.n", "cancelled by somebody", 1.0, cancelled=True),
-    Started(8_000, 13, "mart.n", ((A1, (8,)),), (), WholePartitions(), "base.t[a=1] was written"),
+    Started(
+        4_000,
+        11,
+        "mart.m",
+        ((WHOLE, (7,)),),
+        (("base.t", 7),),
+        WholeView(),
+        Reason(Code.SOURCE_CHANGED, "mart.m was redefined"),
+    ),
+    Failed(5_000, 11, "mart.m", Reason(Code.RUN_FAILED, "no space left"), 1.0),
+    Started(
+        6_000, 12, "mart.n", ((WHOLE, (7,)),), (), WholeView(), Reason(Code.SOURCE_CHANGED, "mart.m was redefined")
+    ),
+    Failed(7_000, 12, "mart.n", Reason(Code.RUN_FAILED, "cancelled by somebody"), 1.0, cancelled=True),
+    Started(
+        8_000,
+        13,
+        "mart.n",
+        ((A1, (8,)),),
+        (),
+        WholePartitions(),
+        Reason(Code.SOURCE_CHANGED, "base.t[a=1] was written"),
+    ),
 ]
 
 
@@ -54,9 +81,11 @@ def test_show_refreshes():
             "foreseen_core_seconds": None,
             "status": "running",
             "error": None,
+            "codes": "source.changed",
         }
     ]
     shown = [[row[0], row[1], row[2], row[6], row[8], row[12], row[13]] for row in rows_of(HISTORY)]
+    assert [row[14] for row in rows_of(HISTORY)][1:3] == ["source.changed, run.failed"] * 2
     assert shown == [
         [13, "mart.n", "a=1", None, None, "running", None],
         [12, "mart.n", "()", None, 1.0, "cancelled", "cancelled by somebody"],
@@ -67,12 +96,13 @@ def test_show_refreshes():
 
 
 def test_a_run_by_keys_that_computed_whole_partitions_is_shown_as_such():
+    because = Reason(Code.SOURCE_CHANGED, "t was written")
     events = [
-        Started(1_000, 10, "v", ((A1, (5,)),), (), ByKeys((("t", "3"),), 1), "t was written"),
+        Started(1_000, 10, "v", ((A1, (5,)),), (), ByKeys((("t", "3"),), 1), because),
         Published(2_000, 10, "v", (Made(A1, 1, "f"),), (), 1.0, instead="the columns of t changed"),
-        Started(3_000, 11, "v", ((WHOLE, (6,)),), (), ByKeys((("t", "4"),), 1), "t was written"),
+        Started(3_000, 11, "v", ((WHOLE, (6,)),), (), ByKeys((("t", "4"),), 1), because),
         Published(4_000, 11, "v", (Made(WHOLE, 1, "f"),), (), 1.0, instead="the columns of t changed"),
-        Started(5_000, 12, "v", ((A1, (7,)),), (), ByKeys((("t", "5"),), 1), "t was written"),
+        Started(5_000, 12, "v", ((A1, (7,)),), (), ByKeys((("t", "5"),), 1), because),
         Published(6_000, 12, "v", (Made(A1, 1, "f"),), (), 1.0),
     ]
     why = "t was written; not by keys, as the columns of t changed"
@@ -143,7 +173,7 @@ def test_show_materialized_views_from_fresh_to_failing():
 def test_show_materialized_views_that_are_not_kept():
     made = two()
     made.record(lambda _: Suspended(made.now, "mart.v"))
-    made.record(lambda _: Broken(made.now, "mart.w", "there is no column x"))
+    made.record(lambda _: Broken(made.now, "mart.w", Reason(Code.QUERY_NOT_ANALYSED, "there is no column x")))
     assert rows(made) == [
         ["v", "suspended", 2, 0, "suspended by ALTER MATERIALIZED VIEW … SUSPEND"],
         ["w", "broken", 2, 0, "there is no column x"],
@@ -159,8 +189,8 @@ def test_explain_refresh():
     change(made, "base.u", A1)
     assert report.explain(made.state, "mart.w", made.now) == [
         "mart.w: 1 of 2 partitions behind, refresh by partition, about 0.1 s",
-        "  a=1: base.u[a=1] was written",
-        "  waits for mart.v, so that one refresh takes all changes",
+        "  a=1: base.u[a=1] was written [source.changed]",
+        "  waits for mart.v, so that one refresh takes all changes [wait.upstream]",
         "  depends on mart.v by a = a",
         "  depends on base.t by a = a",
         "  method: by partition, 1 of 2 partitions, about 0.1 s",
@@ -177,8 +207,8 @@ def test_explain_a_refresh_of_everything_that_also_has_single_changes():
     lines = report.explain(made.state, "mart.v", made.now)
     assert lines[:3] == [
         "mart.v: everything behind, refresh in full, about 0.1 s",
-        "  everything: mart.v was to be refreshed",
-        "  a=1: base.u[a=1] was written",
+        "  everything: mart.v was to be refreshed [view.requested]",
+        "  a=1: base.u[a=1] was written [source.changed]",
     ]
     assert rows(made)[0][3] == 1
 
@@ -251,9 +281,8 @@ def test_a_run_for_many_changes_names_three():
         change(made, "base.t", Slice.of(a=str(n)))
     made.now += SETTLE
     assert start(made, "mart.v")
-    assert made.state.running["mart.v"].started.reason == (
-        "base.t[a=0] was written; base.t[a=1] was written; base.t[a=2] was written; and 2 more"
-    )
+    said = "base.t[a=0] was written; base.t[a=1] was written; base.t[a=2] was written; and 2 more"
+    assert made.state.running["mart.v"].started.reason == Reason(Code.SOURCE_CHANGED, said)
     end(made, "mart.v")
 
 

@@ -245,7 +245,7 @@ def test_a_change_that_another_engine_records_preempts_a_run(bench, monkeypatch)
     going.set()
     bench.drain(one)
     [ended] = bench.of(Failed)
-    assert ended.cancelled and "both run together" in ended.error
+    assert ended.cancelled and "both run together" in ended.error.text
     assert len(bench.of(Published)) == 2
 
 
@@ -264,7 +264,7 @@ def test_who_asks_to_cancel_need_not_know_whose_run_it_is(bench, monkeypatch):
     going.set()
     until(lambda: bool(bench.of(Failed)))
     [ended] = bench.of(Failed)
-    assert ended.cancelled and "headwater cancel" in ended.error and two.state.views["v"].pending
+    assert ended.cancelled and "headwater cancel" in ended.error.text and two.state.views["v"].pending
     bench.clock.at += 5_000
     bench.drain(one, two)
 
@@ -307,7 +307,7 @@ def test_a_refresh_that_hangs_is_cancelled_counts_as_failed_and_runs_again(bench
     one.step()
     until(lambda: bool(bench.of(Failed)))
     [ended] = bench.of(Failed)
-    assert "took longer than 10 s, its headwater.timeout" in ended.error and not ended.cancelled
+    assert "took longer than 10 s, its headwater.timeout" in ended.error.text and not ended.cancelled
     assert one.state.views["v"].failures == 1
     bench.clock.at += 5_000
     bench.drain(one)
@@ -335,7 +335,7 @@ def test_a_run_whose_tasks_go_on_after_its_timeout_is_given_up_and_takes_no_trac
     bench.clock.at += GRACE
     one.step()
     [ended] = bench.of(Failed)
-    assert "headwater.timeout" in ended.error and "never published" in ended.error and not ended.cancelled
+    assert "headwater.timeout" in ended.error.text and "never published" in ended.error.text and not ended.cancelled
     bench.clock.at += 5_000
     bench.drain(one)
     [published] = bench.of(Published)
@@ -703,7 +703,7 @@ def test_a_failed_refresh_is_tried_again_with_the_reason_shown(bench):
     one.step()
     until(lambda: bool(bench.of(Failed)))
     one.sync()
-    assert one.state.views["v"].reason == "no space left"
+    assert one.state.views["v"].reason.text == "no space left"
     bench.world.pause = lambda step, launch: None
     bench.clock.at += 5_000
     bench.drain(one)

@@ -7,6 +7,7 @@ from cases import A1, A2, B2, change, machine, sound, start, view
 from headwater.engine.requests.limits import SETTLE
 from headwater.model.event import Changed, Failed, Observed
 from headwater.model.partition import Slice
+from headwater.model.reason import Code, Reason
 
 V, W = view("v", "a", "t"), view("w", "a", "v")
 
@@ -78,7 +79,7 @@ def test_it_is_taken_whole_or_not_at_all():
 def test_a_run_that_fails_leaves_what_it_took_along_pending():
     made, run = begun(V)
     write(made, A1, 9, run)
-    made.record(lambda _: Failed(made.now, run, "v", "no luck", 1.0))
+    made.record(lambda _: Failed(made.now, run, "v", Reason(Code.RUN_FAILED, "no luck"), 1.0))
     assert made.state.views["v"].pending[A1] == set(made.state.origins) and len(made.state.origins) == 2
     sound(made)
 

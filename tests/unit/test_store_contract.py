@@ -13,6 +13,7 @@ from headwater.engine.tell.status import Condition, Phase, Summary, ViewStatus
 from headwater.model.error import JournalError, StillAlive, StoreError, TakenOver
 from headwater.model.event import Dropped, EngineLost, Failed, Hurried, Published, Started
 from headwater.model.partition import WHOLE
+from headwater.model.reason import Code, Reason
 from headwater.model.work import WholeView
 from headwater.store.board import Kept
 from headwater.store.journal import Stale
@@ -150,10 +151,10 @@ def test_the_last_entry(store):
 
 def test_history_is_of_runs_and_newest_first(store):
     events = [
-        Started(1, 5, "v", ((WHOLE, (1,)),), (), WholeView(), "x"),
+        Started(1, 5, "v", ((WHOLE, (1,)),), (), WholeView(), Reason(Code.SOURCE_CHANGED, "x")),
         Dropped(2, "x"),
-        Started(3, 6, "w", ((WHOLE, (1,)),), (), WholeView(), "x"),
-        Failed(4, 6, "w", "no", 0.1),
+        Started(3, 6, "w", ((WHOLE, (1,)),), (), WholeView(), Reason(Code.SOURCE_CHANGED, "x")),
+        Failed(4, 6, "w", Reason(Code.RUN_FAILED, "no"), 0.1),
         Published(5, 5, "v", (), (), 0.1),
     ]
     for n, event in enumerate(events):
@@ -163,9 +164,12 @@ def test_history_is_of_runs_and_newest_first(store):
     assert [entry.event for entry in store.history(limit=1)] == [events[4]]
 
 
+NONE = Reason(Code.SOURCE_CHANGED, "")
+
+
 def test_history_has_what_ended_over_a_run(store):
     """Of one view, too: an engine that ended over its run ended over all of them."""
-    store.append(lambda version: Started(1, version, "v", ((WHOLE, (1,)),), (), WholeView(), ""), 0)
+    store.append(lambda version: Started(1, version, "v", ((WHOLE, (1,)),), (), WholeView(), NONE), 0)
     store.append(restarted(2), 1)
     assert [type(entry.event) for entry in store.history("v")] == [EngineLost, Started]
     assert [each.status for each in refreshes(entry.event for entry in store.history("v"))] == [Outcome.CANCELLED]
@@ -344,7 +348,10 @@ def test_a_note_is_replaced_and_a_first_one_is_not(store):
 
 
 def said(behind: int) -> Summary:
-    reason = (Phase(5, "starts in", 5, ", when …"), Phase(None, "ready"))
+    reason = (
+        Phase(5, Reason(Code.WAIT_MORE_CHANGES, "starts in"), 5, ", when …"),
+        Phase(None, Reason(Code.WAIT_READY, "ready")),
+    )
     return Summary((ViewStatus("a.v", Condition.BEHIND, 3, behind, None, None, None, None, 0, None, reason),), 4, 0.5)
 
 

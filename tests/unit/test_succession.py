@@ -16,6 +16,7 @@ from headwater.model.calendar import YEAR, Window
 from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
 from headwater.model.event import Failed, Requested
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.view import Definition
 
 
@@ -165,7 +166,7 @@ def test_what_follows_waits_while_an_earlier_partition_fails():
     assert made.start()
     [run] = made.state.running.values()
     assert run.slices == (at(2),)
-    made.record(lambda _: Failed(made.now, run.version, "v", "no luck", 1.0))
+    made.record(lambda _: Failed(made.now, run.version, "v", Reason(Code.RUN_FAILED, "no luck"), 1.0))
     made.now += 600_000
     assert made.start() and next(iter(made.state.running.values())).slices == (at(2),)
     sound(made)

@@ -21,6 +21,7 @@ from headwater.model.event import (
     Suspended,
 )
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Status
 
 
@@ -212,9 +213,9 @@ def test_events_about_a_view_that_is_not_there_change_nothing():
     before = len(made.state.views)
     for event in (
         Published(1, 2, "gone", (), (), 0.1),
-        Failed(1, 2, "gone", "x", 0.1),
+        Failed(1, 2, "gone", Reason(Code.RUN_FAILED, "x"), 0.1),
         Suspended(1, "gone"),
-        Broken(1, "gone", "x"),
+        Broken(1, "gone", Reason(Code.QUERY_NOT_ANALYSED, "x")),
         Requested(1, 5, "gone", (WHOLE,), "x"),
         EngineLost(1, 1),
     ):

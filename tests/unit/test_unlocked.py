@@ -18,6 +18,7 @@ from headwater.model.error import HeadwaterError, StatementError, StoreError
 from headwater.model.event import FRESH, Changed, Declared, Dropped, Event, Hurried, Made, Published, Renamed, Started
 from headwater.model.index import Index
 from headwater.model.partition import WHOLE
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Look, Seen
 from headwater.model.state import State, TableRecord, ViewState
 from headwater.model.view import Definition
@@ -167,7 +168,9 @@ class Engine:
 
     def start(self) -> Event:
         needs = ((WHOLE, tuple(self.recorder.state.origins)),)
-        return self.record(lambda version: Started(1, version, V.view, needs, (), WholeView(), "because"))
+        return self.record(
+            lambda version: Started(1, version, V.view, needs, (), WholeView(), Reason(Code.SOURCE_CHANGED, "because"))
+        )
 
     def refresh(self, fingerprint: str = "published") -> None:
         run = self.start()
@@ -349,7 +352,7 @@ def test_show_looks_before_it_says_that_a_view_is_fresh(engine: Engine):
 
 
 def test_show_says_that_the_store_does_not_answer(engine: Engine, monkeypatch: pytest.MonkeyPatch):
-    assert shown(engine)[-1] == ""
+    assert shown(engine)[-2:] == ["", ""]
 
     def away(*_: object) -> None:
         raise StoreError("the store does not answer")
@@ -357,7 +360,8 @@ def test_show_says_that_the_store_does_not_answer(engine: Engine, monkeypatch: p
     for each in ("read", "engines", "append_all"):
         monkeypatch.setattr(engine.store, each, away)
     row = shown(engine)
-    assert row[2] == "fresh" and row[-1].startswith("the store does not answer; the last look at them was ")
+    assert row[2] == "fresh" and row[-2].startswith("the store does not answer; the last look at them was ")
+    assert row[-1] == "look.missed"
 
 
 def test_a_write_that_came_while_the_store_was_away_is_recorded_when_it_is_back(

@@ -14,6 +14,7 @@ from headwater.engine.record.transition import transition
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Declared, EngineLost, Event, Failed, Made, Published, Renamed, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.work import ByAppending, WholePartitions
 
 DOUBT = "is out: a refresh that is on no record may have been published"
@@ -25,7 +26,19 @@ def begun(made, *slices: Slice) -> int:
     version, state = made.state.highest + 1, made.state
     needs = tuple((each, ()) for each in slices)
     read = inputs(state, state.views["v"].definition)
-    transition(state, Started(made.now, version, "v", needs, read, WholePartitions(), "because", engine=ENGINE))
+    transition(
+        state,
+        Started(
+            made.now,
+            version,
+            "v",
+            needs,
+            read,
+            WholePartitions(),
+            Reason(Code.SOURCE_CHANGED, "because"),
+            engine=ENGINE,
+        ),
+    )
     return version
 
 
@@ -39,7 +52,7 @@ def lost(made, version: int) -> Event:
 
 
 def failed(made, version: int) -> Event:
-    return Failed(made.now, version, "v", "no space left", 1.0, cancelled=True, unsure=True)
+    return Failed(made.now, version, "v", Reason(Code.RUN_FAILED, "no space left"), 1.0, cancelled=True, unsure=True)
 
 
 def altered(made, version: int) -> Event:

@@ -12,6 +12,7 @@ from headwater.engine.tell.report import explain
 from headwater.engine.tell.status import held_by, waits
 from headwater.engine.tell.waiting import settled
 from headwater.model.event import Altered, Broken, Hurried, Suspended
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Status
 
 DAY = 86_400_000
@@ -45,7 +46,7 @@ def test_it_says_what_it_waits_for():
     made = failing(upstream="hold")
     said = "waits, as headwater.upstream = hold: v failed: no luck"
     assert waits(made.state, "w", made.now) == said
-    assert f"  {said}" in explain(made.state, "w", made.now)
+    assert f"  {said} [wait.upstream_stuck]" in explain(made.state, "w", made.now)
     assert held_by(made.state, "w") == ["v"]
 
 
@@ -78,7 +79,7 @@ def test_a_broken_view_holds_and_a_suspended_one_does_not():
     made = machine({"t": "a", "u": "a"}, view("v", "a", "t"), view("w", "a", "v", "u", upstream="hold"))
     change(made, "t", A1)
     change(made, "u", A1)
-    made.record(lambda _: Broken(made.now, "v", "a column is gone"))
+    made.record(lambda _: Broken(made.now, "v", Reason(Code.QUERY_NOT_ANALYSED, "a column is gone")))
     made.now += DAY
     assert not can_run(made)
     assert waits(made.state, "w", made.now) == "waits, as headwater.upstream = hold: v is broken: a column is gone"

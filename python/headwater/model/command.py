@@ -15,6 +15,7 @@ from headwater.model.edge import Edge
 from headwater.model.event import Event, Made
 from headwater.model.measure import Effort, Moved, Place, Scanned
 from headwater.model.partition import Slice, Value
+from headwater.model.reason import Reason
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -234,7 +235,7 @@ class Stopped:
     """A step of a run failed, or was ``cancelled``."""
 
     version: Version
-    error: str
+    error: Reason
     cancelled: bool = False
     seconds: float = 0.0
 

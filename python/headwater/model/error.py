@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from headwater.model.reason import Code, Reason
+
 
 class HeadwaterError(Exception):
     """Base of every error that Headwater raises on purpose; its text is for the user."""
@@ -15,11 +19,24 @@ class StatementError(HeadwaterError):
     """A Headwater statement is malformed, or names something that does not exist."""
 
 
-class DefinitionError(HeadwaterError):
+class ViewError(HeadwaterError):
+    """Something is wrong with a view, or with its refresh.
+
+    Attributes:
+        fault: what is wrong, in one sentence or more. The message names the ``view`` before it, where the fault does
+            not do so.
+    """
+
+    def __init__(self, fault: str, view: str = "") -> None:
+        super().__init__(f"{view}: {fault}" if view else fault)
+        self.fault = fault
+
+
+class DefinitionError(ViewError):
     """A view cannot have this definition. ``code`` is stable, for programs."""
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, code: str, fault: str, view: str = "") -> None:
+        super().__init__(fault, view)
         self.code = code
 
 
@@ -47,7 +64,7 @@ class DriverGone(TakenOver):
     """The Spark application of this engine ends; the pending requests go on in the next one."""
 
 
-class AnalysisFailed(HeadwaterError):
+class AnalysisFailed(ViewError):
     """Spark's analysis refuses a view's query: a table or column is missing, a function unknown."""
 
 
@@ -55,16 +72,32 @@ class NotNow(HeadwaterError):
     """Spark could not answer, for a reason that may pass: a metastore or a file system did not. It is tried again."""
 
 
-class RefreshFailed(HeadwaterError):
+class RefreshEnded(ViewError):
+    """A refresh came to nothing, for a ``reason``."""
+
+    usually: ClassVar[Code]
+
+    def __init__(self, fault: str, view: str = "", code: Code | None = None) -> None:
+        super().__init__(fault, view)
+        self.reason = Reason(code or self.usually, fault)
+
+
+class RefreshFailed(RefreshEnded):
     """The Spark job of a refresh failed; the message is Spark's own."""
 
+    usually = Code.RUN_FAILED
 
-class RefreshCancelled(HeadwaterError):
+
+class RefreshCancelled(RefreshEnded):
     """A refresh was cancelled, or a write overwrote a source that it read; its changes stay pending."""
+
+    usually = Code.RUN_CANCELLED
 
 
 class ViewGone(RefreshCancelled):
     """The table of a view was dropped, or has another name, or another table has its name. No run makes it again."""
+
+    usually = Code.RUN_VIEW_GONE
 
 
 class PlanError(HeadwaterError):

@@ -15,6 +15,7 @@ from headwater.model.estimate import Estimate
 from headwater.model.extract import Shared
 from headwater.model.measure import Effort, Moved, Scanned
 from headwater.model.partition import WHOLE, Slice, Value, simplified
+from headwater.model.reason import Code, Reason
 from headwater.model.version import Needs, Version
 from headwater.model.view import Definition, Pairs
 from headwater.model.work import WholeView, Work
@@ -76,7 +77,8 @@ class Changed:
     then, if there was one: it reads this change. ``snapshot`` is the source's own value for the state that was found;
     runs read the table at that snapshot if it is ``pinned``. ``churn``: bytes of the files that came and went since the
     snapshot before; ``None`` where nobody knows, or that snapshot cannot be read any more. ``went``: bytes of those
-    that went. ``watermark``: of the stream that wrote the table (ms), if one did that has one.
+    that went. ``watermark``: of the stream that wrote the table (ms), if one did that has one. ``code``: of the reason
+    of a refresh, whose sentence ``verb`` ends.
     """
 
     at: int
@@ -93,6 +95,7 @@ class Changed:
     churn: int | None = None
     went: int = 0
     watermark: int | None = None
+    code: Code = Code.SOURCE_CHANGED
 
 
 @frozen
@@ -165,7 +168,7 @@ class Started:
     needs: Needs
     inputs: tuple[tuple[str, int], ...]
     work: Work
-    reason: str
+    reason: Reason
     kept: bool = False
     shared: tuple[Shared, ...] = ()
     engine: int = 0
@@ -255,7 +258,7 @@ class Failed:
     at: int
     version: int
     view: str
-    error: str
+    error: Reason
     seconds: float
     cancelled: bool = False
     unsure: bool = False
@@ -270,7 +273,7 @@ class Skipped:
     version: int
     view: str
     needs: tuple[tuple[Slice, tuple[int, ...]], ...]
-    reason: str
+    reason: Reason
     left: tuple[tuple[Slice, tuple[int, ...]], ...] = ()
 
 
@@ -300,7 +303,7 @@ class Broken:
 
     at: int
     view: str
-    reason: str
+    reason: Reason
 
 
 @frozen
@@ -309,7 +312,7 @@ class Unreadable:
 
     at: int
     table: str
-    reason: str = ""
+    reason: Reason | None = None
 
 
 @frozen

@@ -9,6 +9,7 @@ from typing import Any
 from attrs import Factory, frozen
 
 from headwater.model.partition import Slice
+from headwater.model.reason import Reason
 
 
 class CommandKind(Enum):
@@ -50,7 +51,7 @@ class Seen:
 
     Attributes:
         exists: whether there is a table of this name; the other attributes say nothing if not.
-        unreadable: why nobody can look at it; empty if it was looked at.
+        unreadable: why nobody can look at it; ``None`` if it was looked at.
         schema: a digest of the columns, the format and, for a view or function, its text.
         incarnation: tells a table from its successor of the same name.
         partitions: the fingerprint of each partition that was found.
@@ -72,7 +73,7 @@ class Seen:
 
     table: str
     exists: bool = True
-    unreadable: str = ""
+    unreadable: Reason | None = None
     schema: str = ""
     incarnation: int = 0
     partitions: Mapping[Slice, str] = Factory(dict)

@@ -13,6 +13,7 @@ from headwater.model.extract import Extract, Shared
 from headwater.model.index import Index
 from headwater.model.measure import Place, Scanned
 from headwater.model.partition import Slice, Value
+from headwater.model.reason import Code, Reason
 from headwater.model.version import Inputs, Needs, Version
 from headwater.model.view import Definition, Pairs
 from headwater.model.work import Totals, Work
@@ -36,7 +37,7 @@ class Origin:
     ``wave``: when the oldest of those changes came that are reflected together with this one, so that their
     promises are kept; ``None`` when nothing is promised or nobody knows (see ``engine.waits.freshness``).
     ``marked``: it reaches the views too that only marked changes reach.
-    ``asked``: nothing changed, somebody asked for it: a backfill.
+    ``asked``: nothing changed, somebody asked for it: a backfill. ``code``: of the reason of a refresh for it.
     """
 
     version: Version
@@ -48,6 +49,7 @@ class Origin:
     wave: int | None = None
     marked: bool = False
     asked: bool = False
+    code: Code = Code.SOURCE_CHANGED
 
 
 @frozen
@@ -219,7 +221,8 @@ class ViewState:
         failures: consecutive failed runs.
         retry_at: no run before this time.
         failed: the version of the last run that failed; 0 if there was none.
-        stopped: why the last run was cancelled; empty if it was not.
+        reason: why it stands still, or its last run failed; ``None`` if neither is so.
+        stopped: why the last run was cancelled; ``None`` if it was not.
         took: how long its runs take, but for those by keys or by changes; ``None`` before the first.
         cores: core-seconds of these runs, in the mean lately; ``None`` where nobody knows.
         keyed, added: its last run by keys, and by changes; ``None`` if there was none.
@@ -249,14 +252,14 @@ class ViewState:
 
     definition: Definition
     status: Status = Status.ACTIVE
-    reason: str = ""
+    reason: Reason | None = None
     pending: dict[Slice, frozenset[Version]] = Factory(dict)
     news: dict[Slice, frozenset[Version]] = Factory(dict)
     released: bool = False
     failures: int = 0
     retry_at: int = 0
     failed: Version = 0
-    stopped: str = ""
+    stopped: Reason | None = None
     refreshed_at: int | None = None
     took: Took | None = None
     cores: float | None = None
@@ -316,7 +319,7 @@ class State:
     fixed: dict[str, float] = Factory(dict)
     hurried: Version = 0
     highest: Version = 0
-    unreadable: dict[str, str] = Factory(dict)
+    unreadable: dict[str, Reason] = Factory(dict)
     budget: Budget | None = None
     index: Index = field(factory=Index, eq=False)
 

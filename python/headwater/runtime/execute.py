@@ -24,7 +24,8 @@ from headwater.model.command import (
     Shown,
     Stopped,
 )
-from headwater.model.error import DriverGone, HeadwaterError, PlanError, RefreshCancelled
+from headwater.model.error import DriverGone, HeadwaterError, PlanError, RefreshCancelled, RefreshEnded
+from headwater.model.reason import Code, Reason
 from headwater.ports import Clock, Store, Warehouse
 
 log = logging.getLogger("headwater")
@@ -66,15 +67,16 @@ def performed(step: Step, warehouse: Warehouse, store: Store, clock: Clock) -> A
                 _discard(store, launch, replaced.locations, at)
                 return Shown(version, replaced, at, took)
     except RefreshCancelled as error:
-        return Stopped(version, str(error), True, seconds())
+        return Stopped(version, error.reason, True, seconds())
     except DriverGone as error:
         log.warning("%s was not published: %s", view, error)
         return Gone(version)
     except HeadwaterError as error:
-        return Stopped(version, str(error), False, seconds())
+        why = error.reason if isinstance(error, RefreshEnded) else Reason(Code.RUN_FAILED, str(error))
+        return Stopped(version, why, False, seconds())
     except Exception as error:
         log.exception("the refresh of %s failed", view)
-        return Stopped(version, f"{type(error).__name__}: {error}", False, seconds())
+        return Stopped(version, Reason(Code.RUN_FAILED, f"{type(error).__name__}: {error}"), False, seconds())
 
 
 def _discard(store: Store, launch: Launch, locations: Sequence[str], at: int) -> None:

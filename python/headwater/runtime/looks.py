@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 
 from headwater.model.error import HeadwaterError
+from headwater.model.reason import Code, Reason
 from headwater.ports import Clock
 
 
@@ -33,9 +34,9 @@ class Looks:
         self._look()
         self._looked_at = began
 
-    def first(self, patience: float) -> str:
-        """Waits so many seconds for a look that begins now. Returns why what is on record may be old; empty if it is as
-        the sources are."""
+    def first(self, patience: float) -> Reason | None:
+        """Waits so many seconds for a look that begins now. Returns why what is on record may be old; ``None`` if it is
+        as the sources are."""
         with self._lock:
             if self._next is None:
                 self._next = self._thread.submit(self.now)
@@ -43,14 +44,15 @@ class Looks:
         try:
             mine.result(patience)
         except NotYet:
-            return f"the look at the sources is not over; {self._since()}"
+            return self._missed("the look at the sources is not over")
         except HeadwaterError as error:
-            return f"{str(error).strip().splitlines()[0]}; {self._since()}"
+            return self._missed(str(error).strip().splitlines()[0])
         except Exception as error:  # whatever it was, the statement says what is on record
-            return f"the sources could not be looked at ({type(error).__name__}); {self._since()}"
-        return ""
+            return self._missed(f"the sources could not be looked at ({type(error).__name__})")
+        return None
 
-    def _since(self) -> str:
-        if self._looked_at is None:
-            return "they were not looked at since this application began"
-        return f"the last look at them was {max(0, self._clock.now() - self._looked_at) / 1000:.0f} s ago"
+    def _missed(self, why: str) -> Reason:
+        since = "they were not looked at since this application began"
+        if self._looked_at is not None:
+            since = f"the last look at them was {max(0, self._clock.now() - self._looked_at) / 1000:.0f} s ago"
+        return Reason(Code.LOOK_MISSED, f"{why}; {since}")

@@ -35,6 +35,7 @@ from headwater.model.command import (
     Written,
 )
 from headwater.model.event import Event, numbered
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.simulate.clock import Agenda
@@ -89,7 +90,9 @@ class Interpreter:
                 self.mine.stopped.add(version)
                 if version in self._began:
                     took = (self.agenda.now - self._began.pop(version)) / 1000
-                    answered(self.mine, Stopped(version, "it is not wanted any more", True, took))
+                    answered(
+                        self.mine, Stopped(version, Reason(Code.RUN_UNWANTED, "it is not wanted any more"), True, took)
+                    )
             case Compute(launch=launch):
                 issued(self.mine, command)
                 written, takes = self.compute(launch)

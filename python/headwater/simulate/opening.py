@@ -27,5 +27,5 @@ def opening(state: State, at: int) -> Iterator[Event]:
         match view.status:
             case Status.SUSPENDED:
                 yield Suspended(at, name)
-            case Status.BROKEN:
+            case Status.BROKEN if view.reason is not None:
                 yield Broken(at, name, view.reason)

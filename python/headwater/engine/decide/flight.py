@@ -40,6 +40,7 @@ from headwater.model.command import (
     Written,
 )
 from headwater.model.event import EngineLost, Event, Failed, Prepared, Published
+from headwater.model.reason import Reason
 from headwater.model.state import State
 from headwater.model.version import Version
 
@@ -67,6 +68,7 @@ class Flight:
         told: it is on record that other runs can read it; it takes no track any more.
         seconds: what its steps took so far; ``copying``: µs of them that went into a copy to the warehouse.
         unsure: its publication failed, so readers may see it all the same.
+        error: why a step of it came to nothing; ``None`` as long as none did.
         refused: some computed column of its readers cannot be evaluated.
     """
 
@@ -81,7 +83,7 @@ class Flight:
     copying: int = 0
     refused: bool = False
     unsure: bool = False
-    error: str = ""
+    error: Reason | None = None
     cancelled: bool = False
 
     @property

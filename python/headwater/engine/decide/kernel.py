@@ -25,6 +25,7 @@ from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
 from headwater.model.event import FRESH, EngineLost, Failed, Prepared
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 
 
@@ -89,11 +90,12 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
         case Stage.FAIL if flight.cancelled and not _refused(state, flight) and (late := overdue(state, run, now)):
             return Record(_failed(flight, late, False, now))
         case Stage.FAIL:
-            said = _refused(state, flight) if flight.cancelled else ""
-            return Record(_failed(flight, said or flight.error, flight.cancelled, now))
+            why = (_refused(state, flight) if flight.cancelled else None) or flight.error
+            assert why is not None, f"run {run.version} fails for no reason"
+            return Record(_failed(flight, why, flight.cancelled, now))
         case Stage.RECORD:
             return _evaluate(state, flight) or Record(published(flight))
-    if refused := _refused(state, flight):
+    if (refused := _refused(state, flight)) is not None:
         return Record(_failed(flight, refused, True, now))
     match flight.stage:
         case Stage.LOOK if unpinned(state, flight):
@@ -118,28 +120,38 @@ def _given_up(state: State, flight: Flight, now: int) -> Record | None:
     if flight.stage not in (Stage.LOOK, Stage.COMPUTE, Stage.CHECK, Stage.BRING):
         return None
     late = overdue(state, flight.launch.run, now - GRACE)
-    return (
-        Record(_failed(flight, f"{late}; its tasks go on, and their rows are never published", False, now))
-        if late
-        else None
-    )
+    if late is None:
+        return None
+    why = evolve(late, text=f"{late}; its tasks go on, and their rows are never published")
+    return Record(_failed(flight, why, False, now))
 
 
-def _refused(state: State, flight: Flight) -> str:
-    """Why a run is not wanted any more; empty if it is."""
+def _refused(state: State, flight: Flight) -> Reason | None:
+    """Why a run is not wanted any more; ``None`` if it is."""
     run = flight.launch.run
     known = state.running.get(run.view)
     if known is None or known.version != run.version:
-        return f"{run.view} was dropped, renamed or redefined while it was computed, or what it read was not published"
+        return Reason(Code.RUN_UNWANTED, _ended_by(state, flight))
     if known.preempted:
-        return f"a change came for what was computed of {run.view}; both run together now"
+        said = f"a change came for what was computed of {run.view}; both run together now"
+        return Reason(Code.RUN_PREEMPTED, said)
     if known.cancelled:
         keeps = f"ALTER MATERIALIZED VIEW {run.view} SUSPEND keeps it stopped"
-        return f"the refresh of {run.view} was cancelled, by headwater cancel; {keeps}"
+        return Reason(Code.RUN_CANCELLED, f"the refresh of {run.view} was cancelled, by headwater cancel; {keeps}")
     lost = [each for each in bases(state, flight) if each in state.unreadable]
     if lost and flight.stage in (Stage.COMPUTE, Stage.PREPARE):
-        return f"{run.view} reads {', '.join(lost)}, which cannot be read now"
-    return ""
+        return Reason(Code.SOURCE_UNREADABLE, f"{run.view} reads {', '.join(lost)}, which cannot be read now")
+    return None
+
+
+def _ended_by(state: State, flight: Flight) -> str:
+    """What ended a run on record while its engine went on with it."""
+    name, view = flight.launch.run.view, state.views.get(flight.launch.run.view)
+    if view is None:
+        return f"{name} was dropped or renamed while it was refreshed; the rows are not published"
+    if view.definition != flight.launch.definition:
+        return f"{name} was redefined while it was refreshed; a refresh with the new definition follows"
+    return f"a source of {name} that was computed but not published is not published any more; the refresh runs again"
 
 
 def _evaluate(state: State, flight: Flight) -> Evaluate | None:
@@ -151,7 +163,7 @@ def _evaluate(state: State, flight: Flight) -> Evaluate | None:
     return Evaluate(frozenset(wanted), flight.version) if wanted else None
 
 
-def _failed(flight: Flight, error: str, cancelled: bool, now: int) -> Failed:
+def _failed(flight: Flight, error: Reason, cancelled: bool, now: int) -> Failed:
     seconds = round(flight.seconds, 3)
     return Failed(now, flight.version, flight.launch.run.view, error, seconds, cancelled, flight.unsure)
 

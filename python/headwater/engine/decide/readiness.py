@@ -141,7 +141,7 @@ def unspread_images(state: State) -> set[tuple[str, str, tuple[Value, ...]]]:
 def skipped(state: State, chosen: Unneeded, version: Version, now: int) -> Skipped:
     """The event that completes, without running, what was chosen of ``unneeded``."""
     origins = {origin for _, some in chosen.needs for origin in some}
-    why = f"{reason(state, sorted(origins))}; what {chosen.view} reads of it came out unchanged"
+    why = reason(state, sorted(origins), f"; what {chosen.view} reads of it came out unchanged")
     return Skipped(now, version, chosen.view, chosen.needs, why, chosen.left)
 
 

@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 from headwater.engine.record.compare import differences, revisited, summary
 from headwater.model.event import FRESH, Advanced, Changed, Dropped, Observed, Renamed, Unreadable
 from headwater.model.partition import Region, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Command, Seen
 from headwater.model.state import State, TableRecord
 from headwater.model.version import Version
@@ -53,7 +54,7 @@ def standing(state: State, view: str, running: bool = False) -> Standing | None:
 
 def readability(state: State, seen: Seen, at: int) -> Unreadable | None:
     """Nobody can look at a table any more, or somebody can again."""
-    known = state.unreadable.get(seen.table, "")
+    known = state.unreadable.get(seen.table)
     return None if known == seen.unreadable else Unreadable(at, seen.table, seen.unreadable)
 
 
@@ -70,7 +71,7 @@ def without_lost(state: State, seen: Seen, command: Command) -> Seen:
         if known is not None and known.fingerprint not in (None, seen.partitions[each]):
             remedy = f"write to it, or drop the partition {each}" if each.bound else "or write to it"
             said = f"{location} is not there; put it back, {remedy}; while a program writes it, wait"
-            return Seen(seen.table, unreadable=said)
+            return Seen(seen.table, unreadable=Reason(Code.SOURCE_FILES_MISSING, said))
     return seen
 
 
@@ -112,13 +113,17 @@ def change(state: State, seen: Seen, command: Command, before: Version, at: int)
         return None
     another = is_another(state, seen)
     if not seen.exists:
-        return Changed(at, FRESH, table, (), "", 0, f"is gone ({command.said})") if another else None
+        verb = f"is gone ({command.said})"
+        return Changed(at, FRESH, table, (), "", 0, verb, code=Code.SOURCE_GONE) if another else None
     changed = _differing(record, seen, command)
     if not changed and not another and record is not None:
         return None
-    verb = summary(changed, record, command.said) if changed else f"has other columns ({command.said})"
+    if changed:
+        verb, code = summary(changed, record, command.said), Code.SOURCE_CHANGED
+    else:
+        verb, code = f"has other columns ({command.said})", Code.SOURCE_COLUMNS_CHANGED
     if seen.lost and record is not None:
-        verb = f"{verb}; nobody can say where, as {seen.lost}"
+        verb, code = f"{verb}. All its partitions count as changed: {seen.lost}", Code.SOURCE_SNAPSHOT_EXPIRED
     return Changed(
         at,
         FRESH,
@@ -134,6 +139,7 @@ def change(state: State, seen: Seen, command: Command, before: Version, at: int)
         churn=None if another else seen.churn,
         went=seen.went,
         watermark=seen.watermark,
+        code=code,
     )
 
 
@@ -176,6 +182,7 @@ def drift(state: State, seen: Seen, was: Standing, command: Command, at: int) ->
         verb,
         snapshot=seen.snapshot if seen.pinned else record.snapshot,
         pinned=seen.pinned,
+        code=Code.VIEW_WRITTEN_OUTSIDE,
     )
 
 

@@ -22,6 +22,7 @@ from headwater.engine.waits.freshness import lately, learned
 from headwater.model.command import Launch
 from headwater.model.event import Failed, Prepared, Published
 from headwater.model.partition import WHOLE, Region, Slice, simplified
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, ViewState
 from headwater.model.version import Version
 from headwater.model.work import ByAppending, ByKeys, FollowsChanges, Totals
@@ -138,7 +139,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
     went = 0 if isinstance(run.work, ByAppending) and not event.instead else event.size
     snapshots.went_on(record, None if redefined else event.size + went, went)
-    view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, ""
+    view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
     view.unsure = tuple(each for each in view.unsure if not region.covers(each))
     view.overran = (event.version, state.highest)
     if WHOLE in run.slices:
@@ -172,14 +173,15 @@ def published(state: State, view: ViewState, event: Published) -> None:
     if event.made and event.held:
         view.held = _newer(view.held, event.held / len(event.made))
     if view.status is Status.FAILED:
-        view.status, view.reason = Status.ACTIVE, ""
+        view.status, view.reason = Status.ACTIVE, None
     if view.released:
         # What is still pending was not announced to the readers either, so the view stays released
         # until it has caught up; and a run that was under way when it was released is news as well.
         view.released = view.status is not Status.ACTIVE or bool(view.pending)
         if changed:
             slices = simplified(each for each, _ in changed)
-            again = Origin(event.version, event.at, event.view, "was refreshed again", slices, marked=marked)
+            verb, code = "was refreshed again", Code.VIEW_REFRESHED
+            again = Origin(event.version, event.at, event.view, verb, slices, marked=marked, code=code)
             originate(state, again, {})
     for reader in state.index.readers.get(event.view, ()) if changed else ():
         _tell(state, reader, event.view, changed)
@@ -237,7 +239,7 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
     if event.cancelled:
         view.retry_at, view.stopped = event.at + back_off(1), event.error
         return
-    view.failures, view.failed, view.stopped = view.failures + 1, event.version, ""
+    view.failures, view.failed, view.stopped = view.failures + 1, event.version, None
     # Whoever asked after the run began wants an attempt of their own: the cause may be gone meanwhile.
     asked_since = event.version < max(view.hurried, state.hurried)
     view.retry_at = event.at if asked_since else event.at + back_off(view.failures)
@@ -246,5 +248,5 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
         release(view, Status.FAILED, event.error)
 
 
-def release(view: ViewState, status: Status, reason: str) -> None:
+def release(view: ViewState, status: Status, reason: Reason) -> None:
     view.status, view.reason, view.released = status, reason, True

@@ -44,6 +44,7 @@ from headwater.model.event import (
     Unreadable,
 )
 from headwater.model.partition import WHOLE, simplified
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Budget, Origin, PartitionRecord, State, Status, TableRecord, ViewState
 from headwater.model.view import Definition
 
@@ -98,7 +99,16 @@ def _hurried(state: State, event: Hurried) -> None:
 
 
 def _requested(state: State, event: Requested) -> None:
-    origin = Origin(event.version, event.at, event.view, event.why, event.slices, marked=event.downstream, asked=True)
+    origin = Origin(
+        event.version,
+        event.at,
+        event.view,
+        event.why,
+        event.slices,
+        marked=event.downstream,
+        asked=True,
+        code=Code.VIEW_REQUESTED,
+    )
     view = state.views.get(event.view)
     reached = _itself(state, origin) if view is not None else {}
     if event.downstream:
@@ -108,7 +118,7 @@ def _requested(state: State, event: Requested) -> None:
         return
     view.failures, view.retry_at = 0, 0
     if view.status is Status.FAILED:
-        view.status, view.reason = Status.ACTIVE, ""
+        view.status, view.reason = Status.ACTIVE, None
     _reconsider(state, event.view)
 
 
@@ -129,7 +139,8 @@ def _of_view(state: State, view: ViewState, event: Event) -> None:
             if event.view in state.running:
                 state.running[event.view] = evolve(state.running[event.view], cancelled=True)
         case Suspended():
-            runs.release(view, Status.SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
+            why = Reason(Code.VIEW_SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
+            runs.release(view, Status.SUSPENDED, why)
         case Resumed():
             _resumed(state, event.view)
             _halt_unreadable(state, event.view)
@@ -166,7 +177,7 @@ def _changed(state: State, event: Changed) -> None:
         learn_gap(record, event.at)
         state.index.learned = True
         slices = tuple(seen.slice for seen in event.partitions)
-        origin = Origin(event.version, event.at, event.table, event.verb, slices)
+        origin = Origin(event.version, event.at, event.table, event.verb, slices, code=event.code)
         # A view found changed was written past Headwater: it is repaired, and so is what read it.
         runs.originate(state, origin, _itself(state, origin) if event.table in state.views else {})
         if event.before:
@@ -189,7 +200,7 @@ def _declared(state: State, event: Declared) -> None:
         known.edge = None
         known.reads = {each: size for each, size in known.reads.items() if each in event.definition.sources}
         if known.status is not Status.SUSPENDED:
-            known.status, known.reason = Status.ACTIVE, ""
+            known.status, known.reason = Status.ACTIVE, None
         known.failures, known.retry_at = 0, 0
         _halt_unreadable(state, name)
         if fill:
@@ -205,7 +216,8 @@ def _declared(state: State, event: Declared) -> None:
     _reconsider(state, name)
     if fill:
         _pass_on(state, name)
-        origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True)
+        code = Code.VIEW_DEFINED
+        origin = Origin(event.version, event.at, name, event.why, (WHOLE,), definition=True, code=code)
         itself = _itself(state, origin)
         runs.request(state, origin, itself | cover(state, name, (WHOLE,)), itself)
     _join(state, name)
@@ -270,9 +282,9 @@ def _renamed(state: State, old: str, new: str, definition: Definition) -> None:
     _rewire(state)
 
 
-def _unreadable(state: State, table: str, reason: str) -> None:
+def _unreadable(state: State, table: str, reason: Reason | None) -> None:
     """Lets the views that need a table wait while nobody can look at it, and go on afterwards."""
-    if reason:
+    if reason is not None:
         state.unreadable[table] = reason
     else:
         state.unreadable.pop(table, None)
@@ -287,7 +299,7 @@ def _unreadable(state: State, table: str, reason: str) -> None:
 
 def _resumed(state: State, name: str) -> None:
     view = state.views[name]
-    view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, "", 0, 0
+    view.status, view.reason, view.failures, view.retry_at = Status.ACTIVE, None, 0, 0
     view.released = view.released and (bool(view.pending) or name in state.running)
 
 
@@ -296,8 +308,9 @@ def _halt_unreadable(state: State, name: str) -> None:
     view = state.views[name]
     needed = [each for each in (name, *view.definition.sources) if each in state.unreadable]
     if needed and view.status in (Status.ACTIVE, Status.FAILED):
-        told = "; ".join(f"{each} cannot be read: {state.unreadable[each]}" for each in needed)
-        runs.release(view, Status.UNREADABLE, f"{told}. The view follows when it can be read again")
+        said = "; ".join(f"{each} cannot be read: {state.unreadable[each]}" for each in needed)
+        why = Reason(state.unreadable[needed[0]].code, f"{said}. The view follows when it can be read again")
+        runs.release(view, Status.UNREADABLE, why)
 
 
 def _reconsider(state: State, name: str) -> None:

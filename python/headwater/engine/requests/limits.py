@@ -6,6 +6,7 @@ A view's own wishes are in ``model.policy``.
 from __future__ import annotations
 
 from headwater.model.policy import Policy, Propagate, Upstream
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Run, State, Status
 from headwater.model.view import Definition
 
@@ -74,10 +75,11 @@ def latest_end(state: State, run: Run) -> int | None:
     return None if timeout is None else run.started.at + timeout
 
 
-def overdue(state: State, run: Run, now: int) -> str:
-    """Why a run takes too long; empty if it does not."""
+def overdue(state: State, run: Run, now: int) -> Reason | None:
+    """Why a run takes too long; ``None`` if it does not."""
     until = latest_end(state, run)
     if until is None or now < until:
-        return ""
+        return None
     took = (until - run.started.at) / 1000
-    return f"the refresh of {run.view} took longer than {took:g} s, its headwater.timeout, and was cancelled"
+    said = f"the refresh of {run.view} took longer than {took:g} s, its headwater.timeout, and was cancelled"
+    return Reason(Code.RUN_TIMEOUT, said)

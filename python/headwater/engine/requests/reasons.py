@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.model.partition import Slice
+from headwater.model.reason import Reason
 from headwater.model.state import Origin, State
 from headwater.model.version import Version
 
 SHOWN = 3
 
 
-def reason(state: State, origins: Sequence[Version]) -> str:
-    """One sentence for all changes of a refresh, the oldest first."""
-    told: list[str] = []
-    for version in sorted(origins):
-        sentence = of_origin(state.origins[version])
-        if sentence not in told:
-            told.append(sentence)
-    more = f"; and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-    return "; ".join(told[:SHOWN]) + more
+def reason(state: State, versions: Sequence[Version], result: str = "") -> Reason:
+    """One sentence for all changes of a refresh, the oldest first, with the code of that one.
+
+    Args:
+        result: what came of them, as the end of the sentence.
+    """
+    origins = [state.origins[version] for version in sorted(versions)]
+    sentences = list(dict.fromkeys(map(of_origin, origins)))
+    more = f"; and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
+    return Reason(origins[0].code, "; ".join(sentences[:SHOWN]) + more + result)
 
 
 def of_origin(origin: Origin) -> str:

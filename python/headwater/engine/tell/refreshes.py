@@ -10,6 +10,7 @@ from attrs import fields, frozen
 
 from headwater.model.event import EngineLost, Event, Failed, Published, Skipped, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason, codes
 from headwater.model.work import Mode
 
 Row = list[Any]
@@ -36,6 +37,7 @@ class Refresh:
         started_at: ms.
         seconds: the wall time of the run, which all its partitions share.
         foreseen: the wall time that the engine expected when the run began; ``None`` where nobody knew.
+        codes: of the reason, and of the error if there is one.
         core_seconds: the time of the run's tasks on all cores, and the seconds in which it had none.
         foreseen_core_seconds: the same as the engine expected it.
     """
@@ -54,6 +56,7 @@ class Refresh:
     foreseen_core_seconds: float | None
     status: Outcome
     error: str | None = None
+    codes: str = ""
 
     @property
     def row(self) -> Row:
@@ -103,14 +106,16 @@ def refreshes(events: Iterable[Event], limit: int | None = None, alive: Collecti
 
 def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> list[Refresh]:
     def refresh(
-        each: Slice, rows: int | None, status: Outcome, seconds: float | None, error: str | None = None
+        each: Slice, rows: int | None, status: Outcome, seconds: float | None, error: Reason | None = None
     ) -> Refresh:
         run, view = started.version, started.view
         cores = ended.cores if isinstance(ended, Published) else None
         costs = seconds, started.foreseen, cores and round(cores, 3), started.foreseen_cores
-        return Refresh(run, view, str(each), mode, why, run, rows, started.at, *costs, status, error)
+        said = None if error is None else error.text
+        known = codes([*reasons, error] if error is not None else reasons)
+        return Refresh(run, view, str(each), mode, why, run, rows, started.at, *costs, status, said, known)
 
-    mode, why = _method(started, ended)
+    mode, why, reasons = _method(started, ended)
 
     match ended:
         case Published(made=made, removed=removed, seconds=seconds):
@@ -120,17 +125,19 @@ def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> 
             status = Outcome.CANCELLED if cancelled else Outcome.FAILED
             return [refresh(each, None, status, seconds, error) for each in started.slices]
         case EngineLost():
-            return [refresh(each, None, Outcome.CANCELLED, None, "its engine ended") for each in started.slices]
+            gone = Reason(Code.RUN_ENGINE_ENDED, "its engine ended")
+            return [refresh(each, None, Outcome.CANCELLED, None, gone) for each in started.slices]
         case None:
             return [refresh(each, None, Outcome.RUNNING, None) for each in started.slices]
 
 
-def _method(started: Started, ended: Published | Failed | EngineLost | None) -> tuple[Mode, str]:
+def _method(started: Started, ended: Published | Failed | EngineLost | None) -> tuple[Mode, str, list[Reason]]:
     """How a run computed its partitions, and why; one by keys or by changes may have computed whole ones after all."""
     if not isinstance(ended, Published) or not ended.instead:
-        return started.work.mode, started.reason
+        return started.work.mode, started.reason.text, [started.reason]
     mode = Mode.FULL if WHOLE in started.slices else Mode.PARTITION
-    return mode, f"{started.reason}; not {_SAID[started.work.mode]}, as {ended.instead}"
+    why = f"{started.reason}; not {_SAID[started.work.mode]}, as {ended.instead}"
+    return mode, why, [started.reason]
 
 
 _SAID = {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}
@@ -139,11 +146,13 @@ _SAID = {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}
 def _of_skipped(event: Skipped) -> list[Refresh]:
     """Slices that were completed without running; not those of which parts were left to run."""
     version, why = event.version, event.reason
+    known = codes([why])
     return [
         Refresh(
-            *(version, event.view, str(each), Mode.SKIPPED, why, version, None, event.at),
+            *(version, event.view, str(each), Mode.SKIPPED, why.text, version, None, event.at),
             *(0.0, None, 0.0, None),
             Outcome.UNCHANGED,
+            codes=known,
         )
         for each, _ in event.needs
         if not any(each.covers(part) for part, _ in event.left)

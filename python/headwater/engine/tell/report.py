@@ -10,11 +10,23 @@ from headwater.engine.decide.urgency import Kind, queue
 from headwater.engine.methods.choice import Chosen, choose_method
 from headwater.engine.requests.reasons import of_origin, where
 from headwater.engine.tell.consistency import Verdict, vertical
-from headwater.engine.tell.status import VIEWS, Condition, Row, behind, condition, existing, statuses, views, waits
+from headwater.engine.tell.status import (
+    VIEWS,
+    Condition,
+    Row,
+    behind,
+    condition,
+    existing,
+    statuses,
+    views,
+    waits,
+    why_it_waits,
+)
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.format import Format
 from headwater.model.name import FunctionName, named
 from headwater.model.partition import WHOLE, Slice, sort_key
+from headwater.model.reason import Reason
 from headwater.model.state import Origin, State, Status, ViewState
 from headwater.model.view import Definition, Job, Query
 
@@ -37,7 +49,8 @@ def explain(state: State, name: str, now: int) -> list[str]:
         lines.append(f"{name}: {of} behind, refresh {chosen.method.said}{_estimate(state, name, chosen)}")
         lines += _behind_lines(_needs(state, name))
         if view.pending:
-            lines.append(f"  {waits(state, name, now)}")
+            why = why_it_waits(state, name, now)
+            lines.append(f"  {_coded(why)}")
             lines += _place(state, name, now)
         if view.status is not Status.SUSPENDED:  # its wait says the same
             lines += [f"  {each.strip()}" for each in ill]
@@ -64,10 +77,14 @@ def _ill(state: State, name: str, now: int) -> list[str]:
             wait = max(0, view.retry_at - now) / 1000
             next_one = f"the next one starts in {wait:.0f} s" if wait else "the next one starts at once"
             following = f"{often}; {next_one}, and REFRESH MATERIALIZED VIEW {name} does not wait for that"
-            return [f"{name}: {found.value}: {view.reason}", f"  {following}"]
+            return [f"{name}: {found.value}: {_coded(view.reason)}", f"  {following}"]
         case _:
             return []
-    return [f"{name}: {condition(state, name).value}: {view.reason}", f"  {following}"]
+    return [f"{name}: {condition(state, name).value}: {_coded(view.reason)}", f"  {following}"]
+
+
+def _coded(reason: Reason | None) -> str:
+    return "" if reason is None else reason.coded
 
 
 def _estimate(state: State, name: str, chosen: Chosen) -> str:
@@ -115,7 +132,7 @@ def _place(state: State, name: str, now: int) -> list[str]:
 
 
 def _behind_lines(needs: Mapping[Slice, Sequence[Origin]]) -> list[str]:
-    lines = [f"  {_named(each)}: {_because(needs[each])}" for each in [*needs][:MOST_LINES]]
+    lines = [f"  {_named(each)}: {_because(needs[each])}{_codes(needs[each])}" for each in [*needs][:MOST_LINES]]
     return lines + ([f"  … and {len(needs) - MOST_LINES} more"] if len(needs) > MOST_LINES else [])
 
 
@@ -137,6 +154,11 @@ def _named(each: Slice) -> str:
 
 def _because(origins: Sequence[Origin]) -> str:
     return "; ".join(map(of_origin, origins))
+
+
+def _codes(origins: Sequence[Origin]) -> str:
+    found = dict.fromkeys(each.code.value for each in origins)
+    return f" [{', '.join(found)}]" if found else ""
 
 
 def mapped(dependency: Dependency, definition: Definition) -> list[str]:

@@ -24,11 +24,14 @@ from headwater.engine.waits.ration import renew
 from headwater.model.index import Expectation, Hold, Ration
 from headwater.model.name import spelled, split
 from headwater.model.partition import Slice, simplified
+from headwater.model.reason import Code, Reason, codes
 from headwater.model.state import State, Status, ViewState
 
 Row = list[Any]
 
-ENGINE_GONE = "its refresh was the work of an engine that has gone; the next engine does it again"
+ENGINE_GONE = Reason(
+    Code.WAIT_ENGINE, "the engine that refreshed it has ended; the next engine that starts refreshes it again"
+)
 
 VIEWS = (
     "database",
@@ -42,6 +45,7 @@ VIEWS = (
     "fresh_to",
     "refreshed_at",
     "reason",
+    "codes",
 )
 
 
@@ -63,20 +67,22 @@ class Phase:
     """Why a view does not run, until a time (ms); without one, until something happens.
 
     Attributes:
-        due: the end of the wait (ms), if that is known. The seconds left stand between ``said`` and
-            ``after``, with this many ``digits``.
+        reason: the sentence, or its beginning if it tells the seconds that are left.
+        due: the end of the wait (ms), if that is known. The seconds left stand before ``after``, with this many
+            ``digits``.
     """
 
     until: int | None
-    said: str
+    reason: Reason
     due: int | None = None
     after: str = ""
     digits: int = 1
 
-    def told(self, now: int) -> str:
+    def at(self, now: int) -> Reason:
         if self.due is None:
-            return self.said
-        return f"{self.said} {(self.due - now) / 1000:.{self.digits}f} s{self.after}"
+            return self.reason
+        left = f"{(self.due - now) / 1000:.{self.digits}f} s"
+        return Reason(self.reason.code, f"{self.reason.text} {left}{self.after}")
 
 
 @frozen
@@ -115,27 +121,32 @@ class ViewStatus:
         """The name within its database."""
         return split(self.name)[-1]
 
-    def row(self, now: int, alive: Collection[int] | None = None) -> Row:
-        """The columns of ``VIEWS`` at a time; ``alive``: the numbers of the engines that are, if that is known."""
+    def row(self, now: int, alive: Collection[int] | None = None, old: Reason | None = None) -> Row:
+        """The columns of ``VIEWS`` at a time.
+
+        Args:
+            alive: the numbers of the engines that are, if that is known.
+            old: why this may not be the state of the sources.
+        """
         stale = 0.0 if self.lacks_since is None else max(0.0, round((now - self.lacks_since) / 1000, 1))
-        late = f"late by {stale - self.bound:.1f} s" if self.bound is not None and stale > self.bound else ""
         gone = alive is not None and self.engine is not None and self.engine not in alive
         state = Condition.BEHIND if gone and self.state is Condition.RUNNING else self.state
         told = [self.database, self.short, state.value, self.partitions, self.behind, stale, self.bound]
-        waits = ENGINE_GONE if gone else _told(self.reason, now)
-        reason = "; ".join(each for each in (late, self._too_much(), self._too_late(), waits) if each)
-        return [*told, self.attainable, self.fresh_to, self.refreshed_at, reason]
+        waits = ENGINE_GONE if gone else _current(self.reason, now)
+        reasons = [each for each in (old, *self._missed(stale), waits) if each is not None]
+        reason = "; ".join(each.text for each in reasons)
+        return [*told, self.attainable, self.fresh_to, self.refreshed_at, reason, codes(reasons)]
 
-    def _too_late(self) -> str:
-        if not self.late_rows:
-            return ""
-        late = "came later than headwater.lateness or a watermark allows; the last refresh added them"
-        return f"{counted_rows(self.late_rows)} {late}"
-
-    def _too_much(self) -> str:
-        if self.bound is None or self.attainable is None or self.attainable <= self.bound:
-            return ""
-        return f"at this load {self.attainable:.0f} s can be kept, not {self.bound:g} s"
+    def _missed(self, stale: float) -> Iterator[Reason]:
+        """What the view misses although it is refreshed; ``stale``: how long it lacks changes (s)."""
+        if self.bound is not None and stale > self.bound:
+            yield Reason(Code.FRESHNESS_LATE, f"late by {stale - self.bound:.1f} s")
+        if self.bound is not None and self.attainable is not None and self.attainable > self.bound:
+            kept = f"at this load {self.attainable:.0f} s can be kept, not {self.bound:g} s"
+            yield Reason(Code.FRESHNESS_UNATTAINABLE, kept)
+        if self.late_rows:
+            late = "came later than headwater.lateness or a watermark allows; the last refresh added them"
+            yield Reason(Code.ROWS_LATE, f"{counted_rows(self.late_rows)} {late}")
 
 
 @frozen
@@ -219,9 +230,14 @@ def behind(state: State, name: str) -> list[Slice]:
 
 
 def waits(state: State, name: str, now: int) -> str:
-    """Why a pending view does not run at this moment."""
+    """Why a pending view does not run at this moment, in words."""
+    return str(why_it_waits(state, name, now) or "")
+
+
+def why_it_waits(state: State, name: str, now: int) -> Reason | None:
+    """Why a pending view does not run at this moment; ``None`` if nothing keeps it."""
     renew(state, now)
-    return _told(tuple(_phases(state, name)), now)
+    return _current(tuple(_phases(state, name)), now)
 
 
 def held_by(state: State, name: str) -> list[str]:
@@ -267,8 +283,8 @@ def _status(state: State, name: str, known: Load) -> ViewStatus:
     )
 
 
-def _told(phases: tuple[Phase, ...], now: int) -> str:
-    return next((each.told(now) for each in phases if each.until is None or each.until > now), "")
+def _current(phases: tuple[Phase, ...], now: int) -> Reason | None:
+    return next((each.at(now) for each in phases if each.until is None or each.until > now), None)
 
 
 def _waiting(state: State, name: str) -> dict[Slice, None]:
@@ -290,7 +306,8 @@ def _reason(state: State, name: str) -> Iterator[Phase]:
     if view.status is not Status.ACTIVE or view.failures:
         if view.status not in HALTED:
             yield from _stopped(view)
-        yield Phase(None, view.reason)
+        if view.reason is not None:
+            yield Phase(None, view.reason)
     elif view.pending:
         yield from _phases(state, name)
 
@@ -298,29 +315,31 @@ def _reason(state: State, name: str) -> Iterator[Phase]:
 def _phases(state: State, name: str) -> Iterator[Phase]:
     """Why a pending view does not run, in the order of time."""
     view = state.views[name]
-    if view.status is Status.SUSPENDED:
-        yield Phase(None, "suspended; ALTER MATERIALIZED VIEW … RESUME starts it again")
-        return
-    if view.status is Status.BROKEN:
-        yield Phase(None, f"broken: {view.reason}")
-        return
-    if view.status is Status.UNREADABLE:
-        yield Phase(None, view.reason)
-        return
+    match view:
+        case ViewState(status=Status.SUSPENDED):
+            said = "suspended; ALTER MATERIALIZED VIEW … RESUME starts it again"
+            yield Phase(None, Reason(Code.VIEW_SUSPENDED, said))
+            return
+        case ViewState(status=Status.BROKEN, reason=Reason(code, text)):
+            yield Phase(None, Reason(code, f"broken: {text}"))
+            return
+        case ViewState(status=Status.UNREADABLE, reason=Reason() as reason):
+            yield Phase(None, reason)
+            return
     yield from _stopped(view)
-    yield Phase(
-        view.retry_at, "the last refresh failed; the next one starts in", view.retry_at, f": {view.reason}", digits=0
-    )
+    failed = Reason(Code.WAIT_RETRY, "the last refresh failed; the next one starts in")
+    yield Phase(view.retry_at, failed, view.retry_at, f": {view.reason}", digits=0)
     starts = ready_at(state, name)
     yield from _before(state, view, starts)
     if starts is not None:
-        yield Phase(None, "ready, waits for a free track")
+        yield Phase(None, Reason(Code.WAIT_TRACK, "ready, waits for a free track"))
 
 
 def _stopped(view: ViewState) -> Iterator[Phase]:
     """Until a view is tried again whose last run was cancelled."""
-    if view.stopped:
-        yield Phase(view.retry_at, f"{view.stopped}; it is tried again in", view.retry_at, digits=0)
+    if view.stopped is not None:
+        again = Reason(view.stopped.code, f"{view.stopped}; it is tried again in")
+        yield Phase(view.retry_at, again, view.retry_at, digits=0)
 
 
 def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase]:
@@ -333,9 +352,11 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
     if holding and blockers(state, view):
         stuck = [state.views[each] for each in holding if state.views[each].status in STUCK]
         if stuck:
-            yield Phase(starts, f"waits, as headwater.upstream = hold: {'; '.join(map(_stuck, stuck))}")
+            said = f"waits, as headwater.upstream = hold: {'; '.join(map(_stuck, stuck))}"
+            yield Phase(starts, Reason(Code.WAIT_UPSTREAM_STUCK, said))
             return
-        yield Phase(starts, f"waits for {', '.join(holding)}, so that one refresh takes all changes")
+        said = f"waits for {', '.join(holding)}, so that one refresh takes all changes"
+        yield Phase(starts, Reason(Code.WAIT_UPSTREAM, said))
         return
     oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
     if oldest is not None:
@@ -343,13 +364,15 @@ def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase
         at, held = due.at(oldest), due.held(oldest)
         until = at if starts is None else min(at, starts)
         if due.skipped(oldest) and not due.hurried(oldest):
-            yield Phase(until, "waits for the next change, or starts in", at, " (headwater.overrun = skip)")
+            skips = Reason(Code.WAIT_NEXT_CHANGE, "waits for the next change, or starts in")
+            yield Phase(until, skips, at, " (headwater.overrun = skip)")
         elif held is None:
-            yield Phase(until, "starts in", at, "; further changes may join until then")
+            joins = Reason(Code.WAIT_MORE_CHANGES, "starts in")
+            yield Phase(until, joins, at, "; further changes may join until then")
         else:
             why = _decision(state.origins[oldest].table, held)
-            yield Phase(until, "waits", at, f" more for further changes: {why}")
-    yield Phase(starts, "ready")
+            yield Phase(until, Reason(_HELD[type(held)], "waits"), at, f" more for further changes: {why}")
+    yield Phase(starts, Reason(Code.WAIT_READY, "ready"))
 
 
 def _stuck(view: ViewState) -> str:
@@ -357,6 +380,9 @@ def _stuck(view: ViewState) -> str:
 
 
 _ILL = {Status.FAILED: "failed", Status.BROKEN: "is broken", Status.UNREADABLE: "cannot run"}
+
+
+_HELD = {Expectation: Code.WAIT_CADENCE, Hold: Code.WAIT_READERS, Ration: Code.WAIT_BUDGET}
 
 
 def _decision(table: str, held: Hold | Ration | Expectation) -> str:

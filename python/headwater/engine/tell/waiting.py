@@ -35,9 +35,9 @@ def cannot_run(name: str, view: ViewState) -> str:
     match view.status:
         case Status.BROKEN:
             other = f"CREATE OR REPLACE MATERIALIZED VIEW {name} gives it another query"
-            return f"{name} is broken: {_clause(name, view)}; {other}"
+            return f"{name} is broken: {_clause(view)}; {other}"
         case Status.UNREADABLE:
-            return f"{name} cannot be refreshed now: {_clause(name, view)}"
+            return f"{name} cannot be refreshed now: {_clause(view)}"
         case _:
             return ""
 
@@ -46,12 +46,12 @@ def _given_up(name: str, view: ViewState, version: Version) -> str:
     if view.status in HALTED:
         return cannot_run(name, view)
     failed = view.failures and view.failed > version
-    return f"{name} could not be refreshed: {_clause(name, view)}" if failed else ""
+    return f"{name} could not be refreshed: {_clause(view)}" if failed else ""
 
 
-def _clause(name: str, view: ViewState) -> str:
-    """The reason, behind a name that many reasons begin with."""
-    return view.reason.strip().removeprefix(f"{name}: ").removesuffix(".")
+def _clause(view: ViewState) -> str:
+    """The reason within a sentence, which has a full stop of its own."""
+    return str(view.reason).strip().removesuffix(".")
 
 
 def _stuck(state: State, name: str, version: Version) -> bool:

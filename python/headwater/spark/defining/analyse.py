@@ -103,8 +103,9 @@ class Analyst:
         if message.job is not None and message.fingerprint != analysed.fingerprint:
             raise DefinitionError(
                 "JOB",
-                f"{view}: the program has another edition of the job {message.job} than the files that the engine "
-                "imports; import it again, with importlib.reload or by a new start, and register it then",
+                f"the program has another edition of the job {message.job} than the files that the engine imports; "
+                "import it again, with importlib.reload or by a new start, and register it then",
+                view,
             )
         return _followed(analysed)
 
@@ -231,7 +232,7 @@ class Analyst:
             return NotNow(f"{view}: the application cannot be reached")
         failure = self._shim.failure(error)
         if failure.kind is FailureKind.ANALYSIS:
-            return AnalysisFailed(f"{view}: {failure.said}")
+            return AnalysisFailed(failure.said, view)
         return NotNow(f"{view}: Spark could not analyse the query now ({failure.said}); try again")
 
     def estimate(self, definition: Definition, unfilled: Mapping[str, int | None]) -> Estimate | None:

@@ -67,4 +67,4 @@ def _checked(view: str, source: str, column: str, columns: Mapping[str, str]) ->
 
 
 def _refused(view: str, why: str) -> DefinitionError:
-    return DefinitionError("PROPERTY", f"{view}: {why}")
+    return DefinitionError("PROPERTY", why, view)

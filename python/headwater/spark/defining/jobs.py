@@ -21,6 +21,7 @@ from headwater.model.dependency import Computed, Dependency, Expression, Occurre
 from headwater.model.error import AnalysisFailed, DefinitionError, RefreshFailed
 from headwater.model.name import SESSION_CATALOG, TableName, kept, split
 from headwater.model.partition import Slice
+from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.view import Column, Definition, Job
 from headwater.spark.jvm import sql
@@ -75,12 +76,14 @@ class Jobs:
         try:
             found = self.find(job)
         except AnalysisFailed as error:
-            raise RefreshFailed(f"{definition.view}: {error}") from error
+            raise RefreshFailed(str(error), definition.view, Code.RUN_JOB_FAILED) from error
         if found.fingerprint != definition.fingerprint:
             raise RefreshFailed(
-                f"{definition.view}: the files of the job {job.function} have another edition than the one that was "
-                f"registered, in {module_of(job.function)} or in a module that it imports; register the job again, or "
-                "put the files back"
+                f"the files of the job {job.function} have another edition than the one that was registered, in "
+                f"{module_of(job.function)} or in a module that it imports; register the job again, or put the files "
+                "back",
+                definition.view,
+                Code.RUN_JOB_FAILED,
             )
         return found
 
@@ -187,12 +190,15 @@ def frame(session: SparkSession, definition: Definition, job: JobFunction, run: 
     except Exception as error:  # a job may raise anything; what it was for stays pending
         if is_broken(error):
             session.sparkContext._jsc.sc().isStopped()  # raises as well if it is the driver that cannot be reached
-        raise RefreshFailed(f"{run.view}: the job {job.name} raised\n{_trace(error)}") from error
+        said = f"the job {job.name} raised\n{_trace(error)}"
+        raise RefreshFailed(said, run.view, Code.RUN_JOB_FAILED) from error
     if not isinstance(made, DataFrame):
-        raise RefreshFailed(f"{run.view}: the job {job.name} returned {type(made).__name__}, not a DataFrame")
+        said = f"the job {job.name} returned {type(made).__name__}, not a DataFrame"
+        raise RefreshFailed(said, run.view, Code.RUN_JOB_FAILED)
     missing = {each.name.lower() for each in definition.columns} - {each.lower() for each in made.columns}
     if missing:
-        raise RefreshFailed(f"{run.view}: the job {job.name} returned no column {', '.join(sorted(missing))}")
+        said = f"the job {job.name} returned no column {', '.join(sorted(missing))}"
+        raise RefreshFailed(said, run.view, Code.RUN_JOB_FAILED)
     return made.select(*(made[each.name] for each in definition.columns))
 
 
@@ -206,7 +212,7 @@ def _columns(view: str, job: JobFunction) -> tuple[Column, ...]:
     try:
         schema = StructType.fromDDL(job.columns)
     except PySparkException as error:
-        raise DefinitionError("COLUMNS", f"{view}: '{job.columns}' are no columns as in CREATE TABLE") from error
+        raise DefinitionError("COLUMNS", f"'{job.columns}' are no columns as in CREATE TABLE", view) from error
     assert isinstance(schema, StructType), "columns of a table are a struct"
     return tuple(Column(each.name, each.dataType.simpleString()) for each in schema.fields)
 
@@ -319,7 +325,7 @@ def _bound(
 def _only(view: str, what: str, names: Sequence[str]) -> str:
     if len(names) != 1:
         raise DefinitionError(
-            "COLUMNS", f"{view}: 'partition' needs one column, and {what} are {', '.join(names) or 'none'}"
+            "COLUMNS", f"'partition' needs one column, and {what} are {', '.join(names) or 'none'}", view
         )
     return names[0]
 
@@ -328,5 +334,5 @@ def _fits(view: str, column: str, unit: Unit | None, expression: Windowed) -> No
     if expression.window.of is not unit:
         said, own = spell_window(expression.window), unit.value if unit else "no unit"
         raise DefinitionError(
-            "UNITS", f"{view}: {column} is by {own}, but it depends on {said}, a window of {expression.window.of.value}"
+            "UNITS", f"{column} is by {own}, but it depends on {said}, a window of {expression.window.of.value}", view
         )

@@ -31,13 +31,11 @@ def check_properties(view: str, properties: Mapping[str, str]) -> None:
         if name.startswith(DEPENDENCY):
             continue
         if name not in PROPERTIES:
-            raise DefinitionError(
-                "PROPERTY", f"{view}: there is no property '{key}'{nearest(name, PROPERTIES, PREFIX)}"
-            )
+            raise DefinitionError("PROPERTY", f"there is no property '{key}'{nearest(name, PROPERTIES, PREFIX)}", view)
         try:
             PROPERTIES[name].read(value)
         except StatementError as error:
-            raise DefinitionError("PROPERTY", f"{view}: property '{key}': {error}") from error
+            raise DefinitionError("PROPERTY", f"property '{key}': {error}", view) from error
 
 
 def stated(definition: Definition, columns: Sequence[Column], derivation: Derivation) -> dict[str, Dependency]:
@@ -89,12 +87,12 @@ def _assignments(
         column = types.get(name.strip().lower())
         if not equals or column is None or column.name.lower() not in partition:
             raise DefinitionError(
-                "PROPERTY", f"{definition.view}: '{key}' is not 'all' or 'partition column = expression; …': {part}"
+                "PROPERTY", f"'{key}' is not 'all' or 'partition column = expression; …': {part}", definition.view
             )
         try:
             bound.append((column.name, _expression(expression.strip(), column, available)))
         except DefinitionError as error:
-            raise DefinitionError("PROPERTY", f"{definition.view}: '{key}': {error}") from error
+            raise DefinitionError("PROPERTY", f"'{key}': {error}", definition.view) from error
     return Dependency(source, (Occurrence(tuple(bound)),), stated=True)
 
 

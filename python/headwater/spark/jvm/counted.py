@@ -50,7 +50,7 @@ def altered(launch: Launch, differing: Mapping[Slice, Made]) -> dict[Slice, Made
     """
     behind = Region(launch.run.slices)
     if not all(map(behind.covers, differing)):
-        raise RefreshFailed(f"{launch.run.view}: new rows are in other partitions than those that are behind")
+        raise RefreshFailed("new rows are in other partitions than those that are behind", launch.run.view)
     found = dict(differing)
     for each, record in launch.existing.items():
         more = differing.get(each, evolve(NOTHING, slice=each))

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from headwater.engine.methods.basis import strict
 from headwater.model.command import Launch
 from headwater.model.error import DriverGone, RefreshCancelled, RefreshFailed, Untold
+from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.work import Mode
 from headwater.spark.jvm.shim import Shim
@@ -42,7 +43,8 @@ def fallen_back(launch: Launch, why: str) -> str:
     if strict(launch.definition):
         raise RefreshFailed(
             f"{view} cannot be refreshed {method}: {why}. REFRESH MATERIALIZED VIEW {view} FULL computes all its rows. "
-            f"With 'headwater.method' = '{launch.run.work.mode.value}, full' a refresh does so by itself"
+            f"With 'headwater.method' = '{launch.run.work.mode.value}, full' a refresh does so by itself",
+            code=Code.RUN_METHOD_REFUSED,
         )
     return why
 
@@ -82,9 +84,11 @@ def _translated(run: Run, error: Exception, shim: Shim) -> RefreshFailed | Refre
             return RefreshCancelled(f"the refresh of {run.view} was cancelled; its changes stay pending")
         case FailureKind.SOURCE_GONE | FailureKind.OVERLAY_GONE:
             # No fault of the view's: the change is recorded, or will be, and the work is wanted all the more.
-            return RefreshCancelled(f"a source of {run.view} was overwritten while it was read; the refresh runs again")
+            said = f"a source of {run.view} was overwritten while it was read; the refresh runs again"
+            return RefreshCancelled(said, code=Code.RUN_SOURCE_REPLACED)
         case FailureKind.UNWRITABLE:
             remedy = "free space there or make its directory writable; the refresh is tried again"
-            return RefreshFailed(f"{run.view} cannot be written: {failure.said}; {remedy}")
+            said = f"{run.view} cannot be written: {failure.said}; {remedy}"
+            return RefreshFailed(said, code=Code.RUN_UNWRITABLE)
         case FailureKind.ANALYSIS | FailureKind.OTHER:
-            return RefreshFailed(f"{run.view}: {failure.said}")
+            return RefreshFailed(failure.said, run.view)

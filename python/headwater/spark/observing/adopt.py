@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import FRESH, Broken, Declared
+from headwater.model.reason import Reason
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -87,14 +88,14 @@ def _unknown(recorder: Recorder, shim: Shim) -> Iterator[tuple[str, Definition]]
 
 
 def _adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer, stored: Definition) -> None:
-    reason = ""
+    broken: Reason | None = None
     try:
         definition = analyst.analysed(stored)
         observer.first_look(definition)
     except NotNow:
         raise
     except HeadwaterError as error:
-        definition, reason = stored, why_broken(stored.view, error)
+        definition, broken = stored, why_broken(error)
     if shim.owner(stored.view) != stored.owner:
         return  # it was dropped meanwhile, or is another one
 
@@ -105,8 +106,9 @@ def _adopt(recorder: Recorder, shim: Shim, analyst: Analyst, observer: Observer,
 
     if recorder.record(found) is None:
         return
-    if reason:
-        recorder.record(lambda _: Broken(recorder.clock.now(), stored.view, reason))
+    if broken is not None:
+        event = Broken(recorder.clock.now(), stored.view, broken)
+        recorder.record(lambda _: event)
     log.warning("%s was found in the catalog and is kept fresh from now on", stored.view)
 
 

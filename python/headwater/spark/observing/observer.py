@@ -23,6 +23,7 @@ from headwater.model.error import DefinitionError, RefreshCancelled, StoreError
 from headwater.model.event import Dropped, Renamed
 from headwater.model.name import FunctionName, PathName, TableName, loosely, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
+from headwater.model.reason import Reason
 from headwater.model.seen import Command, Look, Seen
 from headwater.model.state import Run, State
 from headwater.model.version import Version
@@ -166,12 +167,12 @@ class Observer:
         """Analyses again the views that read a table with other columns."""
         self._reanalysis.of_readers(table)
 
-    def first_look(self, definition: Definition) -> dict[str, str]:
+    def first_look(self, definition: Definition) -> dict[str, Reason]:
         """Looks at those tables of a definition that nobody follows or could look at; those that nobody can look at,
         with the reason. What is on record of a table that no view reads is as old as the last view that did."""
         return self._looked_at(definition, self._recorder.read(partial(_unsure, definition=definition)))
 
-    def _looked_at(self, definition: Definition, tables: Iterable[str]) -> dict[str, str]:
+    def _looked_at(self, definition: Definition, tables: Iterable[str]) -> dict[str, Reason]:
         """Looks at tables of a definition; those of all of them that nobody can look at, with the reason."""
         if asked := dict.fromkeys(tables):
             self.look(Target(asked))
@@ -194,11 +195,11 @@ class Observer:
             self.hinted(target.before)  # a change that a hint tells of is on record with the command that made it
             self.look(target)
         for table, why in self._unreadable(target.tables).items():
-            raise RefreshCancelled(f"{run.view} reads {table}, which cannot be read: {why}")
+            raise RefreshCancelled(f"{run.view} reads {table}, which cannot be read: {why}", code=why.code)
 
     # --- inside
 
-    def _unreadable(self, tables: Collection[str]) -> dict[str, str]:
+    def _unreadable(self, tables: Collection[str]) -> dict[str, Reason]:
         """Those of some tables that nobody can look at, with the reason."""
         return self._recorder.read(
             lambda state: {each: why for each, why in state.unreadable.items() if each in tables}

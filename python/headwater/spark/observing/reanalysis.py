@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
-from headwater.model.error import AnalysisFailed, DefinitionError, HeadwaterError, NotNow
+from headwater.model.error import AnalysisFailed, DefinitionError, HeadwaterError, NotNow, ViewError
 from headwater.model.event import FRESH, Broken, Declared
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State, Status, ViewState
 from headwater.model.view import Definition
 from headwater.runtime.record import Recorder
@@ -67,7 +68,7 @@ class Reanalysis:
             log.warning("the next check finds out whether %s means the same: %s", name, error)
             return None
         except (AnalysisFailed, DefinitionError) as error:
-            return self._broken(name, why_broken(name, error))
+            return self._broken(name, why_broken(error))
         if fresh.fingerprint != definition.fingerprint or name in self._recorder.read(_broken):
             self._first_look(fresh)
         return self._declared(name, fresh, because)
@@ -90,7 +91,7 @@ class Reanalysis:
                 log.warning("%s is broken: %s", name, reason)
         return same
 
-    def _broken(self, name: str, reason: str) -> Build:
+    def _broken(self, name: str, reason: Reason) -> Build:
         def build(view: ViewState) -> Broken | None:
             known = view.status is Status.BROKEN and view.reason == reason
             return None if known else Broken(self._recorder.clock.now(), name, reason)
@@ -117,6 +118,8 @@ def _broken(state: State) -> list[str]:
     return [name for name, view in state.views.items() if view.status is Status.BROKEN]
 
 
-def why_broken(view: str, error: HeadwaterError) -> str:
-    """One line about the fault of a view's query. The name of the view stands beside it wherever it is shown."""
-    return str(error).strip().splitlines()[0].removeprefix(f"{view}: ")
+def why_broken(error: HeadwaterError) -> Reason:
+    """One line about the fault of a view's query."""
+    code = Code.QUERY_NOT_ANALYSED if isinstance(error, AnalysisFailed) else Code.QUERY_REFUSED
+    fault = error.fault if isinstance(error, ViewError) else str(error)
+    return Reason(code, fault.strip().splitlines()[0])

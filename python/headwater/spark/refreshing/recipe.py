@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch
 from headwater.model.error import RefreshCancelled, RefreshFailed, Untold
 from headwater.model.partition import WHOLE
+from headwater.model.reason import Code
 from headwater.model.view import Definition, Job, Query
 from headwater.model.work import ByAppending, ByKeys, ByTotals, FollowsChanges, WholePartitions, WholeView
 from headwater.spark.defining import jobs
@@ -174,9 +175,11 @@ class Maker:
             return
         uses = f"{view} uses {', '.join(definition.through)}, and one of these "
         if self._strange.get(view) == meant:
-            raise RefreshFailed(f"{uses}is not what is on record; CREATE OR REPLACE {view}")
+            said = f"{uses}is not what is on record; CREATE OR REPLACE {view}"
+            raise RefreshFailed(said, code=Code.RUN_REDEFINED)
         self._strange[view] = meant
-        raise RefreshCancelled(f"{uses}was redefined while it was refreshed; the refresh runs again")
+        said = f"{uses}was redefined while it was refreshed; the refresh runs again"
+        raise RefreshCancelled(said, code=Code.RUN_REDEFINED)
 
     def _renew(self, session: SparkSession, launch: Launch) -> None:
         """Lets the next queries see tables as they are now."""

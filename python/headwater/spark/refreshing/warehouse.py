@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.edge import Edge
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshFailed, Untold, ViewGone
+from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -148,7 +149,8 @@ class SparkWarehouse:
             return
         if loose := dict(run.snapshots).keys() - pins.keys() - {run.view}:
             self._observer.look(Target(dict.fromkeys(loose)))
-            raise RefreshFailed(f"{', '.join(sorted(loose))} cannot be read at a snapshot any more; it is tried again")
+            said = f"{', '.join(sorted(loose))} cannot be read at the snapshot on record any more; it is tried again"
+            raise RefreshFailed(said, code=Code.SOURCE_SNAPSHOT_EXPIRED)
         session.conf.set(PINS, wire.encode(pins))
         try:
             yield pins
@@ -198,7 +200,8 @@ class SparkWarehouse:
         try:
             refuse_drift(self._formats, launch)
         except Untold as untold:
-            raise RefreshFailed(f"{untold} while it was refreshed; the refresh is tried again") from untold
+            said = f"{untold} while it was refreshed; the refresh is tried again"
+            raise RefreshFailed(said, code=Code.VIEW_WRITTEN_OUTSIDE) from untold
 
     def _stop(self, run: Run) -> None:
         """Ends what a run does now, and no more: where its rows do not fit in memory, it goes on in the warehouse."""

@@ -166,12 +166,11 @@ class Statements:
         known = self._recorder.read(lambda state: report.statuses(state, now, self._loop.capacity.tracks))
         wanted = re.compile("|".join(fnmatch.translate(loosely(each.strip())) for each in (pattern or "*").split("|")))
         alive = self._alive()
-        rows = [
-            each.row(now, alive)
+        return [
+            each.row(now, alive, missed)
             for each in known
             if (within is None or loosely(each.database) == within) and wanted.fullmatch(loosely(each.short))
         ]
-        return [[*row, "; ".join(filter(None, (missed, reason)))] for *row, reason in rows]
 
     def _look(self) -> None:
         self._loop.step()  # which hears the store, also where no source changed

@@ -143,8 +143,9 @@ def swap(session: SparkSession, shim: Shim, definition: Definition) -> list[str]
         if shim.format(filled) == definition.format:
             forget(session, filled)
         raise RefreshFailed(
-            f"{definition.view}: its catalog refuses the table of the new format ({shim.failure(error).said}); declare "
-            "it as it was before, or drop it first"
+            f"its catalog refuses the table of the new format ({shim.failure(error).said}); declare it as it was "
+            "before, or drop it first",
+            definition.view,
         ) from error
     if placed is None:
         try:

@@ -23,6 +23,7 @@ from headwater.model.event import Made
 from headwater.model.format import FILES, Format
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Changed, Look, Seen
 from headwater.model.state import PartitionRecord
 from headwater.model.version import Version
@@ -214,9 +215,10 @@ class FileTables:
     def _seen(self, fact: Fact) -> Seen:
         table = fact.table
         if fact.unreadable:
-            return Seen(table, unreadable=fact.unreadable)
+            return Seen(table, unreadable=Reason(Code.SOURCE_UNREADABLE, fact.unreadable))
         if (format := Format.of(fact.kind)).own_classes:
-            return Seen(table, unreadable=f"it is a table of {format.title} now")
+            said = f"it is a table of {format.title} now"
+            return Seen(table, unreadable=Reason(Code.SOURCE_FORMAT_CHANGED, said))
         if not fact.exists:
             self._regular.discard(table)
             return Seen(table, exists=False)

@@ -66,6 +66,10 @@ def replaced(session: SparkSession, shim: Shim, definition: Definition, done: Re
     return evolve(done, reshaped=True, locations=[*done.locations, *left])
 
 
+OTHER_FILES = "its table got other files meanwhile; it is tried again"
+"""Why a run that replaces some files of a table fails."""
+
+
 def refuse_part(run: Run, partly: bool) -> None:
     """Refuses to fill a replacement in part.
 

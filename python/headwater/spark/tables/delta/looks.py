@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 
 from headwater.model.error import RefreshFailed
 from headwater.model.partition import Slice, Value
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Look, Seen
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import ZONE, Sessions
@@ -39,12 +40,14 @@ class Looks:
         try:
             log = Log.open(self._jvm, look.table)
             return Seen(look.table, exists=False) if log is None else self._seen(log, look)
-        except (NotDelta, RefreshFailed) as error:
-            return Seen(look.table, unreadable=str(error))
+        except NotDelta as error:
+            return Seen(look.table, unreadable=Reason(Code.SOURCE_FORMAT_CHANGED, str(error)))
+        except RefreshFailed as error:
+            return Seen(look.table, unreadable=error.reason)
         except (PySparkException, Py4JError) as error:
             if self._shim.is_gone(error):
                 raise
-            return Seen(look.table, unreadable=self._shim.failure(error).said)
+            return Seen(look.table, unreadable=Reason(Code.SOURCE_UNREADABLE, self._shim.failure(error).said))
 
     def touched(self, log: Log, before: Snapshot) -> frozenset[Slice]:
         """The partitions that others changed since a snapshot.

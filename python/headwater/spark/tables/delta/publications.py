@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -25,7 +26,17 @@ from headwater.spark.tables.delta.log import Cut, Log, NotDelta
 from headwater.spark.tables.delta.looks import Looks
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Files
-from headwater.spark.tables.view_tables import filled, gone, refuse_part, replace, replaced, resume, same, taken
+from headwater.spark.tables.view_tables import (
+    OTHER_FILES,
+    filled,
+    gone,
+    refuse_part,
+    replace,
+    replaced,
+    resume,
+    same,
+    taken,
+)
 
 TRIES = 10
 CONFLICT = "java.util.ConcurrentModificationException"
@@ -112,7 +123,9 @@ class Publications:
                     if not self._jvm.is_a(error.java_exception, CONFLICT):
                         raise
         raise RefreshFailed(
-            f"{run.view}: {TRIES} times another program wrote its table first; the refresh is tried again"
+            f"{TRIES} times another program wrote its table first; the refresh is tried again",
+            run.view,
+            Code.RUN_TABLE_CHANGED,
         )
 
     def _committed(
@@ -151,8 +164,10 @@ class Publications:
         for n in range(files.added.size()):
             if not there.exists(files.added.apply(n).absolutePath(log.log)):
                 raise RefreshFailed(
-                    f"{launch.run.view}: VACUUM deleted files of its refresh, which took longer than files are kept; "
-                    "set delta.deletedFileRetentionDuration to more; the refresh is tried again"
+                    "VACUUM deleted files of its refresh, which took longer than files are kept; "
+                    "set delta.deletedFileRetentionDuration to more; the refresh is tried again",
+                    launch.run.view,
+                    Code.RUN_FILES_DELETED,
                 )
 
     def _reshape(self, log: Log, transaction: Any, run: Run, files: Files) -> bool:
@@ -160,7 +175,8 @@ class Publications:
         if Layout.read(files.metadata.json()).digest == log.layout.digest:
             return False
         if WHOLE not in run.slices or files.partly:
-            raise RefreshFailed(f"{run.view}: its table got other columns while the refresh ran; it is tried again")
+            said = "its table got other columns while the refresh ran; it is tried again"
+            raise RefreshFailed(said, run.view, Code.RUN_TABLE_CHANGED)
         now, schema = transaction.metadata(), files.metadata
         transaction.updateMetadataForTableOverwrite(
             now.copy(
@@ -185,7 +201,7 @@ class Publications:
         if files.instead is not None:
             there = log.named(files.instead)
             if there is None:
-                raise RefreshFailed(f"{launch.run.view}: its table got other files meanwhile; it is tried again")
+                raise RefreshFailed(OTHER_FILES, launch.run.view, Code.RUN_TABLE_CHANGED)
             return there
         if WHOLE in launch.run.slices:
             return transaction.filterFiles()

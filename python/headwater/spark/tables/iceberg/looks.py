@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from headwater.model.error import RefreshFailed
 from headwater.model.partition import Region, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.seen import Look, Seen
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
@@ -42,9 +43,9 @@ class Looks:
         except (Py4JError, PySparkException) as error:
             if self._shim.is_gone(error):
                 raise
-            return Seen(look.table, unreadable=self._shim.failure(error).said)
+            return Seen(look.table, unreadable=Reason(Code.SOURCE_UNREADABLE, self._shim.failure(error).said))
         except RefreshFailed as error:
-            return Seen(look.table, unreadable=str(error))
+            return Seen(look.table, unreadable=error.reason)
 
     # --- inside
 

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed, TakenOver, ViewGone
 from headwater.model.partition import WHOLE
+from headwater.model.reason import Code
 from headwater.model.view import Definition
 from headwater.model.work import ByAppending
 from headwater.spark.tables import catalog
@@ -29,6 +30,7 @@ from headwater.spark.tables.iceberg.loops import Loops
 from headwater.spark.tables.iceberg.regions import region
 from headwater.spark.tables.iceberg.shape import Shapes
 from headwater.spark.tables.key_files import KeyFiles
+from headwater.spark.tables.view_tables import OTHER_FILES
 
 VERSION = "headwater.version"
 OWNER = catalog.OWNER
@@ -95,7 +97,8 @@ class Publishing:
         instead = DataFiles() if isinstance(launch.run.work, ByAppending) else chosen
         reshapes = WHOLE in launch.run.slices and not self._shapes.fits(table, definition)
         if reshapes and instead is not None:
-            raise RefreshFailed(f"{definition.view} has other columns than its table; the refresh is tried again")
+            said = f"{definition.view} has other columns than its table; the refresh is tried again"
+            raise RefreshFailed(said, code=Code.RUN_TABLE_CHANGED)
         target = self._replacement(table, definition)[0].table() if reshapes else table
         cache = self._java("iceberg.spark.SparkTableCache.get")
         coordinator = self._java("iceberg.spark.FileRewriteCoordinator.get")
@@ -138,7 +141,8 @@ class Publishing:
                 continue
             self._require_there(transaction, base, launch.run.view)
             return Committed(number, At.now(transaction.currentMetadata()))
-        raise RefreshFailed(f"other programs commit to {launch.run.view} all the time; the refresh is tried again")
+        said = f"other programs commit to {launch.run.view} all the time; the refresh is tried again"
+        raise RefreshFailed(said, code=Code.RUN_TABLE_CHANGED)
 
     # --- inside
 
@@ -168,9 +172,8 @@ class Publishing:
         written, now = staged.table, transaction.table()
         same = written.schema().sameSchema(now.schema()) and written.spec().equals(now.spec())
         if not (same and written.uuid().equals(now.uuid())):
-            raise RefreshFailed(
-                f"{definition.view} got other columns while it was refreshed; the refresh is tried again"
-            )
+            said = f"{definition.view} got other columns while it was refreshed; the refresh is tried again"
+            raise RefreshFailed(said, code=Code.RUN_TABLE_CHANGED)
         return transaction, begun
 
     def _replacement(self, table: JavaObject, definition: Definition) -> tuple[JavaObject, JavaObject]:
@@ -216,7 +219,7 @@ class Publishing:
         if now is None or now.snapshotId() != instead.snapshot:
             there = None if now is None else self._choosing.of(table, now.snapshotId(), instead.names)
         if there is None:
-            raise RefreshFailed(f"{launch.run.view}: its table got other files meanwhile; it is tried again")
+            raise RefreshFailed(OTHER_FILES, launch.run.view, Code.RUN_TABLE_CHANGED)
         overwrite = transaction.newOverwrite()
         for each in there.tasks:
             overwrite.deleteFile(each.file())

@@ -95,12 +95,12 @@ class ProtocolSuite extends AnyFunSuite {
 
   test("reply_rows: values take the types of the statement's columns") {
     val rows = Answer.of(StatementKind.Refresh).rows(Wire.decode[Reply](Golden.text("reply_rows")).rows)
-    assert(rows.map(_.size).distinct == Seq(14))
+    assert(rows.map(_.size).distinct == Seq(15))
     val Seq(done, failed) = rows
     assert(done == Row(
       1762000000123L, "shop.monthly_revenue", "month=1996-03-01", "partition",
       "shop.lineitem[l_month=1996-03-01] was appended to", 1762000000123L, 31L,
-      new java.sql.Timestamp(1762000000456L), 1.9, 2.4, 3.1, 3.5, "published", null))
+      new java.sql.Timestamp(1762000000456L), 1.9, 2.4, 3.1, 3.5, "published", null, "source.changed"))
     assert(failed.isNullAt(6) && failed.getDouble(8) == 2.0 && failed.isNullAt(9) && failed.isNullAt(11) && failed.getString(12) == "failed")
   }
 

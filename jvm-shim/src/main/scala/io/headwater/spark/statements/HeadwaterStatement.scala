@@ -37,7 +37,7 @@ object Answer {
     "run_id" -> LongType, "view" -> StringType, "partition" -> StringType, "mode" -> StringType,
     "reason" -> StringType, "version" -> LongType, "rows" -> LongType, "started_at" -> TimestampType,
     "seconds" -> DoubleType, "foreseen" -> DoubleType, "core_seconds" -> DoubleType, "foreseen_core_seconds" -> DoubleType,
-    "status" -> StringType, "error" -> StringType)
+    "status" -> StringType, "error" -> StringType, "codes" -> StringType)
 
   def of(kind: StatementKind): Answer = kind match {
     case StatementKind.Alter | StatementKind.Drop => Result
@@ -47,7 +47,7 @@ object Answer {
     case StatementKind.ShowViews => Answer(
       "database" -> StringType, "view" -> StringType, "state" -> StringType, "partitions" -> LongType,
       "behind" -> LongType, "staleness" -> DoubleType, "bound" -> DoubleType, "attainable" -> DoubleType,
-      "fresh_to" -> TimestampType, "refreshed_at" -> TimestampType, "reason" -> StringType)
+      "fresh_to" -> TimestampType, "refreshed_at" -> TimestampType, "reason" -> StringType, "codes" -> StringType)
     case StatementKind.Describe => Answer("name" -> StringType, "value" -> StringType, "note" -> StringType)
     case StatementKind.Explain => Answer("plan" -> StringType)
   }
