@@ -124,7 +124,7 @@ REFUSED = {
     "a branch": ("SELECT id FROM lake.{db}.i.branch_dev", "`branch_dev` is a branch of a table"),
     "a branch in options": ("SELECT id FROM lake.{db}.i WITH ('branch' = 'dev')", "`branch_dev` is a branch"),
     "changes of Iceberg": ("SELECT id FROM lake.{db}.i.changes", "`changes` is read as the list of its changes"),
-    "snapshots": ("SELECT snapshot_id FROM lake.{db}.i.snapshots", "`snapshots` tells of the files and snapshots"),
+    "snapshots": ("SELECT snapshot_id FROM lake.{db}.i.snapshots", "`snapshots` has the files and snapshots"),
     "places of rows": ("SELECT id, _file, _pos FROM lake.{db}.i", "`_file` says how i's files lie"),
     "ids of rows in Iceberg": ("SELECT id, _row_id FROM lake.{db}.i", "`_row_id` says how i's files lie"),
     "files of Iceberg": ("SELECT id FROM parquet.`{warehouse}/lake/{db}/i/data`", "/data` are files of an Iceberg"),

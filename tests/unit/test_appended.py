@@ -99,7 +99,7 @@ def test_a_new_partition_and_one_that_was_renewed_since_are_computed_as_a_whole(
     came(made, A1)
     assert why(made, A1, new) == "is out: its partitions reflect 2 states of its sources"
     made.state.views["v"].whole = None
-    assert why(made, A1, new) == "is out: nobody knows since when it has no other partitions"
+    assert why(made, A1, new) == "is out: the state that its missing partitions reflect is not on record"
 
 
 def test_several_sources_are_followed_at_once():
@@ -124,7 +124,7 @@ def test_a_source_whose_rows_depend_on_each_other_is_not_followed():
 def test_other_reasons_than_new_rows_make_whole_partitions():
     made = came(copied(), A1)
     made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
-    assert why(made, A1) == "is out: somebody asked for all rows"
+    assert why(made, A1) == "is out: a statement asked for all rows"
     made = came(copied(), A1)
     change(made, "v", A1, 99)
     assert why(made, A1) == "is out: it was written past Headwater"
@@ -133,7 +133,7 @@ def test_other_reasons_than_new_rows_make_whole_partitions():
     assert why(made, A1) == "is out: a refresh that is on no record may have been published"
     made = came(copied(), A1)
     made.state.tables["t"].past.clear()
-    assert why(made, A1) == "is out: nobody can say which rows of t came and went"
+    assert why(made, A1) == "is out: the changed rows of t are not known, as no snapshot from before them is kept"
 
 
 @pytest.mark.parametrize(("work", "instead", "went"), [(ADDS, "", 0), (KEYED, "", 7), (ADDS, "rows of t went", 7)])

@@ -233,7 +233,7 @@ def test_the_rows_of_a_lake_table_are_followed_by_its_partition_columns(kind: st
         ({"aspect": "snapshot"}, "`t` is read as it was at one time, and so never changes"),
         ({"aspect": "branch"}, "`t` is a branch of a table"),
         ({"aspect": "changes"}, "`t` is read as the list of its changes"),
-        ({"aspect": "metadata"}, "`t` tells of the files and snapshots of a table, not of its rows"),
+        ({"aspect": "metadata"}, "`t` has the files and snapshots of a table, not its rows"),
         ({"kind": "other", "format": "delta"}, "`t` are files of a Delta table, whose log says"),
         ({"kind": "other", "format": "iceberg"}, "`t` are files of an Iceberg table, whose metadata says"),
         ({"kind": "v2", "format": "jdbc"}, "`t` is a JDBC table, which Headwater does not follow yet"),

@@ -131,8 +131,8 @@ def test_what_is_not_known_exactly_is_computed_as_a_whole():
     made, new = keyed(), Slice.of(a="3")
     later(made, A1, new)
     made.state.views["v"].whole = None
-    assert why(made, A1, new) == "is out: nobody knows since when it has no other partitions"
-    assert why(made, WHOLE) == "is out: nobody knows since when it has no other partitions"
+    assert why(made, A1, new) == "is out: the state that its missing partitions reflect is not on record"
+    assert why(made, WHOLE) == "is out: the state that its missing partitions reflect is not on record"
     made.state.views["v"].unsure = (A1,)
     assert why(made, A1) == "is out: a refresh that is on no record may have been published"
     made.state.views["v"].unsure, made.state.views["v"].failures = (), 1
@@ -152,14 +152,14 @@ def test_rows_that_somebody_asked_for_are_computed_as_a_whole():
     made = keyed()
     later(made, A1)
     made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
-    assert why(made, A1) == "is out: somebody asked for all rows"
+    assert why(made, A1) == "is out: a statement asked for all rows"
 
 
 def test_a_table_that_cannot_be_compared_is_read_as_a_whole():
     made = keyed()
     later(made, A1)
     made.state.tables["t"].past.clear()
-    assert why(made, A1) == "is out: nobody can say which rows of t came and went"
+    assert why(made, A1) == "is out: the changed rows of t are not known, as no snapshot from before them is kept"
 
 
 def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(monkeypatch):
@@ -168,7 +168,7 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
     known = made.state.views["v"]
     assert why(made, A1) == "is out: a refresh takes less than 3.0 s"
     known.took = Took(10.0, 0.0)
-    assert why(made, A1) == "is out: nobody knows yet how much a refresh reads"
+    assert why(made, A1) == "is out: how much a refresh reads is not known yet"
     known.reads = {"t": 0.5}
     assert why(made, A1) == "is out: a refresh reads less than 4 MB", "its seconds are those of a cold engine"
     with monkeypatch.context() as patched:

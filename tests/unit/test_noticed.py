@@ -127,7 +127,7 @@ def test_a_change_of_all_that_nobody_can_place_says_why(made: Machine):
     assert found.verb == (
         "changed (INSERT INTO). All its partitions count as changed: the log was cleaned past version 3"
     )
-    assert found.code is Code.SOURCE_SNAPSHOT_EXPIRED
+    assert found.code is Code.SOURCE_HISTORY_LOST
 
 
 @pytest.mark.parametrize(

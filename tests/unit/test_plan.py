@@ -100,7 +100,7 @@ def test_what_is_shared_is_not_lost_to_rounding():
 
 @pytest.mark.parametrize("abreast", [0.9, float("nan")])
 def test_at_least_one_task_goes_at_full_speed(abreast: float):
-    with pytest.raises(PlanError, match="when it runs alone"):
+    with pytest.raises(PlanError, match="at least one run at full speed"):
         Problem((Task("a", 1),), 0, abreast=abreast)
 
 

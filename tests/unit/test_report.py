@@ -130,7 +130,7 @@ def test_the_place_of_a_refresh_and_the_reason():
         for name in ("mart.v", "mart.w")
     )
     assert first == ["  place 1 of 2 refreshes that may start"]
-    assert second[0].startswith("  place 2 of 2 refreshes that may start; mart.v comes before it: it takes ")
+    assert second[0].startswith("  place 2 of 2 refreshes that may start; mart.v comes before it: it removes ")
 
 
 def rows(made):

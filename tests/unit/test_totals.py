@@ -72,7 +72,7 @@ def test_rows_that_somebody_asked_for_make_the_totals_anew():
     made = totalled()
     later(made, A1)
     made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
-    assert why(made) == "is out: somebody asked for all rows" and leaves_totals(made.state, "v")
+    assert why(made) == "is out: a statement asked for all rows" and leaves_totals(made.state, "v")
 
 
 def test_rows_that_somebody_asked_for_leave_no_older_totals():
@@ -93,7 +93,7 @@ def test_a_table_that_cannot_be_compared_is_read_as_a_whole():
     made = totalled()
     later(made, A1)
     made.state.tables["t"].past.clear()
-    assert why(made) == "is out: nobody can say which rows of t came and went"
+    assert why(made) == "is out: the changed rows of t are not known, as no snapshot from before them is kept"
 
 
 def test_a_change_of_a_table_that_cannot_be_followed_makes_the_totals_anew():
@@ -191,7 +191,7 @@ def test_a_view_that_allows_nothing_else_fails_and_says_why():
     later(made, A1)
     made.state.tables["t"].past.clear()
     chosen = choose_method(made.state, "v", (A1,))
-    assert chosen.refused == "nobody can say which rows of t came and went"
+    assert chosen.refused == "the changed rows of t are not known, as no snapshot from before them is kept"
     assert chosen.method == ByChanges() and chosen.rejected == ()
     made.state.views["v"].failures = 1
     assert choose_method(made.state, "v", (A1,)).refused == chosen.refused  # and not that it failed before
@@ -254,7 +254,7 @@ def test_what_it_cannot_follow_has_a_reason():
     assert adding(aggregated(distinct=True)).reason == "count(DISTINCT …) is computed from all rows of a group"
     assert adding(aggregated(name="count_if")).reason == "count_if is computed from all rows of a group"
     partitioned = relation(kind="file", partition_columns=["p"])
-    assert adding(aggregated(below=partitioned)).reason == "t does not tell which rows came and went"
+    assert adding(aggregated(below=partitioned)).reason == "t has a format without a record of changed rows"
     assert "otherwise than as it is" in adding(aggregated(below=relation(kind="delta", aspect="snapshot"))).reason
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]}
     assert adding(aggregated(below=limited)).reason == "GlobalLimit takes several rows of t together"

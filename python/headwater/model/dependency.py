@@ -100,7 +100,7 @@ class Adding:
 
     possible: bool = False
     below: bool = False
-    reason: str = "nobody knows its aggregate"
+    reason: str = "its aggregate is not known"
     rows: bool = False
 
 

@@ -13,7 +13,7 @@ class Code(Enum):
 
     # Why a run happens.
     SOURCE_CHANGED = "source.changed"
-    SOURCE_SNAPSHOT_EXPIRED = "source.snapshot_expired"
+    SOURCE_HISTORY_LOST = "source.history_lost"
     SOURCE_COLUMNS_CHANGED = "source.columns_changed"
     SOURCE_GONE = "source.gone"
     VIEW_DEFINED = "view.defined"
@@ -54,6 +54,7 @@ class Code(Enum):
     RUN_TIMEOUT = "run.timeout"
     RUN_PREEMPTED = "run.preempted"
     RUN_UNWANTED = "run.unwanted"
+    SOURCE_SNAPSHOT_EXPIRED = "source.snapshot_expired"
     RUN_SOURCE_REPLACED = "run.source_replaced"
     RUN_ENGINE_ENDED = "run.engine_ended"
     RUN_VIEW_GONE = "run.view_gone"

@@ -212,7 +212,7 @@ class Loop:
         with self.recorder.lock:
             answered(self.mine, answer)
             if not self._closed:
-                guarded(self._go_on, "what follows a step of a refresh is done at the next one")
+                guarded(self._go_on, "could not schedule the next step of a refresh; the next heartbeat tries again")
 
 
 class _Pools:

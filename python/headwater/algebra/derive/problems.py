@@ -97,7 +97,7 @@ _ASPECTS = {
     "snapshot": "is read as it was at one time, and so never changes; read it as it is, or make a table of these rows",
     "branch": "is a branch of a table, and Headwater follows tables; read the table, or make one of these rows",
     "changes": "is read as the list of its changes; read the rows of the table, which a view follows change by change",
-    "metadata": "tells of the files and snapshots of a table, not of its rows; read the table itself",
+    "metadata": "has the files and snapshots of a table, not its rows; read the table itself",
 }
 """Why a view cannot read something else of a table than its rows as they are."""
 

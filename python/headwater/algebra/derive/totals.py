@@ -148,7 +148,7 @@ def _unfit(relation: Node) -> str:
     facts = relation.facts
     listed = facts.get("kind") == "file" and "table" in facts and not facts.get("partition_columns")
     if not (listed or Format.of(facts.get("kind", "")).tells_changes):
-        return f"{table} does not tell which rows came and went"
+        return f"{table} has a format without a record of changed rows"
     for each in relation.facts["columns"]:
         if each.get("metadata") or re.match(r"CHAR\b", each["type"], re.I):
             return f"the query reads {each['name']} of {table}"

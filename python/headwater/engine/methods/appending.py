@@ -27,7 +27,7 @@ def appended(state: State, name: str, slices: Sequence[Slice]) -> ByAppending | 
     if isinstance(states, str):
         return states
     if _uncounted(state, view, slices):
-        return "nobody counted its rows"
+        return "the number of its rows is not on record"
     [reflects] = states
     before, now = dict(reflects), dict(inputs(state, view.definition))
     since, churn = {}, 0
@@ -39,7 +39,7 @@ def appended(state: State, name: str, slices: Sequence[Slice]) -> ByAppending | 
             return dependency.adding.reason
         past = state.tables[source].past if source in state.tables else {}
         if before.get(source) not in past or now[source] not in past:
-            return f"nobody can say which rows of {source} came and went"
+            return f"the changed rows of {source} are not known, as no snapshot from before them is kept"
         old, new = past[before[source]], past[now[source]]
         if new.went > old.went:
             return f"rows of {source} went or changed"

@@ -55,11 +55,11 @@ def keyed(state: State, name: str, slices: Sequence[Slice]) -> ByKeys | str:
         if before == {now[source]}:
             continue
         if not dependency.keys.columns:
-            return dependency.keys.reason or f"nobody knows which rows a change of {source} reaches"
+            return dependency.keys.reason or f"the rows that a change of {source} reaches are not known"
         past = state.tables[source].past if source in state.tables else {}
         known = sorted(each for each in before if each is not None)
         if len(known) < len(before) or not {*known, now[source]} <= past.keys():
-            return f"nobody can say which rows of {source} came and went"
+            return f"the changed rows of {source} are not known, as no snapshot from before them is kept"
         changed[source] = dependency
         since.update(dict.fromkeys((source, past[each].snapshot) for each in known))
         churn += past[now[source]].churn - min(past[each].churn for each in known)
@@ -127,7 +127,7 @@ def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int)
     states = frozenset(record.inputs for each, record in known.items() if region.covers(each))
     if not all(each in known for each in slices):
         if view.whole is None:
-            return "nobody knows since when it has no other partitions"
+            return "the state that its missing partitions reflect is not on record"
         states |= {view.whole}
     return states if len(states) <= most else f"its partitions reflect {len(states)} states of its sources"
 
@@ -162,7 +162,7 @@ def _asked_for(state: State, view: ViewState, slices: Iterable[Slice]) -> str:
         if found is None or found.definition:
             return "it was redefined"
         if found.marked:
-            return "somebody asked for all rows"
+            return "a statement asked for all rows"
         if found.table == view.definition.view:
             return "it was written past Headwater"
     return ""

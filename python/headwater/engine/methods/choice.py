@@ -256,7 +256,7 @@ def _untried(state: State, view: ViewState, method: Method, found: Offer | str) 
     if view.took is None or view.took.mean < least:
         return f"a refresh takes less than {least:.1f} s"
     if told is None or not read:
-        return "nobody knows yet how much a refresh reads"
+        return "how much a refresh reads is not known yet"
     if read < SMALL:
         return f"a refresh reads less than {SMALL / 1e6:.0f} MB"
     return "too much changed" if told > view.took.mean else ""

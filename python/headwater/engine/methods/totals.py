@@ -52,7 +52,7 @@ def added(state: State, name: str, slices: Sequence[Slice]) -> ByTotals | str:
             return dependency.adding.reason
         past = state.tables[source].past
         if before.get(source) not in past or now[source] not in past:
-            return f"nobody can say which rows of {source} came and went"
+            return f"the changed rows of {source} are not known, as no snapshot from before them is kept"
         since[source] = past[before[source]].snapshot
         churn += past[now[source]].churn - past[before[source]].churn
     return ByTotals(view.totals, tuple(since.items()), churn)
@@ -96,4 +96,4 @@ def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:
     origins = [state.origins.get(each) for slice in slices for each in view.pending.get(slice, ())]
     if any(each is None or each.definition for each in origins):
         return "it was redefined"
-    return "somebody asked for all rows" if any(each.marked for each in origins if each is not None) else ""
+    return "a statement asked for all rows" if any(each.marked for each in origins if each is not None) else ""

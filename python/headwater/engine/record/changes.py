@@ -123,7 +123,7 @@ def change(state: State, seen: Seen, command: Command, before: Version, at: int)
     else:
         verb, code = f"has other columns ({command.said})", Code.SOURCE_COLUMNS_CHANGED
     if seen.lost and record is not None:
-        verb, code = f"{verb}. All its partitions count as changed: {seen.lost}", Code.SOURCE_SNAPSHOT_EXPIRED
+        verb, code = f"{verb}. All its partitions count as changed: {seen.lost}", Code.SOURCE_HISTORY_LOST
     return Changed(
         at,
         FRESH,

@@ -125,9 +125,10 @@ def _place(state: State, name: str, now: int) -> list[str]:
         case Kind.PATIENT:
             why = "it waited longest"
         case Kind.PROMISED:
-            why = "its promised freshness is at stake"
+            why = "its promised freshness would be late otherwise"
         case _:
-            why = f"it takes {before.benefit:.1f} off the weighted staleness a second, this one {mine.benefit:.1f}"
+            each = f"{before.benefit:.1f}, this view {mine.benefit:.1f}"
+            why = f"it removes more weighted staleness per second of work ({each})"
     return [f"{said}; {before.choice.ready.view} comes before it: {why}"]
 
 

@@ -80,7 +80,7 @@ def _tracks(_problem: Problem, _attribute: object, value: int) -> None:
 
 def _abreast(_problem: Problem, _attribute: object, value: float) -> None:
     if not value >= 1:
-        raise PlanError(f"a run cannot have {value} tasks at full speed; one is, when it runs alone")
+        raise PlanError(f"a plan needs at least one run at full speed, not {value}")
 
 
 @frozen

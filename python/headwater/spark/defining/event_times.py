@@ -29,7 +29,7 @@ def event_times(definition: Definition, sources: Columns) -> Pairs:
             raise _refused(view, "without 'headwater.event_time' there is no column with times of events; name it")
         return ()
     if isinstance(definition.made_by, Job):
-        raise _refused(view, "a function makes its rows, so nobody knows which rows of its sources it reads")
+        raise _refused(view, "a function makes its rows, so the rows of its sources that it reads are not known")
     if definition.earlier and policy.trailing_edge:
         raise _refused(view, "its query reads its own earlier partitions, which have no trailing edge")
     found = {}

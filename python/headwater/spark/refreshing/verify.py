@@ -82,7 +82,7 @@ class Comparison:
             raise StatementError(f"{definition.view} cannot be verified: its query reads its own earlier partitions")
         if definition.policy.trailing_edge and edge is None:
             raise StatementError(
-                f"{definition.view} cannot be verified: nobody knows up to which time it was refreshed; first "
+                f"{definition.view} cannot be verified: the time up to which it was refreshed is not on record; first "
                 f"REFRESH MATERIALIZED VIEW {definition.view} FULL"
             )
         session = self._sessions.fresh(definition)

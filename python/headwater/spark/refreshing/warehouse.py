@@ -53,8 +53,8 @@ class SparkWarehouse:
 
     Args:
         formats: of the tables that are read, and of the views' own.
-        observer: files cannot be read as they once were, so it compares the state that a run may have seen of them with
-            the record; it is also told of a view with other columns, before the readers of that can run.
+        observer: records changes of sources before and after a run over plain files, which have no snapshots. It also
+            analyses the readers of a view again whose publication changed its columns.
         memory: the rows and scans that stay there for other runs.
         jobs: those that may be imported.
         analyst: knows what queries mean; without it, nobody redefines anything.
