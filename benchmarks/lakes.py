@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.harness import extension
-from headwater.demo.formats import DELTA, ICEBERG
+from headwater.demo.demo_formats import DELTA, ICEBERG
 
 CATALOG = "lake"
 """The catalog of the Iceberg tables. Delta tables are in the session catalog."""

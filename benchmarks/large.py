@@ -20,7 +20,7 @@ from headwater.model.event import Changed, Declared, Event, Observed
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
-from headwater.runtime.record import SystemClock
+from headwater.runtime.recorder import SystemClock
 from headwater.runtime.summaries import Summaries
 from headwater.store.recovery import replay
 from headwater.store.sql_store import SqlStore

@@ -12,7 +12,7 @@ from benchmarks import lakes
 from benchmarks.fabricated import KINDS, Fabricated, partition
 from benchmarks.worker import serve
 from headwater.model.partition import Slice
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Seen, TableQuestion
 from headwater.ports import TableFormat
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
@@ -36,27 +36,33 @@ class Looking:
         self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {database}")
         name = f"{database.removeprefix('spark_catalog.')}.{format}_{partitions}"
         self._tables[format, partitions] = KINDS[format].made(self._spark, name, partitions, files)
-        self._look(format, Look(name))
-        self._known[format, partitions] = self._look(format, Look(name)).snapshot
+        self._look(format, TableQuestion(name))
+        self._known[format, partitions] = self._look(format, TableQuestion(name)).snapshot
 
     def notice(self, format: str, partitions: int, turn: int, look: str) -> dict[str, float]:
         """Changes a partition, and looks at the table, which must notice it: at the ``change`` or at ``everything``."""
         table, number = self._tables[format, partitions], turn % partitions
         table.change(number)
         changed, began, read = Slice.of(p=partition(number)), time.perf_counter(), self._read()
-        seen = self._look(format, self._asked(format, partitions, changed) if look == "change" else Look(table.key))
+        seen = self._look(
+            format, self._asked(format, partitions, changed) if look == "change" else TableQuestion(table.key)
+        )
         found = {"seconds": time.perf_counter() - began, "bytes": self._read() - read}
         expected = 1 if look == "change" else partitions
         assert changed in seen.partitions and len(seen.partitions) == expected, (format, look, seen)
         self._known[format, partitions] = seen.snapshot
         return found
 
-    def _asked(self, format: str, partitions: int, changed: Slice) -> Look:
+    def _asked(self, format: str, partitions: int, changed: Slice) -> TableQuestion:
         """A look at a change: of files somebody named its partition, and a log tells the changes since a snapshot."""
         key = self._tables[format, partitions].key
-        return Look(key, (changed,)) if format == "files" else Look(key, None, self._known[format, partitions])
+        return (
+            TableQuestion(key, (changed,))
+            if format == "files"
+            else TableQuestion(key, None, self._known[format, partitions])
+        )
 
-    def _look(self, format: str, look: Look) -> Seen:
+    def _look(self, format: str, look: TableQuestion) -> Seen:
         [seen] = self._adapters[format].look([look])
         return seen
 

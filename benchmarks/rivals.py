@@ -30,7 +30,7 @@ from typing import Any
 from benchmarks.harness import Goal, Row, Size, Worker, bar, console, extension, main, parser, ratio, scratch, spread
 from benchmarks.models import MODELS, Model, changing, coming, tables
 from benchmarks.pipelines import CORES, SPEC
-from headwater.demo.formats import DELTA
+from headwater.demo.demo_formats import DELTA
 
 SIDES = ("headwater", "following", "pipelines", "statements")
 OURS = {"headwater": "auto", "following": "incremental, keys, full"}

@@ -24,11 +24,11 @@ from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.model.work import WholePartitions, WholeView
 from headwater.runtime.loop import Loop
-from headwater.runtime.record import Recorder, SystemClock
+from headwater.runtime.recorder import Recorder, SystemClock
 from headwater.store.journal import Entry, _row
 from headwater.store.keeper import ENTRIES
+from headwater.store.pieces import copied
 from headwater.store.schema import journal, meta
-from headwater.store.snapshot import copied
 from headwater.store.sql_store import SqlStore
 
 TABLES = 50

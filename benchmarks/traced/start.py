@@ -16,7 +16,7 @@ def timed() -> list[tuple[type, tuple[str, ...]]]:
     """The classes whose calls are timed, and the names of these calls."""
     from headwater.memory.buffers.memory import SparkMemory
     from headwater.runtime.loop import Loop
-    from headwater.runtime.record import Recorder
+    from headwater.runtime.recorder import Recorder
     from headwater.spark.jvm.sessions import Sessions
     from headwater.spark.observing.observer import Observer
     from headwater.spark.refreshing.warehouse import SparkWarehouse

@@ -27,7 +27,7 @@ from headwater.model.version import Version
 from headwater.model.view import Definition, Query
 from headwater.ports import Clock, Evaluator
 from headwater.runtime.loop import Loop
-from headwater.runtime.record import Recorder, SystemClock
+from headwater.runtime.recorder import Recorder, SystemClock
 from headwater.runtime.wait import Waiting
 from headwater.store.sql_store import SqlStore
 

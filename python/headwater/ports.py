@@ -11,7 +11,7 @@ from headwater.engine.tell.status import Summary
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Event, Made
 from headwater.model.partition import Slice, Value
-from headwater.model.seen import Changed, Look, Seen
+from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -180,7 +180,7 @@ class TableFormat(Protocol):
 
     name: str
 
-    def look(self, looks: Sequence[Look]) -> Sequence[Seen]:
+    def look(self, looks: Sequence[TableQuestion]) -> Sequence[Seen]:
         """Tables as they are now, in the order of the looks. One that nobody can look at takes no other with it."""
 
     def touches(self, table: str, path: str) -> bool:
@@ -190,7 +190,7 @@ class TableFormat(Protocol):
         """How the shim reads a table as it was at a snapshot (``facts.Pin``). ``None``: the format cannot. Then looks
         before a run and after it tell what the run read."""
 
-    def changed(self, session: Any, table: str, since: str, until: str) -> Changed:
+    def changed(self, session: Any, table: str, since: str, until: str) -> ChangedRows:
         """The rows of a table that came and went between two snapshots, as frames of a session.
 
         Raises:

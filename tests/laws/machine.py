@@ -32,7 +32,7 @@ from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.ports import Beat
 from headwater.runtime.loop import Loop
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.store import codec
 from headwater.store.journal import Stale
 

@@ -348,7 +348,7 @@ MUTATIONS = {
     ),
     "a rearrangement leaves the snapshot on record": (
         "engine/record/transition.py",
-        "                snapshots.advance(state.tables[table], snapshot)\n",
+        "                pinned_states.advance(state.tables[table], snapshot)\n",
         "                pass\n",
     ),
     "a publication leaves the snapshot on record": (
@@ -459,7 +459,7 @@ MUTATIONS = {
         "            return Bring(launch, flight.output)\n",
     ),
     "a computed column is evaluated under the lock": (
-        "runtime/record.py",
+        "runtime/recorder.py",
         "            refused |= self.evaluate(frozenset(wanted - refused))\n",
         "            with self.lock:\n                refused |= self.evaluate(frozenset(wanted - refused))\n",
     ),

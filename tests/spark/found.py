@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from headwater.model.partition import Slice
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Seen, TableQuestion
 from headwater.ports import TableFormat
 
 
 def look(tables: TableFormat, table: str, *slices: Slice, since: str = "") -> Seen:
     """A table as it is now: all of it, or some slices; ``since`` a snapshot, the changes."""
-    [seen] = tables.look([Look(table, slices or None, since)])
+    [seen] = tables.look([TableQuestion(table, slices or None, since)])
     return seen

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.model.seen import Changed
+from headwater.model.seen import ChangedRows
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import encode
@@ -63,7 +63,7 @@ def session(application: SparkSession) -> Iterator[SparkSession]:
     session.sql("CREATE VIEW came AS SELECT * FROM VALUES (7L, 2), (8L, 0) AS v(o, day)")
     session.sql("CREATE VIEW went AS SELECT * FROM VALUES (8L, 2), (NULL, 1) AS v(o, day)")
     shim = Shim(session)
-    shim.stand_in("orders", Changed(session.table("came"), session.table("went")), lasting=True)
+    shim.stand_in("orders", ChangedRows(session.table("came"), session.table("went")), lasting=True)
     session.conf.set(PINS, encode({"narrowing.orders": Pin("", rows="orders")}))
     yield session
     shim.stand_out("orders")

@@ -20,7 +20,7 @@ from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver, Un
 from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Seen, TableQuestion
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
 from headwater.model.work import ByAppending, WholePartitions
@@ -186,7 +186,7 @@ def test_a_table_that_nobody_can_look_at_takes_no_other_with_it(
             each.write_text("{")
     else:
         spark.sql("ALTER TABLE lost PARTITION (p = 'a') SET LOCATION 'ftp://127.0.0.1:9/t'")  # nobody listens there
-    lost, seen = tables.look([Look(f"{place}.lost"), Look(table)])
+    lost, seen = tables.look([TableQuestion(f"{place}.lost"), TableQuestion(table)])
     assert lost.unreadable and seen.partitions.keys() == {A, B}
 
 

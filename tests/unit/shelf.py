@@ -30,7 +30,7 @@ from headwater.model.error import HeadwaterError, TakenOver
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.runtime import loop as loops
-from headwater.runtime.record import Recorder, SystemClock
+from headwater.runtime.recorder import Recorder, SystemClock
 from headwater.store.sql_store import SqlStore
 
 STEP = 0.03

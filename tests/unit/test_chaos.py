@@ -43,7 +43,7 @@ from headwater.model.event import (
 )
 from headwater.model.partition import Slice
 from headwater.model.state import State
-from headwater.runtime.record import Recorder, SystemClock
+from headwater.runtime.recorder import Recorder, SystemClock
 
 ALIVE = 1_500
 """How long (ms) an engine is taken to be alive here: much happens in little time."""

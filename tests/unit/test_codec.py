@@ -41,7 +41,7 @@ from headwater.model.event import (
 )
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition, Job, Query
-from headwater.model.work import ByAppending, ByKeys, ByTotals, Mode, Refused, Totals, WholePartitions, WholeView
+from headwater.model.work import ByAppending, ByKeys, ByTotals, Mode, NoMethod, Totals, WholePartitions, WholeView
 from headwater.spark.tables import catalog
 from headwater.store import codec
 from headwater.store.journal import _entry
@@ -67,7 +67,7 @@ works = st.sampled_from(
         ByKeys((("t", "5"), ("t", "6")), 1),
         ByTotals(Totals(7, (("t", 5),), "d"), (("t", "5"),), 1),
         ByAppending((("t", "5"),), 1),
-        Refused(Mode.KEYS, "t has no snapshots"),
+        NoMethod(Mode.KEYS, "t has no snapshots"),
     ]
 )
 reasons = st.builds(Reason, st.sampled_from(Code), texts)

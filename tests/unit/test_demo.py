@@ -13,10 +13,10 @@ import pytest
 from attrs import frozen
 from rich.console import Console
 
-from headwater.demo import compare, figures, formats, life, report, session
-from headwater.demo.compare import prove
+from headwater.demo import demo_formats, figures, life, proof, result, session
 from headwater.demo.data import SOURCES, load_statements
 from headwater.demo.narrator import Narrator
+from headwater.demo.proof import prove
 from headwater.demo.run import DRAIN, Play
 from headwater.demo.views import View, read_views
 from headwater.model.event import Declared, Made, Published, Started
@@ -99,7 +99,7 @@ def test_there_are_ten_views_or_more_and_each_reads_only_what_stands_above_it():
 
 
 def test_every_view_has_its_line_of_comment():
-    text = Path(compare.__file__).with_name("views.sql").read_text()
+    text = Path(proof.__file__).with_name("views.sql").read_text()
     assert len(re.findall(r"^-- .*\nCREATE MATERIALIZED VIEW", text, re.MULTILINE)) == len(VIEWS)
 
 
@@ -228,17 +228,17 @@ def test_the_proof_names_the_view_that_differs():
 # The report
 
 
-def made_up(differences: dict[str, int]) -> report.Report:
+def made_up(differences: dict[str, int]) -> result.Report:
     steps = [
         figures.StepFigures("1", "orders arrive", 31, 12, 12, 700, 4.25),
         figures.StepFigures("3", "a nation moves", 2100, 650, 650, 712, 20.5),
     ]
-    return report.Report(0.1, "delta", steps, differences, 170.0)
+    return result.Report(0.1, "delta", steps, differences, 170.0)
 
 
-def printed(shown: report.Report) -> str:
+def printed(shown: result.Report) -> str:
     console = Console(file=StringIO(), width=80)
-    report.show(shown, console)
+    result.show(shown, console)
     return console.file.getvalue()
 
 
@@ -254,7 +254,7 @@ def test_the_report_names_what_is_wrong():
 
 
 def test_the_json_has_the_same_figures(tmp_path):
-    report.write_json(made_up({"a": 0}), tmp_path / "demo.json")
+    result.write_json(made_up({"a": 0}), tmp_path / "demo.json")
     found = json.loads((tmp_path / "demo.json").read_text())
     assert found["steps"][0]["immediate"] == 31
     assert found["total"] == {"immediate": 2131, "refreshed": 662, "touched": 662, "seconds": 24.75}
@@ -337,7 +337,7 @@ def test_headwater_is_turned_on_by_a_jar_and_one_setting():
     assert "--packages" not in plain and not any("spark.sql.extensions" in part for part in plain)
 
 
-@pytest.mark.parametrize("format", [formats.DELTA, formats.ICEBERG], ids=lambda each: each.name)
+@pytest.mark.parametrize("format", [demo_formats.DELTA, demo_formats.ICEBERG], ids=lambda each: each.name)
 def test_a_session_with_a_lake_format_has_its_package_and_reads_statements_with_headwater_first(format):
     line = session.command(Path("/demo"), Path("/x.jar"), {}, format)
     assert line[line.index("--packages") + 1] == format.package
@@ -346,7 +346,7 @@ def test_a_session_with_a_lake_format_has_its_package_and_reads_statements_with_
     assert f"spark.sql.extensions={format.extension}" in stock and format.package in stock
 
 
-@pytest.mark.parametrize("format", formats.FORMATS)
+@pytest.mark.parametrize("format", demo_formats.FORMATS)
 def test_sources_and_views_have_the_format_that_was_asked_for(format):
     tables = [each for each in load_statements(Path("/raw"), format) if each.startswith("CREATE TABLE")]
     assert len(tables) == len(SOURCES)

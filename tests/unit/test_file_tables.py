@@ -9,7 +9,7 @@ import pytest
 
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Seen, TableQuestion
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition, NamedType
 from headwater.spark.tables.files import FileTables
 
@@ -40,7 +40,7 @@ class Catalog:
 
 
 def seen(*partitions: Partition) -> Seen:
-    [found] = FileTables(Catalog(fact(*partitions)), None).look([Look("t")])
+    [found] = FileTables(Catalog(fact(*partitions)), None).look([TableQuestion("t")])
     return found
 
 
@@ -69,24 +69,26 @@ def test_partitions_are_looked_at_alone_only_where_all_are_known_to_have_sparks_
     )
     tables = FileTables(catalog, None)
     for _ in range(6):
-        tables.look([Look("t", (FIVE,))])
+        tables.look([TableQuestion("t", (FIVE,))])
     assert catalog.asked_whole == [True, True, False, False, True, True]
 
 
 def test_a_look_at_some_partitions_says_so():
-    [found] = FileTables(Catalog(fact(("5", "5", "a", 1), whole=False, asked=["5"])), None).look([Look("t", (FIVE,))])
+    [found] = FileTables(Catalog(fact(("5", "5", "a", 1), whole=False, asked=["5"])), None).look(
+        [TableQuestion("t", (FIVE,))]
+    )
     assert (found.asked, found.looked, found.columns) == ((FIVE,), (FIVE,), {"month"})
     assert seen().looked is None
 
 
 def test_a_lake_table_is_none_of_files():
-    [found] = FileTables(Catalog(Fact("t", kind="delta", schema="delta", whole=False)), None).look([Look("t")])
+    [found] = FileTables(Catalog(Fact("t", kind="delta", schema="delta", whole=False)), None).look([TableQuestion("t")])
     assert found.exists and str(found.unreadable) == "it is a table of Delta now"
 
 
 def test_a_table_that_is_gone_or_cannot_be_looked_at():
     catalog = Catalog(Fact("t", exists=False), Fact("t", unreadable="no file system"))
-    assert FileTables(catalog, None).look([Look("t"), Look("t")]) == [
+    assert FileTables(catalog, None).look([TableQuestion("t"), TableQuestion("t")]) == [
         Seen("t", exists=False),
         Seen("t", unreadable=Reason(Code.SOURCE_UNREADABLE, "no file system")),
     ]

@@ -9,7 +9,7 @@ from attrs import evolve
 from cases import view
 
 from headwater.model.error import RefreshFailed
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Seen, TableQuestion
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.tables.formats import Formats
 
@@ -21,7 +21,7 @@ class Format:
         self.name, self.looked = name, []
         self.gone: set[str] = set()
 
-    def look(self, looks: Sequence[Look]) -> list[Seen]:
+    def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
         self.looked.append([each.table for each in looks])
         return [Seen(each.table, exists=each.table not in self.gone, schema=self.name) for each in looks]
 
@@ -46,7 +46,9 @@ class Names:
 
 def test_tables_are_told_apart_by_format_and_answered_in_order():
     lake, files = Format("lake"), Format("files")
-    seen = Formats(Names(), files, lake).look([Look("a.t"), Look("lake.t"), Look("b.t"), Look("lake.u")])
+    seen = Formats(Names(), files, lake).look(
+        [TableQuestion("a.t"), TableQuestion("lake.t"), TableQuestion("b.t"), TableQuestion("lake.u")]
+    )
     assert [each.table for each in seen] == ["a.t", "lake.t", "b.t", "lake.u"]
     assert [each.schema for each in seen] == ["files", "lake", "files", "lake"]
     assert (lake.looked, files.looked) == ([["lake.t", "lake.u"]], [["a.t", "b.t"]])
@@ -56,25 +58,25 @@ def test_a_table_is_identified_once_until_it_is_gone():
     lake, names = Format("lake"), Names()
     formats = Formats(names, Format("files"), lake)
     for _ in range(2):
-        formats.look([Look("lake.t")])
+        formats.look([TableQuestion("lake.t")])
         assert formats.touches("lake.t", "lake/t") and names.asked == ["lake.t"]
     lake.gone.add("lake.t")
-    assert not formats.look([Look("lake.t")])[0].exists and names.asked == ["lake.t"] * 2
+    assert not formats.look([TableQuestion("lake.t")])[0].exists and names.asked == ["lake.t"] * 2
 
 
 def test_a_table_of_another_format_that_took_the_name_is_looked_at_at_once():
     lake, files, names = Format("lake"), Format("files"), Names()
     formats = Formats(names, files, lake)
-    formats.look([Look("lake.t")])
+    formats.look([TableQuestion("lake.t")])
     lake.gone.add("lake.t")
     names.moved["lake.t"] = "files"
-    [seen] = formats.look([Look("lake.t", since="one")])
+    [seen] = formats.look([TableQuestion("lake.t", since="one")])
     assert (seen.schema, seen.since) == ("files", "one") and formats.of("lake.t") is files
 
 
 def test_without_lakes_no_table_is_asked_for():
     names = Names()
-    assert Formats(names, Format("files")).look([Look("t")])[0].table == "t" and not names.asked
+    assert Formats(names, Format("files")).look([TableQuestion("t")])[0].table == "t" and not names.asked
 
 
 def test_a_run_pins_the_tables_that_can_be_read_as_they_were():

@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 from rich.console import Console
 
-from headwater.cli import progress as bars
-from headwater.cli.progress import said, shown
+from headwater.cli import progress_bars as bars
+from headwater.cli.progress_bars import said, shown
 from headwater.spark.jvm.progress import Progress
 
 READING = Progress("default.wide", 7, 12, 6, 120_400, 5_242_880, 0, 0, 0, 0)

@@ -23,7 +23,7 @@ from headwater.model.event import Made, Published, Started
 from headwater.model.measure import Effort, Place
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.seen import Look
+from headwater.model.seen import TableQuestion
 from headwater.model.state import PartitionRecord, Run, State
 from headwater.model.view import Column, Definition
 from headwater.model.work import WholePartitions, WholeView
@@ -460,8 +460,8 @@ def test_a_look_asks_for_and_takes_the_golden_facts():
     tables._regular.add("shop.lineitem")
     [lineitem, *others] = golden("observe_request")
     looks = [
-        Look(lineitem.table, tuple(map(Slice.of, lineitem.partitions))),
-        *(Look(each.table, since=each.since) for each in others),
+        TableQuestion(lineitem.table, tuple(map(Slice.of, lineitem.partitions))),
+        *(TableQuestion(each.table, since=each.since) for each in others),
     ]
     seen = tables.look(looks)
     assert plain(asked[0]) == json.loads(text("observe_request"))

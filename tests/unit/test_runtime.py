@@ -40,7 +40,7 @@ from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.runtime import summaries
 from headwater.runtime.loop import ALIVE, Loop
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.runtime.summaries import PAUSE
 from headwater.store.board import Kept
 from headwater.store.sql_store import SqlStore

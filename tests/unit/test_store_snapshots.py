@@ -14,13 +14,13 @@ from headwater.model.partition import Slice
 from headwater.model.state import PartitionRecord, State, TableRecord
 from headwater.ports import Mark
 from headwater.spark.jvm.settings import Settings
-from headwater.store import keeper, snapshot
+from headwater.store import keeper, pieces
 from headwater.store.journal import Compacted, RemovedEntries
 from headwater.store.keeper import DAY, Keeper
+from headwater.store.pieces import copied
 from headwater.store.recovery import caught_up, replay, restored
-from headwater.store.snapshot import copied
 
-FORMAT = snapshot.FORMAT
+FORMAT = pieces.FORMAT
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_snapshot_is_the_state_that_was_kept(store, clock):
 
 
 def test_a_table_of_many_partitions_is_kept_in_pieces(store, monkeypatch):
-    monkeypatch.setattr(snapshot, "CHUNK", 7)
+    monkeypatch.setattr(pieces, "CHUNK", 7)
     found = {
         Slice.of({"day": str(n)} if n % 3 else {"day": str(n), "place": None}): PartitionRecord(
             n, None if n % 4 else f"f{n}", n or None, (("t", n % 2),), "" if n % 2 else "c"

@@ -19,12 +19,12 @@ from headwater.model.event import FRESH, Changed, Declared, Dropped, Event, Hurr
 from headwater.model.index import Index
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code, Reason
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Seen, TableQuestion
 from headwater.model.state import State, TableRecord, ViewState
 from headwater.model.view import Definition
 from headwater.model.work import WholeView
 from headwater.runtime.loop import Loop
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm.facts import CatalogView
 from headwater.spark.jvm.wire import Hint, Session, Statement, StatementKind
 from headwater.spark.observing.observer import Observer, Target
@@ -34,7 +34,7 @@ from headwater.spark.tables.formats import Formats
 from headwater.store.sql_store import SqlStore
 
 SOURCE = Path(headwater.__file__).parent
-LOCKING = ("runtime/record.py", "runtime/loop.py", "runtime/wait.py")
+LOCKING = ("runtime/recorder.py", "runtime/loop.py", "runtime/wait.py")
 CHANGING = (State, ViewState, TableRecord, Index, dict, set)
 
 V = evolve(view("default.v", "a", "t"), owner="me", root="file:/w/v")
@@ -73,7 +73,7 @@ class Driver:
         other.join()
         assert taken == [True], f"{name} was called while the lock was held"
 
-    def look(self, looks: Sequence[Look]) -> list[Seen]:
+    def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
         found = [self.tables.get(each.table, Seen(each.table, exists=False)) for each in looks]
         self._called("look")
         meanwhile, self.meanwhile = self.meanwhile, lambda: None

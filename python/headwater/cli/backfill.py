@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from headwater.cli.journal import state_of
+from headwater.cli.recovered import state_of
 from headwater.cli.shared import json_option, known_table, open_store, store_option, table
 from headwater.engine.requests.backfill import ViewBackfill, asked, planned
 from headwater.engine.requests.coverage import unresolved

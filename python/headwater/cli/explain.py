@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headwater.cli.journal import state_of
+from headwater.cli.recovered import state_of
 from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
 from headwater.engine.decide.schedule import pending_views
 from headwater.engine.requests.limits import TRACKS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from headwater.cli.journal import readable, state_of
+from headwater.cli.recovered import readable, state_of
 from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
 from headwater.engine.requests.limits import back_off
 from headwater.engine.tell.refreshes import REFRESHES, refreshes

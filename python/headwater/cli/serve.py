@@ -15,10 +15,10 @@ from typing import Any
 
 import click
 
-from headwater.cli.journal import state_of
-from headwater.cli.progress import shown
+from headwater.cli.progress_bars import shown
+from headwater.cli.recovered import state_of
 from headwater.cli.shared import known_view, open_store
-from headwater.demo.formats import FORMATS
+from headwater.demo.demo_formats import FORMATS
 from headwater.engine.requests.reasons import counted_rows
 from headwater.model.error import HeadwaterError
 from headwater.spark.jvm.jar import EXTENSION, build_jar

@@ -51,7 +51,7 @@ def _kept(store: SqlStore, detailed: bool, acting: bool) -> Kept | None:
 
 def _replayed(store: SqlStore, detailed: bool) -> Kept:
     """The same from the journal; it is kept for the next reader, if this one may write."""
-    from headwater.cli.journal import state_of  # takes a tenth of a second that a current summary need not wait
+    from headwater.cli.recovered import state_of  # takes a tenth of a second that a current summary need not wait
 
     state, seq = state_of(store)
     said = json.dumps(detail(state)) if detailed else None

@@ -14,7 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from headwater.cli.journal import readable
+from headwater.cli.recovered import readable
 from headwater.cli.shared import json_option, open_store, pictures, store_option, wide_console
 from headwater.engine.requests.limits import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError

@@ -21,7 +21,7 @@ from headwater.store.sql_store import SqlStore
 HISTORY = "SHOW REFRESHES LIMIT 1000000"
 
 
-class Statements(Protocol):
+class StatementRunner(Protocol):
     """Something that runs a statement and answers with rows of text."""
 
     def run(self, statement: str) -> list[list[str]]: ...
@@ -74,7 +74,7 @@ class Counts(Protocol):
         """The partitions of all views."""
 
 
-def snapshot(session: Statements, record: Counts) -> Moment:
+def snapshot(session: StatementRunner, record: Counts) -> Moment:
     history = frozenset(_refresh(row) for row in session.run(HISTORY) if len(row) == len(REFRESHES))
     return Moment(history, record.partitions())
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from attrs import define, field, frozen
 from rich.console import Console
 
-from headwater.demo.compare import prove
 from headwater.demo.data import SOURCES, generate, load_statements
-from headwater.demo.figures import Counts, Moment, Statements, StepFigures, Stored, snapshot, step_figures
-from headwater.demo.formats import PARQUET, Format
+from headwater.demo.demo_formats import PARQUET, DemoFormat
+from headwater.demo.figures import Counts, Moment, StatementRunner, StepFigures, Stored, snapshot, step_figures
 from headwater.demo.life import DAYS, Day, LifeStep
 from headwater.demo.narrator import Narrator
-from headwater.demo.report import Report, show, write_json
+from headwater.demo.proof import prove
+from headwater.demo.result import Report, show, write_json
 from headwater.demo.session import SparkSql
 from headwater.demo.views import View, read_views
 from headwater.model.error import HeadwaterError
@@ -26,11 +26,11 @@ from headwater.spark.jvm.jar import build_jar
 
 DRAIN = "REFRESH MATERIALIZED VIEWS"
 
-OpenSession = Callable[[Mapping[str, str]], AbstractContextManager[Statements]]
+OpenSession = Callable[[Mapping[str, str]], AbstractContextManager[StatementRunner]]
 """Starts a spark-sql process with these settings."""
 
 
-def run_demo(scale: float, format: Format, json_path: Path | None, keep: Path | None) -> int:
+def run_demo(scale: float, format: DemoFormat, json_path: Path | None, keep: Path | None) -> int:
     """Plays the demo on the terminal. Returns the exit code, 1 when a view is wrong.
 
     ``keep`` names the directory to work in and to leave behind; without it a temporary one is used.
@@ -44,7 +44,7 @@ def run_demo(scale: float, format: Format, json_path: Path | None, keep: Path | 
     return 0 if report.equal else 1
 
 
-def perform(scale: float, format: Format, folder: Path, narrator: Narrator) -> Report:
+def perform(scale: float, format: DemoFormat, folder: Path, narrator: Narrator) -> Report:
     """Makes the data and the warehouse in ``folder``, plays the days, and compares."""
     views, raw = read_views(), folder / "tpch"
     session = partial(SparkSql, folder, format=format)
@@ -88,7 +88,7 @@ class Play:
     opening: Sequence[str]
     record: Counts
     narrator: Narrator
-    format: Format = PARQUET
+    format: DemoFormat = PARQUET
     figures: list[StepFigures] = field(factory=list)
     _last: Moment = Moment(frozenset(), 0)
 
@@ -108,20 +108,20 @@ class Play:
                         self._finish(session, waiting, f"day {day.name}: refresh")
                         waiting = None
 
-    def _set_the_stage(self, session: Statements) -> None:
+    def _set_the_stage(self, session: StatementRunner) -> None:
         for statement in self.narrator.through("load the sources", self.opening):
             session.run(statement)
         for view in self.narrator.through("create and fill the views", self.views):
             session.run(view.statement(self.format.name))
         self._last = snapshot(session, self.record)
 
-    def _write(self, session: Statements, day: str, step: LifeStep) -> WrittenStep:
+    def _write(self, session: StatementRunner, day: str, step: LifeStep) -> WrittenStep:
         started = time.monotonic()
         for write in self.narrator.through(f"day {day}: {step.title}", step.writes):
             session.run(write.statement)
         return WrittenStep(day, step, time.monotonic() - started)
 
-    def _finish(self, session: Statements, written: WrittenStep, title: str) -> None:
+    def _finish(self, session: StatementRunner, written: WrittenStep, title: str) -> None:
         """Drains, and counts the cost of the writes since the last snapshot."""
         started = time.monotonic()
         self.narrator.once(title, lambda: session.run(DRAIN))

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, cast
 
-from headwater.demo.formats import PARQUET, Format
+from headwater.demo.demo_formats import PARQUET, DemoFormat
 from headwater.model.error import HeadwaterError
 from headwater.spark.jvm.jar import EXTENSION
 
@@ -53,7 +53,7 @@ class SparkSql:
         jar: Path | None = None,
         settings: Mapping[str, str] | None = None,
         timeout: float = 900,
-        format: Format = PARQUET,
+        format: DemoFormat = PARQUET,
     ) -> None:
         self._timeout = timeout
         self._log = folder / "spark-sql.log"
@@ -154,7 +154,7 @@ class SparkSql:
             return log.read().decode(errors="replace").strip()
 
 
-def command(folder: Path, jar: Path | None, settings: Mapping[str, str], format: Format = PARQUET) -> list[str]:
+def command(folder: Path, jar: Path | None, settings: Mapping[str, str], format: DemoFormat = PARQUET) -> list[str]:
     """The command line of a user, with the warehouse in ``folder``. Headwater's extension is the last: it reads a
     statement first."""
     extensions = ",".join(filter(None, (format.extension, EXTENSION if jar else "")))

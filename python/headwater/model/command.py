@@ -115,7 +115,7 @@ class Record:
 
 
 @frozen
-class Plan:
+class MakePlan:
     """Plan what is pending; the question is the schedule's own."""
 
     question: Any
@@ -179,14 +179,14 @@ class Release:
     version: Version
 
 
-Command = Record | Plan | Evaluate | Look | Compute | Bring | Publish | Cancel | Release
+Command = Record | MakePlan | Evaluate | Look | Compute | Bring | Publish | Cancel | Release
 
 
 # --- answers
 
 
 @frozen
-class Planned:
+class PlanMade:
     """``plan`` is a plan of ``engine.decide.schedule``."""
 
     plan: Any
@@ -247,4 +247,4 @@ class Gone:
     version: Version
 
 
-Answer = Planned | Answered | Looked | RunComputed | Brought | Shown | Stopped | Gone
+Answer = PlanMade | Answered | Looked | RunComputed | Brought | Shown | Stopped | Gone

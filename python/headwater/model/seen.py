@@ -94,7 +94,7 @@ class Seen:
 
 
 @frozen
-class Changed:
+class ChangedRows:
     """Rows of a table that came and went between two snapshots; a row may be in both. Frames are the warehouse's own.
 
     Attributes:
@@ -109,7 +109,7 @@ class Changed:
 
 
 @frozen
-class Look:
+class TableQuestion:
     """A question for the state of a table.
 
     Attributes:

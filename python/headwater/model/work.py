@@ -115,7 +115,7 @@ class ByAppending:
 
 
 @frozen
-class Refused:
+class NoMethod:
     """Nothing: the view's property allows no method that can renew the slices.
 
     Attributes:
@@ -130,4 +130,4 @@ class Refused:
 FollowsChanges = ByKeys | ByTotals | ByAppending
 """The work that starts from the rows that came and went."""
 
-Work = WholeView | WholePartitions | ByKeys | ByTotals | ByAppending | Refused
+Work = WholeView | WholePartitions | ByKeys | ByTotals | ByAppending | NoMethod

@@ -17,8 +17,8 @@ from headwater.model.command import (
     Launch,
     Look,
     Looked,
-    Plan,
-    Planned,
+    MakePlan,
+    PlanMade,
     Publish,
     RunComputed,
     Shown,
@@ -33,15 +33,15 @@ log = logging.getLogger("headwater")
 Step = Look | Compute | Bring | Publish
 
 
-def planned(command: Plan, schedule: Schedule[Any]) -> Planned:
+def planned(command: MakePlan, schedule: Schedule[Any]) -> PlanMade:
     """A plan is advice: where none can be made, refreshes run without."""
     try:
-        return Planned(schedule.solve(command.question))
+        return PlanMade(schedule.solve(command.question))
     except PlanError as error:
         log.warning("refreshes run unplanned, and nothing is kept: %s", error)
     except Exception:  # nothing starts before there is an answer
         log.exception("refreshes run unplanned, and nothing is kept")
-    return Planned(schedules.Planned(command.question.pending))
+    return PlanMade(schedules.Planned(command.question.pending))
 
 
 def performed(step: Step, warehouse: Warehouse, store: Store, clock: Clock) -> Answer:

@@ -23,7 +23,7 @@ from headwater.model.command import (
     Compute,
     Evaluate,
     Look,
-    Plan,
+    MakePlan,
     Publish,
     Record,
     Release,
@@ -33,7 +33,7 @@ from headwater.model.error import StillAlive, TakenOver
 from headwater.model.event import EngineLost, Failed
 from headwater.ports import Warehouse
 from headwater.runtime.execute import guarded, performed, planned
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.runtime.summaries import Summaries
 from headwater.store.keeper import HISTORY, Keeper
 
@@ -191,7 +191,7 @@ class Loop:
                 guarded(lambda: self._warehouse.cancel(view, version), f"the refresh of {view} could not be stopped")
             case Release(version=version):
                 guarded(lambda: self._warehouse.release(version), "what a refresh left could not be removed")
-            case Plan():
+            case MakePlan():
                 answer = planned(command, self.capacity.schedule)
             case Evaluate(wanted=wanted, version=version):
                 answer = Answered(self._evaluated(wanted), version)

@@ -15,7 +15,7 @@ from headwater.model.event import FRESH, Hurried
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.runtime.loop import Loop
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.store.sql_store import SqlStore
 
 LOOK_AGAIN = 5.0

@@ -24,8 +24,8 @@ from headwater.model.command import (
     Launch,
     Look,
     Looked,
-    Plan,
-    Planned,
+    MakePlan,
+    PlanMade,
     Publish,
     Record,
     Replaced,
@@ -105,8 +105,8 @@ class Interpreter:
 
     def _at_once(self, command: Command) -> Answer | None:
         match command:
-            case Plan():
-                return Planned(None)
+            case MakePlan():
+                return PlanMade(None)
             case Evaluate(wanted=wanted, version=version):
                 return Answered(wanted, version)  # a simulation knows the values that are on record, and no others
             case Look(launch=launch):

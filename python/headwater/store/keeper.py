@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from headwater.model.error import HeadwaterError
 from headwater.model.state import State
 from headwater.ports import Store
-from headwater.store.snapshot import copied
+from headwater.store.pieces import copied
 
 log = logging.getLogger("headwater")
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from headwater.model.error import StoreError
 from headwater.model.state import State
 from headwater.ports import Mark
-from headwater.store import snapshot as codec
+from headwater.store import pieces as codec
 from headwater.store.database import Database
 from headwater.store.schema import journal, meta, piece, snapshot
 
@@ -32,7 +32,7 @@ class Snapshots(Database):
     """The snapshots of a store."""
 
     def keep_snapshot(self, seq: int, state: State, going: Callable[[], bool] = lambda: True) -> bool:
-        """Keeps the state as of a journal entry. Nobody changes it meanwhile (see ``store.snapshot.copied``).
+        """Keeps the state as of a journal entry. Nobody changes it meanwhile (see ``store.pieces.copied``).
 
         It is written piece by piece, and others write between them. While ``going`` says so, it goes on. Returns
         whether the snapshot is kept.

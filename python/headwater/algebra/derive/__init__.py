@@ -14,7 +14,7 @@ from typing import Any
 from attrs import frozen
 
 from headwater.algebra.derive.image import TWICE, Image, exact
-from headwater.algebra.derive.problems import Problem, problems
+from headwater.algebra.derive.problems import Refusal, problems
 from headwater.algebra.derive.query import Node, Reader, Zones
 from headwater.algebra.derive.relation import partition_columns as columns_of
 from headwater.algebra.derive.relation import short, source
@@ -23,7 +23,7 @@ from headwater.algebra.derive.rules import transfer
 from headwater.algebra.derive.touched_rows import Delta
 from headwater.model.dependency import Dependency, Expression, Occurrence
 
-__all__ = ["Derivation", "Problem", "ReadTable", "Zones", "derive"]
+__all__ = ["Derivation", "Refusal", "ReadTable", "Zones", "derive"]
 
 
 @frozen
@@ -45,7 +45,7 @@ class Derivation:
     views: tuple[str, ...]
     temporary_views: tuple[str, ...]
     dependencies: tuple[Dependency, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[Refusal, ...]
 
 
 @frozen

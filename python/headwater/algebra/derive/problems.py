@@ -13,7 +13,7 @@ from headwater.model.format import DEFAULT, Format
 
 
 @frozen
-class Problem:
+class Refusal:
     """A refusal: ``code`` for programs, ``sentence`` for a person."""
 
     code: str
@@ -22,7 +22,7 @@ class Problem:
 
 def problems(
     root: Node, clock: Iterable[str], patterns: Iterable[str], options: Iterable[str] = ()
-) -> tuple[Problem, ...]:
+) -> tuple[Refusal, ...]:
     """Every problem once, in the order met from the sources up.
 
     Args:
@@ -32,62 +32,62 @@ def problems(
         options: tables that they read with options.
     """
     found = [each for node in root.walk() for each in _of(node)]
-    found += [Problem("nondeterministic", f"`{text}` {_CLOCK}") for text in clock]
-    found += [Problem("path_pattern", f"{text} {_PATTERN}") for text in patterns]
-    found += [Problem("options", f"{text} {_OPTIONS}") for text in options]
+    found += [Refusal("nondeterministic", f"`{text}` {_CLOCK}") for text in clock]
+    found += [Refusal("path_pattern", f"{text} {_PATTERN}") for text in patterns]
+    found += [Refusal("options", f"{text} {_OPTIONS}") for text in options]
     return tuple(dict.fromkeys(found))
 
 
-def _of(node: Node) -> Iterator[Problem]:
+def _of(node: Node) -> Iterator[Refusal]:
     match node.op:
         case "Relation":
             yield from _of_source(node)
         case "View" if node.facts["temporary"]:
             name = short(node.facts["name"])
-            yield Problem("temporary_view", f"`{name}` is a temporary view, which other sessions cannot read")
+            yield Refusal("temporary_view", f"`{name}` is a temporary view, which other sessions cannot read")
         case "SubqueryAlias" if "view" in node.facts:
             name = short(node.facts["view"])
-            yield Problem(
+            yield Refusal(
                 "foreign_view",
                 f"`{name}` is a view of another catalog, whose text Headwater does not follow; make it an ordinary "
                 "view of the session catalog",
             )
         case "ScriptTransformation":
-            yield Problem(
+            yield Refusal(
                 "script", "TRANSFORM runs a program, which may give other rows at each evaluation; use SQL or a job"
             )
         case "Sample":
-            yield Problem("sample", "TABLESAMPLE picks other rows at each evaluation")
+            yield Refusal("sample", "TABLESAMPLE picks other rows at each evaluation")
         case "GlobalLimit" | "Offset" | "Tail" if not _ordered(node):
             name = "LIMIT" if node.op == "GlobalLimit" else node.op.upper()
-            yield Problem(
+            yield Refusal(
                 "unordered_limit", f"{name} without ORDER BY directly beneath it keeps other rows at each evaluation"
             )
     for expression in node.expressions():
         for culprit in culprits(expression):
-            yield Problem("nondeterministic", _sentence(culprit))
+            yield Refusal("nondeterministic", _sentence(culprit))
 
 
-def _of_source(node: Node) -> Iterator[Problem]:
+def _of_source(node: Node) -> Iterator[Refusal]:
     name, kind, file_format = short(source(node)), node.facts["kind"], node.facts["format"]
     format = Format.of(file_format)
     if kind == "stream":
-        yield Problem("stream", f"{name} is read as a stream; a materialized view reads tables as they are")
+        yield Refusal("stream", f"{name} is read as a stream; a materialized view reads tables as they are")
     elif "aspect" in node.facts:
-        yield Problem("aspect", f"`{name}` {_ASPECTS[node.facts['aspect']]}")
+        yield Refusal("aspect", f"`{name}` {_ASPECTS[node.facts['aspect']]}")
     elif kind == "other" and format.log:
         way = f"itself, USING {file_format}" if format.by_path else "by its name"
         files = f"are files of {format.article} table, whose {format.log} says which of them count"
-        yield Problem("unsupported_source", f"`{name}` {files}; read the table {way}")
+        yield Refusal("unsupported_source", f"`{name}` {files}; read the table {way}")
     elif not (kind == _HIVE or (format.listed if kind == "file" else Format.of(kind).followed)):
         what = f"{format.article} table" if format.title and not format.listed else f"of the format {file_format}"
         remedy = f"copy the rows that the view needs to {Format.of(DEFAULT).article} table, and read that"
-        yield Problem("unsupported_source", f"`{name}` is {what}, which Headwater does not follow yet; {remedy}")
+        yield Refusal("unsupported_source", f"`{name}` is {what}, which Headwater does not follow yet; {remedy}")
     elif node.facts.get("paths", 1) > 1:
-        yield Problem("unsupported_source", f"{name} are several paths; make them one table")
+        yield Refusal("unsupported_source", f"{name} are several paths; make them one table")
     for column in node.facts["columns"]:
         if column.get("metadata"):
-            yield Problem("file_metadata", f"`{column['name']}` says how {name}'s files lie, not what is in them")
+            yield Refusal("file_metadata", f"`{column['name']}` says how {name}'s files lie, not what is in them")
 
 
 _HIVE = "hive"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from headwater.algebra.derive.image import VOLATILE, Image, filled
 from headwater.algebra.derive.query import Call, Expr, Lit
-from headwater.algebra.derive.span import Span, applied
+from headwater.algebra.derive.span import PeriodSpan, applied
 
-Known = Image | Span
+Known = Image | PeriodSpan
 Facts = Mapping[Expr, Known]
 
 

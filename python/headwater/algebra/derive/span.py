@@ -33,7 +33,7 @@ class PeriodClock(Enum):
 
 
 @frozen
-class Span:
+class PeriodSpan:
     """See the module.
 
     Attributes:
@@ -108,19 +108,19 @@ COARSER = {
 """For each unit those of which each period consists of whole ones of it."""
 
 
-def of_periods(partition: str, unit: Unit, type: str, zone: str) -> Image | Span:
+def of_periods(partition: str, unit: Unit, type: str, zone: str) -> Image | PeriodSpan:
     """The column whose periods a partition column has."""
     if type == "DATE" and unit is Unit.DAY:
         return Image.of_column(partition, "DATE")
     clock = PeriodClock.ZONE if type == "TIMESTAMP" and zone not in UTC else PeriodClock.SAME
-    return Span(partition, unit, zone, type, clock)
+    return PeriodSpan(partition, unit, zone, type, clock)
 
 
-def applied(call: Call, arguments: Sequence[Image | Span]) -> Image | Span | None:
+def applied(call: Call, arguments: Sequence[Image | PeriodSpan]) -> Image | PeriodSpan | None:
     """What is known of a function's value, if one of its arguments is a span."""
     images = [each if isinstance(each, Image) else each.image for each in arguments]
     image = filled(call, [each for each in images if each is not None]) if None not in images else None
-    spans = [each for each in arguments if isinstance(each, Span)]
+    spans = [each for each in arguments if isinstance(each, PeriodSpan)]
     if len(spans) != 1:
         return image
     [span] = spans
@@ -132,7 +132,7 @@ def applied(call: Call, arguments: Sequence[Image | Span]) -> Image | Span | Non
     return evolve(moved, image=image)
 
 
-def _alike(call: Call, arguments: Sequence[Image | Span], span: Span) -> Image | None:
+def _alike(call: Call, arguments: Sequence[Image | PeriodSpan], span: PeriodSpan) -> Image | None:
     """The function's value for a whole period: that of the period's start."""
     unit = _constant(call)
     if unit is None or span.clock is not PeriodClock.SAME or unit not in COARSER[span.unit]:
@@ -143,14 +143,14 @@ def _alike(call: Call, arguments: Sequence[Image | Span], span: Span) -> Image |
     return filled(call, [each if isinstance(each, Image) else start for each in arguments])
 
 
-def _start(span: Span) -> str:
+def _start(span: PeriodSpan) -> str:
     if span.unit is Unit.HOUR:
         return f"CAST({quoted(span.column)} AS {span.type})"
     date = f"CAST({quoted(span.column)} AS DATE)"
     return date if span.type == "DATE" else f"CAST({date} AS {span.type})"
 
 
-def _moved(call: Call, span: Span) -> Span | None:
+def _moved(call: Call, span: PeriodSpan) -> PeriodSpan | None:
     """The span of a function that goes to the start of a period, or only to another type."""
     type = plain(call.type)
     match call.call:
@@ -163,7 +163,7 @@ def _moved(call: Call, span: Span) -> Span | None:
     return None
 
 
-def _cast(span: Span, type: str) -> Span | None:
+def _cast(span: PeriodSpan, type: str) -> PeriodSpan | None:
     if type == span.type:
         return span
     match span.type, type:
@@ -182,7 +182,7 @@ def _cast(span: Span, type: str) -> Span | None:
     return None
 
 
-def _later(span: Span, moves: bool) -> Span | None:
+def _later(span: PeriodSpan, moves: bool) -> PeriodSpan | None:
     if not moves or span.clock is PeriodClock.LATER:
         return span
     return evolve(span, clock=PeriodClock.LATER) if span.clock is PeriodClock.SAME else None

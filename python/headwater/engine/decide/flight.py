@@ -13,7 +13,7 @@ from enum import Enum
 
 from attrs import Factory, define, evolve, frozen
 
-from headwater.engine.decide.schedule import Planned as Arranged
+from headwater.engine.decide.schedule import Planned
 from headwater.engine.record.runs import launched
 from headwater.engine.requests.ahead import leaves_rows
 from headwater.model.command import (
@@ -28,8 +28,8 @@ from headwater.model.command import (
     Launch,
     Look,
     Looked,
-    Plan,
-    Planned,
+    MakePlan,
+    PlanMade,
     Publish,
     Release,
     Replaced,
@@ -122,7 +122,7 @@ class Flights:
     refused: Wanted = frozenset()
     evaluating: bool = False
     planning: bool = False
-    plan: Arranged | None = None
+    plan: Planned | None = None
 
     def is_mine(self, flight: Flight) -> bool:
         return flight.launch.run.engine == self.number
@@ -160,7 +160,7 @@ def recorded(mine: Flights, event: Event) -> None:
 def issued(mine: Flights, command: Command) -> None:
     """A command is being carried out."""
     match command:
-        case Plan():
+        case MakePlan():
             mine.planning = True
         case Evaluate(version=0):
             mine.evaluating = True
@@ -186,7 +186,7 @@ def _take_step(mine: Flights, launch: Launch, stage: Stage) -> None:
 def answered(mine: Flights, answer: Answer) -> None:
     """A command was carried out."""
     match answer:
-        case Planned(plan=plan):
+        case PlanMade(plan=plan):
             mine.planning, mine.plan = False, plan
             return
         case Answered(version=0, refused=refused):

@@ -23,7 +23,7 @@ from headwater.engine.decide.urgency import first
 from headwater.engine.requests.ahead import awaits_publication, is_open, prepares, wanted_of
 from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import GRACE, overdue
-from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Plan, Publish, Record, Release
+from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, MakePlan, Publish, Record, Release
 from headwater.model.event import FRESH, EngineLost, Failed, Prepared
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
@@ -208,7 +208,7 @@ def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: in
         return None
     question = capacity.schedule.question(state, mine.plan)
     if question is not None:
-        return Plan(question)
+        return MakePlan(question)
     choices = capacity.schedule.choose(state, found, mine.plan)
     if not choices:
         return None

@@ -19,7 +19,7 @@ from headwater.model import work
 from headwater.model.partition import WHOLE, Region, Slice, simplified
 from headwater.model.policy import Following
 from headwater.model.state import Narrow, State, ViewState
-from headwater.model.work import FollowsChanges, Mode, Refused, Work
+from headwater.model.work import FollowsChanges, Mode, NoMethod, Work
 
 Slices = Sequence[Slice]
 
@@ -163,7 +163,7 @@ class Chosen:
     @property
     def refused(self) -> str:
         """Why the run must fail: the view's property allows no method that can renew the slices."""
-        return self.offer.work.why if isinstance(self.offer.work, Refused) else ""
+        return self.offer.work.why if isinstance(self.offer.work, NoMethod) else ""
 
     @property
     def frame(self) -> tuple[Slice, ...]:
@@ -217,7 +217,7 @@ def _refused(state: State, view: str, slices: Slices, offers: dict[Method, Offer
     frame = simplified(slices)
     others = tuple((other, _against(reason)) for other, reason in told[1:])
     cost = Cost(_count(state, view, frame, slices))
-    return Chosen(method, Offer(frame, cost, Refused(method.mode, why)), others)
+    return Chosen(method, Offer(frame, cost, NoMethod(method.mode, why)), others)
 
 
 def _against(found: Offer | str) -> str:

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from headwater.engine.methods import cost
 from headwater.engine.methods.pace import learn, learn_scanned
-from headwater.engine.record import queue, snapshots
+from headwater.engine.record import pinned_states, queue
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.requests.limits import back_off, follows, gives_up
@@ -138,7 +138,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
     went = 0 if isinstance(run.work, ByAppending) and not event.instead else event.size
-    snapshots.went_on(record, None if redefined else event.size + went, went)
+    pinned_states.went_on(record, None if redefined else event.size + went, went)
     view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
     view.unsure = tuple(each for each in view.unsure if not region.covers(each))
     view.overran = (event.version, state.highest)

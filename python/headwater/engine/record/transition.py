@@ -14,7 +14,7 @@ from attrs import evolve
 
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
-from headwater.engine.record import joined_requests, queue, runs, snapshots
+from headwater.engine.record import joined_requests, pinned_states, queue, runs
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.requests.limits import follows
@@ -60,8 +60,8 @@ def transition(state: State, event: Event) -> State:
             _changed(state, event)
         case Advanced(table=table, snapshot=snapshot, watermark=watermark):
             if table in state.tables and table not in state.running:
-                snapshots.advance(state.tables[table], snapshot)
-                snapshots.reached(state.tables[table], watermark)
+                pinned_states.advance(state.tables[table], snapshot)
+                pinned_states.reached(state.tables[table], watermark)
         case Declared():
             _declared(state, event)
         case Evaluated(images=images):
@@ -165,12 +165,12 @@ def _changed(state: State, event: Changed) -> None:
     if record.created != event.created:
         record.watermark = None
     record.schema, record.created = event.schema, event.created
-    snapshots.reached(record, event.watermark)
+    pinned_states.reached(record, event.watermark)
     record.snapshot, record.pinned = event.snapshot, event.pinned
     for seen in event.partitions:
         record.partitions[seen.slice] = PartitionRecord(event.version, seen.fingerprint)
     record.highest = event.version
-    snapshots.went_on(record, event.churn, event.went)
+    pinned_states.went_on(record, event.churn, event.went)
     ahead.forget_rows(state, event.table)  # what was kept of a view that was written past Headwater is not what it is
     queue.touch(state, event.table)  # a new partition counts for readers too that this change does not reach
     if not event.baseline:

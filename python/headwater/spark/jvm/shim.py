@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.estimate import Estimate
 from headwater.model.extract import Extract
 from headwater.model.measure import Effort
-from headwater.model.seen import Changed
+from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Asked, CatalogView, Fact
@@ -206,7 +206,7 @@ class Shim:
         """The rows that a query makes of those that stand in for a table."""
         return DataFrame(self._call("Appended.rows", query._jdf), query.sparkSession)
 
-    def stand_in(self, name: str, changed: Changed, lasting: bool) -> None:
+    def stand_in(self, name: str, changed: ChangedRows, lasting: bool) -> None:
         """Names rows that queries read in place of a table (``Pin``); ``lasting``: all that came are there now."""
         added, removed = (None if rows is None else rows._jdf for rows in (changed.added, changed.removed))
         self._call("StandIns.put", name, added, removed, lasting)

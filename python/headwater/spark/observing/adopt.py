@@ -14,7 +14,7 @@ from headwater.model.reason import Reason
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.model.view import Definition
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.shim import Shim

@@ -24,12 +24,12 @@ from headwater.model.event import Dropped, Renamed
 from headwater.model.name import FunctionName, PathName, TableName, loosely, named, spelled
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.reason import Reason
-from headwater.model.seen import Command, Look, Seen
+from headwater.model.seen import Command, Seen, TableQuestion
 from headwater.model.state import Run, State
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
@@ -234,14 +234,14 @@ class Observer:
             targets += [(table, None) for table in watched if self._formats.touches(table, hint.path)]
         return targets
 
-    def _asked(self, target: Target) -> tuple[list[Look], dict[str, Standing | None]]:
+    def _asked(self, target: Target) -> tuple[list[TableQuestion], dict[str, Standing | None]]:
         """The questions of a look, and how the views among the tables stand before it."""
 
-        def ask(state: State) -> tuple[list[Look], dict[str, Standing | None]]:
+        def ask(state: State) -> tuple[list[TableQuestion], dict[str, Standing | None]]:
             looks = []
             for table, partitions in target.tables.items():
                 since = state.tables[table].snapshot if table in state.tables else ""
-                looks.append(Look(table, None if partitions is None else tuple(partitions), since))
+                looks.append(TableQuestion(table, None if partitions is None else tuple(partitions), since))
             return looks, {table: changes.standing(state, table) for table in target.tables if table in state.views}
 
         return self._recorder.read(ask)
@@ -326,7 +326,7 @@ class Observer:
         """Whether the table of a view is gone, or another one has its name. A swap that goes on, or was cut off, left
         the filled replacement: then a refresh gives it the view's name. It is asked first, as it is gone afterwards."""
         waiting = is_waiting(self._shim, was.definition)
-        [seen] = self._formats.look([Look(view)])
+        [seen] = self._formats.look([TableQuestion(view)])
         if seen.unreadable:
             return False
         if seen.exists:

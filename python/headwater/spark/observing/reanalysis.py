@@ -11,7 +11,7 @@ from headwater.model.event import FRESH, Broken, Declared
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State, Status, ViewState
 from headwater.model.view import Definition
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import Analyst
 
 log = logging.getLogger("headwater")

@@ -32,7 +32,7 @@ from headwater.model.partition import Slice
 from headwater.model.state import Budget, State
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
-from headwater.runtime.record import Recorder, SystemClock
+from headwater.runtime.recorder import Recorder, SystemClock
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm import wire

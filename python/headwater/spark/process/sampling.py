@@ -17,7 +17,7 @@ from headwater.model.partition import WHOLE
 from headwater.model.state import State, Status
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.verify import Difference, Sample
 from headwater.spark.statements.recompute import Verifier, request

@@ -13,7 +13,7 @@ from headwater.model.state import Run, State
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.formats import Formats

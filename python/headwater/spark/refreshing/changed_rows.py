@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch
 from headwater.model.error import Untold
 from headwater.model.partition import WHOLE, Region
-from headwater.model.seen import Look
+from headwater.model.seen import TableQuestion
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.shim import Shim
@@ -31,7 +31,7 @@ Query = Callable[[], DataFrame]
 """Analyses the query of a view with the pins that its session has at that moment."""
 
 
-class Following:
+class ChangeFollower:
     """Follows the changed sources of a run."""
 
     def __init__(self, shim: Shim, formats: Formats) -> None:
@@ -117,7 +117,7 @@ def refuse_drift(formats: Formats, launch: Launch) -> None:
     run, definition = launch.run, launch.definition
     slices = None if WHOLE in run.slices else run.slices
     since = dict(run.snapshots).get(definition.view, "")
-    [seen] = formats.of_view(definition).look([Look(definition.view, slices, since)])
+    [seen] = formats.of_view(definition).look([TableQuestion(definition.view, slices, since)])
     computed = Region(run.slices)
     there = {each: fingerprint for each, fingerprint in seen.partitions.items() if computed.covers(each)}
     if definition.storage.commits:

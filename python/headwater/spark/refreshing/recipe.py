@@ -18,10 +18,10 @@ from headwater.spark.defining import jobs
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm.failures import fallen_back, telling
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.refreshing.changed_rows import Following
+from headwater.spark.refreshing.changed_rows import ChangeFollower
 from headwater.spark.refreshing.methods import keys
 from headwater.spark.refreshing.methods.appending import Appending
-from headwater.spark.refreshing.methods.totals import Totals
+from headwater.spark.refreshing.methods.totals import TotalsKeeper
 from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.key_files import KeyFiles, may_stay
 from headwater.spark.tables.view_rows import shaped, within
@@ -58,8 +58,8 @@ class Maker:
     def __init__(self, shim: Shim, formats: Formats, jobs: Jobs, is_meant: Callable[[Definition, str], bool]) -> None:
         self._shim, self._formats, self._jobs, self._is_meant = shim, formats, jobs, is_meant
         self._strange: dict[str, str] = {}  # by view: what its last run found in place of what is on record
-        following = Following(shim, formats)
-        self._totals, self._appending = Totals(shim, formats, following), Appending(shim, formats, following)
+        following = ChangeFollower(shim, formats)
+        self._totals, self._appending = TotalsKeeper(shim, formats, following), Appending(shim, formats, following)
 
     def making(self, held: contextlib.ExitStack, session: SparkSession, launch: Launch) -> Making:
         """How a run makes its rows. What it holds until these are written is closed with ``held``."""

@@ -21,7 +21,7 @@ from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.model.view import Definition
-from headwater.model.work import Refused
+from headwater.model.work import NoMethod
 from headwater.runtime.execute import guarded
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
@@ -86,7 +86,7 @@ class SparkWarehouse:
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         run, definition = launch.run, launch.definition
         with self._told(run), translating(run, self._shim):
-            if isinstance(run.work, Refused):
+            if isinstance(run.work, NoMethod):
                 fallen_back(launch, run.work.why)
             session = self._sessions.of_run(definition)
             context = session.sparkContext

@@ -24,7 +24,7 @@ from headwater.model.name import SESSION_CATALOG, TableName, loosely, named, spl
 from headwater.model.policy import Fill
 from headwater.model.state import State
 from headwater.model.view import Definition, Job, Query
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark.defining.analyse import Analyst, view_name
 from headwater.spark.jvm.facts import Asked

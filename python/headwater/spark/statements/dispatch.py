@@ -25,7 +25,7 @@ from headwater.model.view import Definition, pairs
 from headwater.runtime.execute import guarded
 from headwater.runtime.looks import Looks
 from headwater.runtime.loop import Loop
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs, messages

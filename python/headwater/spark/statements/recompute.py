@@ -17,7 +17,7 @@ from headwater.model.partition import Slice
 from headwater.model.state import State, Status
 from headwater.model.version import Inputs, Version
 from headwater.model.view import Definition, Pairs
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark.jvm import sql
 from headwater.spark.observing.observer import Observer

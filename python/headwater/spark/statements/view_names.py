@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from headwater.model.error import StatementError
 from headwater.model.name import SESSION_CATALOG, TableName, loosely, spelled, split
-from headwater.runtime.record import Recorder
+from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import canonical
 from headwater.spark.jvm.wire import Session
 from headwater.spark.statements import syntax

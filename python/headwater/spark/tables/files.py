@@ -24,7 +24,7 @@ from headwater.model.format import FILES, Format
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.seen import Changed, Look, Seen
+from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.state import PartitionRecord
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -83,7 +83,7 @@ class FileTables:
 
     # --- looks
 
-    def look(self, looks: Sequence[Look]) -> list[Seen]:
+    def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
         facts = self._shim.observe([self._asked(each) for each in looks])
         return [self._seen(each) for each in facts]
 
@@ -108,11 +108,11 @@ class FileTables:
         """How to read the files that a table had, if they are there; ``None`` if it had another format."""
         return Pin(snapshot, files=True) if _SNAPSHOT.fullmatch(snapshot) else None
 
-    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         rows = self._shim.added_files(session, table, since, until)
         if rows is None:
             raise Untold(f"{table} has other files than it had; only new files are followed")
-        return Changed(rows, None)
+        return ChangedRows(rows, None)
 
     def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> None:
         """The catalog's pointer is to a directory, so no file stays."""
@@ -207,7 +207,7 @@ class FileTables:
 
     # --- inside
 
-    def _asked(self, look: Look) -> Asked:
+    def _asked(self, look: TableQuestion) -> Asked:
         """A look by value misses partitions of other names, so it is good only for tables that have none."""
         some = None if look.slices is None else tuple(dict(each.bound) for each in look.slices)
         return Asked(look.table, some, whole=some is None or look.table not in self._regular, since=look.since)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from headwater.model.error import RefreshFailed
 from headwater.model.format import FILES
-from headwater.model.seen import Changed, Look, Seen
+from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.ports import TableFormat
@@ -59,7 +59,7 @@ class Formats:
         """The highest version that was written of a view, in its format or in the one that its table still has."""
         return max(each.highest(definition) for each in {self.of_view(definition), self.of(definition.view)})
 
-    def look(self, looks: Sequence[Look]) -> list[Seen]:
+    def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
         """Tables as they are now, in the order of the looks, by one call for each format. One that its format does not
         find may have another format by now."""
         asked = {each.table: each for each in looks}
@@ -77,7 +77,7 @@ class Formats:
         found = {table: self.of(table).pin(table, snapshot) for table, snapshot in snapshots.items()}
         return {table: pin for table, pin in found.items() if pin is not None}
 
-    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         """The rows of a table that came and went between two snapshots.
 
         Raises:
@@ -87,8 +87,8 @@ class Formats:
 
     # --- inside
 
-    def _seen(self, looks: Iterable[Look]) -> dict[str, Seen]:
-        by_format: dict[TableFormat, list[Look]] = {}
+    def _seen(self, looks: Iterable[TableQuestion]) -> dict[str, Seen]:
+        by_format: dict[TableFormat, list[TableQuestion]] = {}
         for each in looks:
             by_format.setdefault(self.of(each.table), []).append(each)
         return {each.table: each for tables, some in by_format.items() for each in tables.look(some)}

@@ -11,14 +11,14 @@ from headwater.model.command import Launch, Replaced
 from headwater.model.error import RefreshFailed, ViewGone
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Region, Slice
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Seen, TableQuestion
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Definition
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog
 
-Looking = Callable[[Sequence[Look]], Sequence[Seen]]
+Looking = Callable[[Sequence[TableQuestion]], Sequence[Seen]]
 
 
 def filled(shim: Shim, definition: Definition) -> str:
@@ -169,6 +169,6 @@ def forget_replaced(session: SparkSession, shim: Shim, definition: Definition) -
 def _there(launch: Launch, look: Looking) -> Iterable[Slice]:
     if not launch.unsure:
         return launch.existing
-    [seen] = look([Look(launch.run.view)])
+    [seen] = look([TableQuestion(launch.run.view)])
     computed = Region(launch.run.slices)
     return dict.fromkeys((*launch.existing, *(each for each in seen.partitions if computed.covers(each))))

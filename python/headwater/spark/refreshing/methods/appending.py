@@ -15,7 +15,7 @@ from headwater.model.command import Launch
 from headwater.model.error import Untold
 from headwater.model.work import ByAppending
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.refreshing.changed_rows import Following, Query, refuse_drift
+from headwater.spark.refreshing.changed_rows import ChangeFollower, Query, refuse_drift
 from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.view_rows import held, shaped, within
 
@@ -26,7 +26,7 @@ class Appending:
 
     shim: Shim
     formats: Formats
-    following: Following
+    following: ChangeFollower
 
     def rows(self, session: SparkSession, launch: Launch, work: ByAppending, analysed: Query) -> DataFrame:
         """What a run writes: the new rows; of a view of files, with those that its partitions have.

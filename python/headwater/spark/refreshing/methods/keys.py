@@ -18,7 +18,7 @@ from headwater.algebra.derive.image import exact
 from headwater.model.command import Launch
 from headwater.model.dependency import Keys, common
 from headwater.model.error import Untold
-from headwater.model.seen import Changed
+from headwater.model.seen import ChangedRows
 from headwater.model.view import Definition, Pairs
 from headwater.spark.jvm import sql
 from headwater.spark.refreshing.changed_rows import refuse_drift, refuse_lenient
@@ -117,7 +117,7 @@ def _cached(rows: DataFrame, definition: Definition, columns: tuple[str, ...]) -
         rows.unpersist()
 
 
-def _keys(changed: Changed, keys: Keys, columns: Sequence[str]) -> Iterator[DataFrame]:
+def _keys(changed: ChangedRows, keys: Keys, columns: Sequence[str]) -> Iterator[DataFrame]:
     """The keys of changed rows, one frame for each place where the query reads the table."""
     frames = [each for each in (changed.added, changed.removed) if each is not None]
     if not frames:

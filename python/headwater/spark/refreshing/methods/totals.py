@@ -21,11 +21,10 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch
 from headwater.model.error import Untold
 from headwater.model.version import Version
-from headwater.model.work import ByTotals
-from headwater.model.work import Totals as OnRecord
+from headwater.model.work import ByTotals, Totals
 from headwater.spark.jvm.failures import fallen_back, telling
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.refreshing.changed_rows import Following, Query
+from headwater.spark.refreshing.changed_rows import ChangeFollower, Query
 from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.hidden import HIDDEN
 
@@ -89,10 +88,10 @@ class _Making:
     query: DataFrame
 
 
-class Totals:
+class TotalsKeeper:
     """Makes and keeps the totals of views."""
 
-    def __init__(self, shim: Shim, formats: Formats, following: Following) -> None:
+    def __init__(self, shim: Shim, formats: Formats, following: ChangeFollower) -> None:
         self._shim, self._formats, self._following = shim, formats, following
 
     def leave(self, session: SparkSession, launch: Launch, analysed: Query) -> Left | None:
@@ -139,7 +138,7 @@ class Totals:
         return Left(making.query, found, _digest(found))
 
 
-def _on_record(making: _Making, before: OnRecord) -> DataFrame:
+def _on_record(making: _Making, before: Totals) -> DataFrame:
     """The totals on record.
 
     Raises:

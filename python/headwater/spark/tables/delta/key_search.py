@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from headwater.model.command import Launch
 from headwater.spark.jvm import sql
-from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.publications import Publications
+from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, is_known, named, near
 from headwater.spark.tables.rows_by_keys import Reach
 

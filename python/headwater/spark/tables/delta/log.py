@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from headwater.model.error import RefreshFailed
 from headwater.model.name import FunctionName, PathName, TableName, named
 from headwater.spark.jvm import sql
-from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.layout import Layout
 from headwater.spark.tables.delta.log_changes import Commit, Values
+from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot, mark
 
 UNCONFIGURED = "DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG"

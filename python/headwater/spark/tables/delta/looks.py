@@ -12,15 +12,15 @@ from pyspark.errors import PySparkException
 from headwater.model.error import RefreshFailed
 from headwater.model.partition import Slice, Value
 from headwater.model.reason import Code, Reason
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Seen, TableQuestion
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import ZONE, Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
-from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.layout import Layout, conflict
 from headwater.spark.tables.delta.log import Cut, Log, NotDelta
 from headwater.spark.tables.delta.log_changes import Changes, Values, changes, is_by
+from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot, incarnation
 from headwater.spark.tables.delta.values import MOMENT, Spelling, is_local, spelling
 
@@ -35,7 +35,7 @@ class Looks:
         self._jvm, self._shim, self._sessions = jvm, shim, sessions
         self._spellings: dict[str, Spelling] = {}
 
-    def look(self, look: Look) -> Seen:
+    def look(self, look: TableQuestion) -> Seen:
         """A table as it is now: the partitions that changed since the snapshot on record, if the log tells them."""
         try:
             log = Log.open(self._jvm, look.table)
@@ -80,7 +80,7 @@ class Looks:
             values.update(log.places(before.known, found.strays))
         return frozenset(self._slices(log.layout, values))
 
-    def _seen(self, log: Log, look: Look) -> Seen:
+    def _seen(self, log: Log, look: TableQuestion) -> Seen:
         head, layout, before = log.head(), log.layout, Snapshot.read(look.since)
         seen = Seen(
             look.table,

@@ -20,10 +20,10 @@ from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog
-from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.layout import Layout
 from headwater.spark.tables.delta.log import Cut, Log, NotDelta
 from headwater.spark.tables.delta.looks import Looks
+from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Files
 from headwater.spark.tables.view_tables import (

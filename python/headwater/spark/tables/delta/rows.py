@@ -10,10 +10,10 @@ from attrs import evolve
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.error import Untold
-from headwater.model.seen import Changed
-from headwater.spark.tables.delta.jvm import Jvm
+from headwater.model.seen import ChangedRows
 from headwater.spark.tables.delta.log import Cut, Log, NotDelta
 from headwater.spark.tables.delta.log_changes import changes
+from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot
 
 
@@ -23,7 +23,7 @@ class ChangedRowsReader:
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
 
-    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         """The rows between two snapshots. A commit that rewrites a file for the sake of one row has all its rows in
         both frames.
 
@@ -47,7 +47,7 @@ class ChangedRowsReader:
             raise Untold(f"the log of {table} does not say which rows went")
         with self._jvm.active(session):
             state = log.state if after.version == log.version else log.state_at(after.version)
-            return Changed(
+            return ChangedRows(
                 self._frame(session, log, state, found.added), self._frame(session, log, state, found.removed)
             )
 

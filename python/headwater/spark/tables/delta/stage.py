@@ -25,9 +25,9 @@ from headwater.model.work import ByAppending
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.counted import Counted, altered
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.log import Log, NotDelta
 from headwater.spark.tables.delta.looks import Looks
+from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import WEIGHT
 from headwater.spark.tables.view_tables import emptied, filled, gone

@@ -11,7 +11,7 @@ from headwater.model.error import RefreshCancelled
 from headwater.model.event import Made
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import Slice
-from headwater.model.seen import Changed, Look, Seen
+from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark.jvm import paths
@@ -19,12 +19,12 @@ from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.tables.delta.jvm import Jvm
 from headwater.spark.tables.delta.key_search import KeySearch
 from headwater.spark.tables.delta.looks import Looks
 from headwater.spark.tables.delta.publications import Publications
 from headwater.spark.tables.delta.retention import Retention
 from headwater.spark.tables.delta.rows import ChangedRowsReader
+from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Staging
 from headwater.spark.tables.key_files import KeyFiles
@@ -49,7 +49,7 @@ class DeltaTables:
 
     # --- looks
 
-    def look(self, looks: Sequence[Look]) -> list[Seen]:
+    def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
         seen = [self._looks.look(each) for each in looks]
         self._locations.update({each.table: each.location for each in seen if each.location})
         return seen
@@ -70,7 +70,7 @@ class DeltaTables:
         found = Snapshot.read(snapshot)
         return None if found is None else Pin(str(found.version))
 
-    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         return self._rows.changed(session, table, since, until)
 
     # --- writes

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from headwater.model.error import RefreshFailed
 from headwater.model.partition import Region, Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.seen import Look, Seen
+from headwater.model.seen import Seen, TableQuestion
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
@@ -33,7 +33,7 @@ class Looks:
         """The directory of a table; empty if nobody looked at it."""
         return self._locations.get(table, "")
 
-    def look(self, look: Look) -> Seen:
+    def look(self, look: TableQuestion) -> Seen:
         """A table as it is now, or why nobody can look at it."""
         try:
             loaded = self._catalogs.loaded(look.table)
@@ -49,7 +49,7 @@ class Looks:
 
     # --- inside
 
-    def _seen(self, look: Look, loaded: Loaded) -> Seen:
+    def _seen(self, look: TableQuestion, loaded: Loaded) -> Seen:
         location = loaded.table.location()
         self._locations[look.table] = paths.plain(location)
         seen = Seen(

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.error import Untold
-from headwater.model.seen import Changed
+from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import sql
 from headwater.spark.tables.iceberg.at import At
 from headwater.spark.tables.iceberg.history import Between, History, is_rearranged
@@ -25,7 +25,7 @@ class ChangedRowsReader:
     def __init__(self, java: Java, catalogs: Catalogs, history: History) -> None:
         self._java, self._catalogs, self._history = java, catalogs, history
 
-    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         """The rows between two snapshots. A row of a rewritten file is in both frames, and so is one that came and went
         in between.
 
@@ -41,17 +41,17 @@ class ChangedRowsReader:
         if not before.names == after.names == loaded.at.names:
             raise Untold(f"{table} finds columns of imported files by other names")
         if before.snapshot == after.snapshot:
-            return Changed(None, None)
+            return ChangedRows(None, None)
         if before.snapshot == 0:
             rows = session.read.option("snapshot-id", after.snapshot).table(sql.quoted(table))
-            return Changed(rows, None)
+            return ChangedRows(rows, None)
         between = self._between(loaded.table, table, before.snapshot, after.snapshot)
         reader = session.read.option("start-snapshot-id", before.snapshot).option("end-snapshot-id", after.snapshot)
         log = reader.table(f"{sql.quoted(table)}.changes")
         # Iceberg takes a condition on the column itself for one on a column of the table, and fails.
         kind = F.concat(F.col(KIND), F.lit(""))
         came, went = (log.where(kind == each).drop(*OF_THE_CHANGE) for each in ("INSERT", "DELETE"))
-        return Changed(came, None) if between.only_adds else Changed(came, went, lasting=False)
+        return ChangedRows(came, None) if between.only_adds else ChangedRows(came, went, lasting=False)
 
     def _between(self, found: JavaObject, table: str, before: int, after: int) -> Between:
         """The snapshots after one, up to another.

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Made
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.seen import Changed, Look, Seen
+from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark.jvm import paths, sql
@@ -71,7 +71,7 @@ class IcebergTables:
 
     # --- looks
 
-    def look(self, looks: Sequence[Look]) -> list[Seen]:
+    def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
         return [self._looks.look(each) for each in looks]
 
     def touches(self, table: str, path: str) -> bool:
@@ -92,7 +92,7 @@ class IcebergTables:
         then = self._catalogs.schema(loaded.table, number)
         return Pin(str(at.snapshot), schemas.adapted(then, loaded.layout.schema) if then else ())
 
-    def changed(self, session: SparkSession, table: str, since: str, until: str) -> Changed:
+    def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         return self._rows.changed(session, table, since, until)
 
     # --- writes

@@ -6,7 +6,7 @@ from attrs import frozen
 
 
 @frozen
-class Format:
+class DemoFormat:
     """A format of the sources and the views.
 
     Attributes:
@@ -22,9 +22,9 @@ class Format:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-PARQUET = Format("parquet")
+PARQUET = DemoFormat("parquet")
 
-DELTA = Format(
+DELTA = DemoFormat(
     "delta",
     "io.delta:delta-spark_4.1_2.13:4.4.0",
     "io.delta.sql.DeltaSparkSessionExtension",
@@ -35,7 +35,7 @@ DELTA = Format(
     ),
 )
 
-ICEBERG = Format(
+ICEBERG = DemoFormat(
     "iceberg",
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
     "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from headwater.demo.figures import Statements
+from headwater.demo.figures import StatementRunner
 from headwater.demo.narrator import Narrator
 from headwater.demo.views import View
 
 DATABASE = "recomputed"
 
 
-def prove(session: Statements, views: Sequence[View], sources: Iterable[str], narrator: Narrator) -> dict[str, int]:
+def prove(
+    session: StatementRunner, views: Sequence[View], sources: Iterable[str], narrator: Narrator
+) -> dict[str, int]:
     """The number of rows of each view that differ from its query over the sources."""
     for statement in opening_statements(sources):
         session.run(statement)
