@@ -32,7 +32,7 @@ LABELS = 9
 POINTS = 2000
 """A curve of more points than that is drawn with fewer."""
 PANELS = 12
-"""So many views have room in a picture of their staleness."""
+"""The most views in a picture of their staleness."""
 
 
 # --- a plan

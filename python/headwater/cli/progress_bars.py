@@ -42,7 +42,7 @@ def _watch(look: Callable[[], Sequence[Refresh]], bars: Progress, ended: threadi
     while not ended.wait(LOOK):
         try:
             found = {each.version: each for each in look()}
-        except Exception:  # the application ends, or Spark does: whoever waits for the refresh is told why
+        except Exception:  # the application ends, or Spark does: whoever waits for the refresh sees why
             return
         for version in known.keys() - found.keys():
             bars.remove_task(known.pop(version))

@@ -148,11 +148,11 @@ def require_known(view: str, settings: Mapping[str, str]) -> None:
 
 
 def serve(session) -> None:
-    """Keeps the engine running until this process is told to end. A service manager tells its driver and its engine at
+    """Keeps the engine running until a signal ends this process. A service manager signals its driver and its engine at
     the same time, so they may be gone before this process is.
 
     Raises:
-        EngineError: the driver ended, and nobody wanted that.
+        EngineError: the driver ended, and not by a signal.
     """
     from py4j.protocol import Py4JError
 
@@ -183,7 +183,7 @@ def _keep(session, stopped: threading.Event) -> None:
     with _progress(session):
         while not stopped.wait(LOOK):
             try:
-                # Nobody writes in this application, so nothing else would start the engine again.
+                # No statement runs in this application, so nothing else would start the engine again.
                 _ask(session, "SHOW REFRESHES LIMIT 1")
             except EngineError as error:
                 if not stopped.is_set():

@@ -62,7 +62,7 @@ def open_store(path: Where | None) -> SqlStore:
         raise StoreError(
             f"there is no store at {found}; name it with --store, for example spark-warehouse/.headwater/store.db"
         )
-    # Somebody who may not write the store may still look at it.
+    # A user who may not write the store may still look at it.
     writable = os.access(found, os.W_OK) and os.access(found.parent, os.W_OK)
     return SqlStore(found, reads_only=not writable)
 

@@ -42,7 +42,7 @@ ICEBERG = DemoFormat(
     (
         ("spark.sql.catalog.spark_catalog", "org.apache.iceberg.spark.SparkSessionCatalog"),
         ("spark.sql.catalog.spark_catalog.type", "hive"),
-        # The embedded metastore has no tables for locks. It serves one process, in which nobody commits twice at once.
+        # The embedded metastore has no tables for locks. It serves one process, in which no two commits run at once.
         ("spark.hadoop.iceberg.engine.hive.lock-enabled", "false"),
     ),
 )

@@ -1,7 +1,7 @@
 """A plain `spark-sql` process, fed with statements on its standard input.
 
 After every statement the shell command ``!echo`` marks the end of its output. A statement succeeded
-when spark-sql reported its time; otherwise its standard error tells the reason.
+when spark-sql reported its time; otherwise its standard error has the reason.
 """
 
 from __future__ import annotations

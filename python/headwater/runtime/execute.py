@@ -87,7 +87,7 @@ def _discard(store: Store, launch: Launch, locations: Sequence[str], at: int) ->
 
 
 def guarded(work: Callable[[], object], about: str) -> None:
-    """Work whose failure holds nobody up."""
+    """Work whose failure stops no refresh."""
     try:
         work()
     except HeadwaterError as error:

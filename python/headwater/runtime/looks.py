@@ -35,8 +35,8 @@ class Looks:
         self._looked_at = began
 
     def first(self, patience: float) -> Reason | None:
-        """Waits so many seconds for a look that begins now. Returns why what is on record may be old; ``None`` if it is
-        as the sources are."""
+        """Waits for a look that begins now, at most for ``patience`` seconds. Returns why what is on record may be
+        old; ``None`` if it is as the sources are."""
         with self._lock:
             if self._next is None:
                 self._next = self._thread.submit(self.now)

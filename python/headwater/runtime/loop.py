@@ -97,7 +97,7 @@ class Loop:
             return wake_at(self.recorder.state, self._clock.now())
 
     def rest(self, seconds: float) -> None:
-        """Waits until another thread has recorded what this engine is yet to follow, or so many seconds."""
+        """Waits until another thread has recorded what this engine is yet to follow, at most for ``seconds``."""
         with self.recorder.changed:
             self.recorder.changed.wait_for(lambda: self.followed != self.recorder.seq, seconds)
 
@@ -182,7 +182,7 @@ class Loop:
                 self._pools.replace()  # a thread of them does not come back
             recorded(self.mine, event)
         elif command.evicting is not None:
-            self.mine.overdue, self.mine.known = (), None  # others were faster, or it is alive; the next beat tells
+            self.mine.overdue, self.mine.known = (), None  # others were faster, or it is alive; the next beat shows it
 
     def _carry_out(self, command: Command) -> None:
         answer: Answer | None = None

@@ -1,4 +1,4 @@
-"""The record of one engine: the state that the journal tells, and the only way to add to it.
+"""The record of one engine: the state that follows from the journal, and the only way to add to it.
 
 Several threads may record events; one lock orders them. Several engines may share a store; the store orders them (see
 ``headwater.store``). Nothing slow is done under the lock: expressions are evaluated before it is taken.
@@ -48,7 +48,7 @@ class SystemClock:
 
 
 class StoreTime:
-    """The store's time, told by a clock of this machine between two words of the store."""
+    """The store's time, kept by a clock of this machine between two answers of the store."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._behind = clock, 0
@@ -126,7 +126,7 @@ class Recorder:
             refused |= self.evaluate(frozenset(wanted - refused))
 
     def evaluate(self, wanted: Wanted) -> Wanted:
-        """Records computed values, and returns those that the warehouse cannot tell. They stay unknown, and their
+        """Records computed values, and returns those that the warehouse cannot compute. They stay unknown, and their
         columns free: more is refreshed, nothing is missed."""
         asked = self.read(lambda state: questions(state, wanted))
         try:

@@ -23,7 +23,7 @@ SHARE = 20
 """A summary that takes t is made at most every ``SHARE`` t."""
 
 DETAILED = 10_000
-"""An engine keeps the detail while it is of at most so many partitions and requests: some 50 ms."""
+"""An engine keeps the detail up to this number of partitions and requests: some 50 ms."""
 
 
 class Summaries:

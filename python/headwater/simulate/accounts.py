@@ -82,6 +82,6 @@ def as_it_ran(journal: Iterable[Event], end: int, state: State | None = None) ->
         now = max(now, event.at)
         accounts.count(event, state)
         accounts.measure(state, now, frozenset(state.index.stale))
-        state.index.stale.clear()  # nobody asks this state what is ready, which would clear it
+        state.index.stale.clear()  # in a running engine, the search for what is ready clears it
     accounts.close()
     return accounts

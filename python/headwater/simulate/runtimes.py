@@ -9,7 +9,7 @@ from random import Random
 from attrs import frozen
 
 LEAST = 0.001
-"""Seconds; a run that was faster than the journal can tell took this long."""
+"""Seconds; a run that was faster than the journal can show took this long."""
 
 
 @frozen
@@ -25,7 +25,7 @@ class RunTimes:
         return max(1, round(1000 * (self.fixed + partitions * self.each) * random.choice(self.ratios)))
 
     def expected(self, runs: int, partitions: int) -> float:
-        """Seconds that so many runs of so many partitions in all take on average."""
+        """The mean duration in seconds of this number of runs, of this number of partitions in all."""
         return (self.fixed * runs + self.each * partitions) * statistics.fmean(self.ratios)
 
 

@@ -126,8 +126,8 @@ class Meter:
 
     Attributes:
         end: the time after which nothing counts.
-        since: when the oldest missing change came, as last told.
-        stretches: what was told, in the order of time.
+        since: when the oldest missing change came, as last measured.
+        stretches: what was measured, in the order of time.
     """
 
     end: int

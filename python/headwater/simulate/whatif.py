@@ -18,7 +18,7 @@ from headwater.simulate.triggering import Triggering
 
 SECOND = 1000
 Tell = Callable[[int], object]
-"""Is told how much of a scenario (ms) was played since the last time."""
+"""Called with the part of a scenario (ms) that was played since the last call."""
 
 
 @frozen

@@ -24,7 +24,7 @@ class Order:
 
 @frozen
 class Kept:
-    """What is said of all views as of a journal entry; ``detail`` is JSON text (see ``engine.tell.status.detail``)."""
+    """The summary of all views as of a journal entry; ``detail`` is JSON text (see ``engine.tell.status.detail``)."""
 
     summary: Summary
     detail: str | None
@@ -106,7 +106,7 @@ class Board(Database):
             return _orders(connection, sa.true())
 
     def take_orders(self, by: int) -> list[Order]:
-        """The orders that the engine of this number is to carry out, oldest first: nobody else is given them while
+        """The orders that the engine of this number is to carry out, oldest first: no other engine gets them while
         it is one of the engines."""
         gone = command.c.taken_by.not_in(sa.select(engine.c.number))
         mine = command.c.taken_by.is_(None) | (command.c.taken_by == by) | gone

@@ -71,7 +71,7 @@ class Database:
         return self._transaction(self._engine)
 
     def _read(self) -> AbstractContextManager[sa.Connection]:
-        """A transaction that only reads: it sees one state of the store and holds nobody up."""
+        """A transaction that only reads: it sees one state of the store and blocks no other."""
         return self._transaction(self._reader)
 
     @contextmanager
@@ -89,4 +89,4 @@ class Database:
 
 
 class ConnectionLost(StoreError):
-    """The connection broke, so nobody knows whether the transaction was committed."""
+    """The connection broke, so it is unknown whether the transaction was committed."""

@@ -31,7 +31,7 @@ class Dialect(Protocol):
     def writer(self) -> sa.Engine: ...
 
     def reader(self, writer: sa.Engine) -> sa.Engine:
-        """The same connections, for transactions that only read: each sees one state and holds nobody up."""
+        """The same connections, for transactions that only read: each sees one state and blocks no other."""
 
     def serialise(self, connection: sa.Connection) -> None:
         """Lets this transaction write when the one before it has ended."""

@@ -97,7 +97,7 @@ class Journal(Database):
         return self._append(list(builds), _Attempt(after, by, None, _token()))
 
     def raise_version(self, at_least: int) -> None:
-        """Gives only versions above this one from now on: somebody saw it, although this store does not know it."""
+        """Gives only versions above this one from now on: a reader saw it, although this store does not know it."""
         with self._begin() as connection:
             connection.execute(sa.update(meta).where(meta.c.highest < at_least).values(highest=at_least))
 
@@ -136,7 +136,7 @@ class Journal(Database):
         """The newest entries about runs, and about what was completed without one, newest first.
 
         With ``ended_after``, only those of runs that ended after that entry. Entries that are removed are left
-        out; ``gone`` tells of them.
+        out; ``gone`` describes them.
         """
         query = sa.select(journal.c.seq, journal.c.body).where(journal.c.kind.in_(("Started", LOST, *ENDED)))
         if ended_after is not None:

@@ -18,13 +18,13 @@ HISTORY = 30 * DAY
 """So long (ms) the journal keeps what happened, unless ``spark.headwater.history`` says otherwise."""
 
 ENTRIES = 10_000
-"""A snapshot is kept after so many entries, or after a day."""
+"""Entries after which a snapshot is kept; one is also kept after a day."""
 
 SHARE = 20
 """One that takes t is followed by another after ``SHARE`` t at the earliest."""
 
 APART = 4
-"""Of the snapshots that the history goes back over, about so many are kept."""
+"""About the number of snapshots that are kept over the whole history."""
 
 
 class Keeper:
@@ -41,7 +41,7 @@ class Keeper:
         self._due = time.monotonic() + (DAY - age) / 1000
 
     def keep(self, state: State, seq: int) -> None:
-        """Keeps the state as of journal entry ``seq``, if it is time for that. Nobody changes it during the call."""
+        """Keeps the state as of journal entry ``seq``, if it is time for that. Nothing may change it meanwhile."""
         now = time.monotonic()
         if self._closed or self._busy or now < self._next or seq <= self._seq:
             return

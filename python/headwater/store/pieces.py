@@ -47,7 +47,7 @@ def _copied(value: Any) -> Any:
 
 
 def encode(state: State) -> Iterator[bytes]:
-    """The pieces of a state that nobody changes meanwhile."""
+    """The pieces of a state that no thread changes meanwhile."""
     yield _packed(_CONVERTER.unstructure(state))
     for name, record in state.tables.items():
         found = iter(record.partitions.items())
@@ -56,7 +56,7 @@ def encode(state: State) -> Iterator[bytes]:
 
 
 def decode(pieces: Sequence[bytes], count: int) -> State:
-    """The state that ``encode`` took apart into so many pieces, with what is derived from it.
+    """The state that ``encode`` took apart into these pieces, with what is derived from it.
 
     Raises:
         ValueError: a piece is missing or damaged.

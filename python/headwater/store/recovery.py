@@ -17,7 +17,7 @@ def restored(store: Store) -> tuple[State, int]:
 
     Raises:
         JournalError: an entry is malformed; it says which.
-        StoreError: no snapshot can be read, and the journal alone does not tell the state.
+        StoreError: no snapshot can be read, and the journal alone does not give the state.
     """
     with uncollected():
         while True:
@@ -29,7 +29,7 @@ def restored(store: Store) -> tuple[State, int]:
 
 
 def recorded_in(store: Store) -> tuple[State, Sequence[Entry]]:
-    """All that a store still tells entry by entry, and the state before that.
+    """All entries that a store still has, and the state before them.
 
     Raises:
         JournalError: an entry is malformed; it says which.

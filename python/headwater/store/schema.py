@@ -30,7 +30,7 @@ journal = sa.Table(
     sa.Column("subject", sa.String, nullable=False, comment="the table or view it is about"),
     sa.Column("version", sa.BigInteger, comment="the version that the event gives or ends"),
     sa.Column("body", sa.Text, nullable=False),
-    sa.Column("token", sa.String, comment="of the first entry of an append: tells whose it is"),
+    sa.Column("token", sa.String, comment="of the first entry of an append: shows whose it is"),
     sa.Index("journal_subject", "subject", "kind", "seq"),
     sa.Index("journal_version", "version"),
 )

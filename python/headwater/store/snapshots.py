@@ -32,7 +32,7 @@ class Snapshots(Database):
     """The snapshots of a store."""
 
     def keep_snapshot(self, seq: int, state: State, going: Callable[[], bool] = lambda: True) -> bool:
-        """Keeps the state as of a journal entry. Nobody changes it meanwhile (see ``store.pieces.copied``).
+        """Keeps the state as of a journal entry. No thread may change it meanwhile (see ``store.pieces.copied``).
 
         It is written piece by piece, and others write between them. While ``going`` says so, it goes on. Returns
         whether the snapshot is kept.
@@ -58,7 +58,7 @@ class Snapshots(Database):
         """The newest snapshot that can be read, if there is any, and the number of the entry that it is as of.
 
         Raises:
-            StoreError: none can be read, and the journal alone does not tell the state.
+            StoreError: none can be read, and the journal alone does not give the state.
         """
         return self._snapshot(snapshot.c.seq.desc())
 

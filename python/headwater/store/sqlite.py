@@ -66,7 +66,7 @@ def _create_private(path: Path) -> None:
 
 def _for_reading(path: Path) -> sa.URL:
     """The URL of a file that this program cannot write. Where SQLite cannot make the files of its write-ahead
-    log, it reads a database without one only when told that nobody writes it."""
+    log, it reads a database without one only when asked to take it for unchanging."""
     alone = not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
     query = {"mode": "ro", "uri": "true", **({"immutable": "1"} if alone else {})}
     return sa.URL.create("sqlite", database=f"file:{quote(str(path))}", query=query)

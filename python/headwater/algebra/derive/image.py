@@ -72,7 +72,7 @@ VOLATILE = {
 
 
 def filled(call: Call, arguments: Sequence[Image]) -> Image | None:
-    """The value of a call of values; ``None``: one of these may be two moments, and the call may tell them apart."""
+    """The value of a call of values; ``None``: one of these may be two moments, and the call may distinguish them."""
     twice = any(each.twice for each in arguments)
     truncates, shows = call.call == "TruncTimestamp", call.call == "Cast" and plain(call.type).upper() in SHOWN
     if twice and not truncates and not shows:

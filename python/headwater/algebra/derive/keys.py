@@ -3,7 +3,7 @@
 Example: ``SELECT customer, sum(price) FROM sales GROUP BY customer``. A changed row of ``sales`` reaches the rows of
 the view with its customer, and no others. So ``customer`` is a key.
 
-A key is a partition that nobody declared. The theorem of ``delta`` holds for any way to divide the rows of a source
+A key is an undeclared partition. The theorem of ``touched_rows`` holds for any way to divide the rows of a source
 into partitions. Here each column of the source divides them, so the rules say of every column of the view whether a
 changed row determines it.
 """
@@ -22,7 +22,7 @@ from headwater.algebra.derive.touched_rows import Delta
 from headwater.model.dependency import Keys
 
 SAID = 2
-"""Of so many columns the reason is told why they are no keys."""
+"""The most columns for which the reason is given why they are no keys."""
 
 
 def derive_keys(
@@ -72,7 +72,7 @@ def _of_table(
 
 
 def _together(reasons: Iterable[str]) -> str:
-    """Some reasons in one sentence. The first few tell enough."""
+    """Some reasons in one sentence. The first few are enough."""
     told = [*reasons]
     more = f"; and {len(told) - SAID} more columns" if len(told) > SAID else ""
     return "; ".join(told[:SAID]) + more

@@ -56,7 +56,7 @@ class PeriodSpan:
 
     def to(self, queried: str, declared: str) -> Expression | None:
         """The map into a view's partition column, which the query computes as ``queried`` and a publication casts to
-        ``declared``. ``None``: nobody knows it."""
+        ``declared``. ``None``: it is unknown."""
         spelled = _spelled(plain(queried), declared, self.grain)
         if self.grain is None or spelled is None or plain(queried) != self.type or not self._is_shown(spelled):
             return None if self.image is None else self.image.to(queried, declared)

@@ -31,13 +31,13 @@ Pair = tuple[Expr, Expr]
 @frozen
 class Lost:
     """Why a column has no fact: ``origin`` is what it comes from, ``why`` completes the sentence. There ``{source}``
-    stands for the table, ``{column}`` and ``{columns}`` for those of its columns that could have told."""
+    stands for the table, ``{column}`` and ``{columns}`` for those of its columns that could have shown it."""
 
     origin: str
     why: str
 
     def said(self, table: str, told: str) -> str:
-        """The end of the sentence for a table; ``told`` is what the columns that tell are called."""
+        """The end of the sentence for a table; ``told`` names the columns that show it."""
         found = self.why.replace("{columns}", f"the {told}s of {table}").replace("{column}", f"a {told} of {table}")
         return found.replace("{source}", table)
 
