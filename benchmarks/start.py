@@ -155,7 +155,7 @@ def _started(path: Path) -> dict[str, float]:
 def start(path: str) -> None:
     """Starts an engine and prints the figures of that."""
     began = time.perf_counter()
-    loop = Loop(Recorder(SqlStore(path), None, SystemClock()), None, "benchmark")
+    loop = Loop(Recorder(SqlStore(path), None, SystemClock()), None, None, "benchmark")
     restored = time.perf_counter() - began
     loop.step()
     used = resource.getrusage(resource.RUSAGE_SELF)

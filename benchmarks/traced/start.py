@@ -27,9 +27,9 @@ def timed() -> list[tuple[type, tuple[str, ...]]]:
     return [
         (Loop, ("step", "_carry_out", "_follow", "_record")),
         (Recorder, ("record", "attempt", "record_all", "evaluate")),
-        (Observer, ("reading", "hinted")),
+        (Observer, ("look", "hinted")),
         (Sessions, ("of_run",)),
-        (SparkWarehouse, ("look", "compute", "publish", "_take_up")),
+        (SparkWarehouse, ("compute", "publish")),
         (SparkMemory, ("share", "keep", "transfers")),
         (FileTables, ("write", "written")),
         (Writer, ("write",)),

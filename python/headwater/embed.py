@@ -84,13 +84,9 @@ class Warehouse(Evaluator, Protocol):
 
 @frozen
 class _Port:
-    """The engine's port over a program's warehouse: nothing is kept in memory there, and the program itself tells
-    of its writes, so nothing is looked at."""
+    """The engine's port over a program's warehouse: nothing is kept in memory there."""
 
     warehouse: Warehouse
-
-    def look(self, launch: Launch, before: bool) -> None:
-        pass
 
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         return self.warehouse.compute(launch)
@@ -108,6 +104,19 @@ class _Port:
         self.warehouse.cancel(view, version)
 
 
+class _NoLooks:
+    """The program itself tells of its writes, so nothing is looked at."""
+
+    def look(self, launch: Launch, before: bool) -> None:
+        pass
+
+    def look_again(self, tables: Iterable[str]) -> None:
+        pass
+
+    def reshaped(self, view: str) -> None:
+        pass
+
+
 class Engine:
     """Keeps derived tables fresh in a warehouse of the program's own.
 
@@ -122,7 +131,7 @@ class Engine:
         self._store = SqlStore(store, clock=clock.now if clock else None)
         name = f"{socket.gethostname()}:{os.getpid()}:embedded"
         self._warehouse, self._recorder = warehouse, Recorder(self._store, warehouse, clock or SystemClock())
-        self._loop = Loop(self._recorder, _Port(warehouse), name, tracks=tracks)
+        self._loop = Loop(self._recorder, _Port(warehouse), _NoLooks(), name, tracks=tracks)
         self._waiting = Waiting(self._recorder, self._loop, self._store)
 
     def __enter__(self) -> Engine:

@@ -117,15 +117,6 @@ class Warehouse(Protocol):
     ``bring`` and ``release`` are called only if the schedule keeps something in memory.
     """
 
-    def look(self, launch: Launch, before: bool) -> None:
-        """Looks at the base tables that a run reads, and records how they differ. Done ``before`` it reads and after,
-        so that what it may have seen is on record, and a request remains if that changed meanwhile. What is found
-        before, the run reads.
-
-        Raises:
-            RefreshFailed: the work failed.
-        """
-
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         """Computes a run's slices into a place that no reader sees; in memory, if the run is ``kept``. What it
         reads of the runs that it is ``on`` is what those computed. The first of those that share a scan makes it, if
@@ -157,6 +148,26 @@ class Warehouse(Protocol):
 
     def cancel(self, view: str, version: Version) -> None:
         """Stops what computes a run of a view, if anything does."""
+
+
+class Looks(Protocol):
+    """Looks at tables on behalf of runs, and what follows of them. Methods are called from worker threads."""
+
+    def look(self, launch: Launch, before: bool) -> None:
+        """Looks at the base tables that a run reads, and records how they differ. Done ``before`` it reads and after,
+        so that what it may have seen is on record, and a request remains if that changed meanwhile. What is found
+        before, the run reads.
+
+        Raises:
+            RefreshFailed: the work failed.
+            RefreshCancelled: one of them cannot be read now.
+        """
+
+    def look_again(self, tables: Iterable[str]) -> None:
+        """Looks at tables that a run did not find as they are on record, and records how they differ."""
+
+    def reshaped(self, view: str) -> None:
+        """Finds out what the readers of a view mean that was published with other columns, before they run."""
 
 
 class Evaluator(Protocol):

@@ -201,7 +201,8 @@ class Machine:
         self.recorder.changed = _Watched(self)
         self.schedule = Picked()
         name = f"engine {self._engines}"
-        self.loop = Loop(self.recorder, _Frank(self), name, tracks=TRACKS, schedule=self.schedule, submit=self._submit)
+        world = _Frank(self)
+        self.loop = Loop(self.recorder, world, world, name, tracks=TRACKS, schedule=self.schedule, submit=self._submit)
         self.step()
 
     @property

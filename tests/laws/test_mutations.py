@@ -449,8 +449,8 @@ MUTATIONS = {
     ),
     "a run that was cancelled counts as failed": (
         "runtime/execute.py",
-        "        return Stopped(version, error.reason, True, seconds())\n",
-        "        return Stopped(version, error.reason, False, seconds())\n",
+        "isinstance(error, RefreshCancelled), seconds())\n",
+        "False, seconds())\n",
     ),
     "nothing that a run left is removed": ("engine/decide/kernel.py", "    if mine.readable:\n", "    if False:\n"),
     "two copies go on at the same time": (

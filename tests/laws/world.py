@@ -143,7 +143,13 @@ class World:
         removed = tuple(each for each in dict.fromkeys((*launch.existing, *there)) if each not in content)
         return Written(made, removed, content)
 
-    # the port
+    # the ports
+
+    def look_again(self, tables: Iterable[str]) -> None:
+        self.unread(tables)
+
+    def reshaped(self, view: str) -> None:
+        pass
 
     def look(self, launch: Launch, before: bool) -> None:
         self.pause("look", launch)
@@ -244,8 +250,8 @@ class World:
     def _pinned(self, launch: Launch, source: str, snapshot: str) -> Content:
         content = self.lake.logs[source].read(snapshot) if source in self.lake else None
         if content is None:
-            self.unread([table for table, _ in launch.run.snapshots])
-            raise RefreshFailed(f"{snapshot} of {source} cannot be read any more")
+            tables = [table for table, _ in launch.run.snapshots]
+            raise RefreshFailed(f"{snapshot} of {source} cannot be read any more", look_at=tables)
         return content
 
     def bring(self, launch: Launch, written: Written) -> Written:
@@ -297,8 +303,7 @@ class World:
         last = next((each.after for each in reversed(self.publications) if each.view == view), {})
         known = {**{each: None for each in last if each.columns == columns}, **before}
         if anew and len(restricted(known, launch.run.slices)) < len(known):
-            self.unread([view])
-            raise RefreshFailed(f"{view} has another shape than it was published in")
+            raise RefreshFailed(f"{view} has another shape than it was published in", look_at=[view])
         return anew
 
     def _unchanged(self, launch: Launch, written: Written) -> frozenset[Slice]:

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database, drain
 
 from headwater.model.event import Event, Failed, Published, Started
+from headwater.spark.jvm.job_groups import group
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.warehouse import SparkWarehouse
-from headwater.spark.tables.writer import group
 
 DAILY = "SELECT day, sum(amount) AS total FROM sales GROUP BY day"
 SPUN = "sum(pmod(hash(x, y), 7))"

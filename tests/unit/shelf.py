@@ -237,7 +237,7 @@ def main(where: str, folder: str, lease: str, ahead: str) -> None:
     loops.ALIVE = int(lease)
     shelf = Shelf(Path(folder), {})
     recorder = Recorder(SqlStore(where), shelf, Ahead(int(ahead)))
-    loop = loops.Loop(recorder, shelf, f"{socket.gethostname()}:{os.getpid()}:chaos", schedule=Keeping())
+    loop = loops.Loop(recorder, shelf, shelf, f"{socket.gethostname()}:{os.getpid()}:chaos", schedule=Keeping())
     while True:
         try:
             loop.step()

@@ -64,7 +64,7 @@ class Engine:
     def __init__(self, store: SqlStore, bench: Bench, name: str, **options) -> None:
         self.store, self.name, self._released = store, name, []
         self.recorder = Recorder(store, bench.world, bench.clock)
-        self.loop = Loop(self.recorder, bench.world, name, **options)
+        self.loop = Loop(self.recorder, bench.world, bench.world, name, **options)
         self.record, self.sync = self.recorder.record, self.recorder.sync
         self.step, self.close = self.loop.step, self.loop.close
 

@@ -145,7 +145,7 @@ class Engine:
     def __init__(self, path) -> None:
         self.driver, self.store = Driver(), SqlStore(path, clock=lambda: 1_000_000)
         self.recorder = Watched(self.store, self.driver, SimpleNamespace(now=lambda: 1_000_000))
-        self.loop = Loop(self.recorder, self.driver, "me", acts=False)
+        self.loop = Loop(self.recorder, self.driver, self.driver, "me", acts=False)
         self.driver.lock = self.recorder.lock
         self.observer = Observer(self.recorder, self.driver, self.driver, self.driver, self.driver)
         self.statements = Statements(

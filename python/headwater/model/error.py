@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from headwater.model.reason import Code, Reason
@@ -73,13 +74,13 @@ class NotNow(HeadwaterError):
 
 
 class RefreshEnded(ViewError):
-    """A refresh came to nothing, for a ``reason``."""
+    """A refresh came to nothing, for a ``reason``. ``look_at``: tables that it did not find as they are on record."""
 
     usually: ClassVar[Code]
 
-    def __init__(self, fault: str, view: str = "", code: Code | None = None) -> None:
+    def __init__(self, fault: str, view: str = "", code: Code | None = None, look_at: Iterable[str] = ()) -> None:
         super().__init__(fault, view)
-        self.reason = Reason(code or self.usually, fault)
+        self.reason, self.look_at = Reason(code or self.usually, fault), tuple(look_at)
 
 
 class RefreshFailed(RefreshEnded):

@@ -24,9 +24,9 @@ from headwater.model.command import (
     Shown,
     Stopped,
 )
-from headwater.model.error import DriverGone, HeadwaterError, PlanError, RefreshCancelled, RefreshEnded
+from headwater.model.error import DriverGone, HeadwaterError, PlanError, RefreshCancelled, RefreshEnded, ViewGone
 from headwater.model.reason import Code, Reason
-from headwater.ports import Clock, Store, Warehouse
+from headwater.ports import Clock, Looks, Store, Warehouse
 
 log = logging.getLogger("headwater")
 
@@ -44,7 +44,7 @@ def planned(command: MakePlan, schedule: Schedule[Any]) -> PlanMade:
     return PlanMade(schedules.Planned(command.question.pending))
 
 
-def performed(step: Step, warehouse: Warehouse, store: Store, clock: Clock) -> Answer:
+def performed(step: Step, warehouse: Warehouse, looks: Looks, store: Store, clock: Clock) -> Answer:
     """A step of a run; whatever goes wrong with it is the failure of this run, and is shown as such."""
     launch, began = step.launch, clock.now()
     version, view = launch.run.version, launch.run.view
@@ -55,7 +55,7 @@ def performed(step: Step, warehouse: Warehouse, store: Store, clock: Clock) -> A
     try:
         match step:
             case Look(before=before):
-                warehouse.look(launch, before)
+                looks.look(launch, before)
                 return Looked(version, seconds())
             case Compute(sees=sees):
                 return RunComputed(version, warehouse.compute(launch, sees), seconds())
@@ -63,17 +63,21 @@ def performed(step: Step, warehouse: Warehouse, store: Store, clock: Clock) -> A
                 return Brought(version, warehouse.bring(launch, written), seconds())
             case Publish(written=written):
                 replaced = warehouse.publish(launch, written)
+                if replaced.reshaped:
+                    looks.reshaped(view)
                 at, took = clock.now(), seconds()
                 _discard(store, launch, replaced.locations, at)
                 return Shown(version, replaced, at, took)
-    except RefreshCancelled as error:
-        return Stopped(version, error.reason, True, seconds())
+    except RefreshEnded as error:
+        tables = (view,) if isinstance(error, ViewGone) else error.look_at
+        if tables:  # before it is answered, so that the next run, if there is one, knows
+            guarded(lambda: looks.look_again(tables), f"the next check looks at {', '.join(tables)}")
+        return Stopped(version, error.reason, isinstance(error, RefreshCancelled), seconds())
     except DriverGone as error:
         log.warning("%s was not published: %s", view, error)
         return Gone(version)
     except HeadwaterError as error:
-        why = error.reason if isinstance(error, RefreshEnded) else Reason(Code.RUN_FAILED, str(error))
-        return Stopped(version, why, False, seconds())
+        return Stopped(version, Reason(Code.RUN_FAILED, str(error)), False, seconds())
     except Exception as error:
         log.exception("the refresh of %s failed", view)
         return Stopped(version, Reason(Code.RUN_FAILED, f"{type(error).__name__}: {error}"), False, seconds())

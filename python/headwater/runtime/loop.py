@@ -31,7 +31,7 @@ from headwater.model.command import (
 )
 from headwater.model.error import StillAlive, TakenOver
 from headwater.model.event import EngineLost, Failed
-from headwater.ports import Warehouse
+from headwater.ports import Looks, Warehouse
 from headwater.runtime.execute import guarded, performed, planned
 from headwater.runtime.recorder import Recorder
 from headwater.runtime.summaries import Summaries
@@ -61,6 +61,7 @@ class Loop:
         self,
         recorder: Recorder,
         warehouse: Warehouse,
+        looks: Looks,
         engine: str,
         *,
         tracks: int = 2,
@@ -71,6 +72,7 @@ class Loop:
     ) -> None:
         self.recorder, self.engine, self.acts, self.leads = recorder, engine, acts, False
         self._store, self._clock, self._warehouse = recorder.store, recorder.clock, warehouse
+        self._looks = looks
         self.capacity = Capacity(tracks, schedule or InOrder())
         self.mine = Flights()
         self._pools: _Pools | None = None
@@ -196,7 +198,7 @@ class Loop:
             case Evaluate(wanted=wanted, version=version):
                 answer = Answered(self._evaluated(wanted), version)
             case Look() | Compute() | Bring() | Publish():
-                answer = performed(command, self._warehouse, self._store, self._clock)
+                answer = performed(command, self._warehouse, self._looks, self._store, self._clock)
         if answer is not None:
             self._follow(answer)
 

@@ -27,9 +27,10 @@ from headwater.model.measure import Moved, Place, Scanned
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.spark.jvm.counted import Counted
+from headwater.spark.jvm.job_groups import group
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import FailureKind, Spent
-from headwater.spark.tables.writer import Writer, group
+from headwater.spark.tables.writer import Writer
 
 log = logging.getLogger("headwater")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from headwater.engine.methods.basis import strict
 from headwater.model.command import Launch
-from headwater.model.error import DriverGone, RefreshCancelled, RefreshFailed, Untold
+from headwater.model.error import DriverGone, RefreshCancelled, RefreshEnded, RefreshFailed, Untold
 from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.work import Mode
@@ -30,7 +30,7 @@ def translating(run: Run, shim: Shim) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        raise _translated(run, error, shim) from error
+        raise translated(run, error, shim) from error
 
 
 def fallen_back(launch: Launch, why: str) -> str:
@@ -72,7 +72,15 @@ def first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def _translated(run: Run, error: Exception, shim: Shim) -> RefreshFailed | RefreshCancelled | DriverGone:
+def translated(run: Run, error: Exception, shim: Shim, look_at: Iterable[str] = ()) -> RefreshEnded | DriverGone:
+    """An error of Spark's in terms of a run. ``look_at``: the tables that may not be as they are on record then."""
+    made = _translated(run, error, shim)
+    if isinstance(made, RefreshEnded):
+        made.look_at = tuple(look_at)
+    return made
+
+
+def _translated(run: Run, error: Exception, shim: Shim) -> RefreshEnded | DriverGone:
     ended = DriverGone("this application has ended")
     if shim.is_gone(error):
         return ended

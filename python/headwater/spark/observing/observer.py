@@ -15,17 +15,16 @@ from functools import partial
 
 from attrs import define, evolve, field
 
-from headwater.algebra.dependency import backward
 from headwater.engine.record import changes
 from headwater.engine.record.changes import Finding, Standing
 from headwater.engine.requests.coverage import upstream
-from headwater.model.error import DefinitionError, RefreshCancelled, StoreError
+from headwater.model.error import DefinitionError, StoreError
 from headwater.model.event import Dropped, Renamed
 from headwater.model.name import FunctionName, PathName, TableName, loosely, named, spelled
-from headwater.model.partition import WHOLE, Slice, simplified
+from headwater.model.partition import Slice
 from headwater.model.reason import Reason
 from headwater.model.seen import Command, Seen, TableQuestion
-from headwater.model.state import Run, State
+from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
@@ -103,13 +102,8 @@ class Observer:
 
     def check(self, view: str | None = None) -> None:
         """Looks at everything that a view reads, and at the views themselves; with ``view``, at that one and at all
-        that it is made from.
-
-        Hints come first: a change found by one is on record with the command that made it.
-        """
-        with self._looking:
-            self.hinted()
-            self.look(Target({table: None for table in self.watched(view)}))
+        that it is made from."""
+        self.look_after_hints(Target(dict.fromkeys(self.watched(view))))
         self._reanalysis.retry()
 
     def watched(self, view: str | None = None) -> list[str]:
@@ -176,34 +170,21 @@ class Observer:
         """Looks at tables of a definition; those of all of them that nobody can look at, with the reason."""
         if asked := dict.fromkeys(tables):
             self.look(Target(asked))
-        return self._unreadable(_needed(definition))
+        return self.unreadable(_needed(definition))
 
-    def reading(self, run: Run, definition: Definition, before: bool) -> None:
-        """Looks at the base tables that a run reads, before it reads them and after. So the record has all that it may
-        have seen, and a request remains if that changed meanwhile or goes away again.
-
-        Raises:
-            RefreshCancelled: one of them cannot be looked at any more, so nobody knows what the run sees. A program may
-                be overwriting it: the view waits until it can be read, and the run is no failure.
-        """
-        views = self._recorder.read(lambda state: {*state.views})
-        target = Target(before=run.version if before else 0)
-        for dependency in [each for each in definition.dependencies if each.source not in views]:
-            read = simplified(each for one in run.slices for each in backward(dependency, one))
-            target.add(dependency.source, None if WHOLE in read else read)
+    def look_after_hints(self, target: Target) -> None:
+        """Looks where hints point first: a change found by one is on record with the command that made it."""
         with self._looking:
-            self.hinted(target.before)  # a change that a hint tells of is on record with the command that made it
+            self.hinted(target.before)
             self.look(target)
-        for table, why in self._unreadable(target.tables).items():
-            raise RefreshCancelled(f"{run.view} reads {table}, which cannot be read: {why}", code=why.code)
 
-    # --- inside
-
-    def _unreadable(self, tables: Collection[str]) -> dict[str, Reason]:
-        """Those of some tables that nobody can look at, with the reason."""
+    def unreadable(self, tables: Collection[str]) -> dict[str, Reason]:
+        """Those of some tables that cannot be looked at now, with the reason."""
         return self._recorder.read(
             lambda state: {each: why for each, why in state.unreadable.items() if each in tables}
         )
+
+    # --- inside
 
     def _waiting(self) -> list[Target]:
         """Where the hints point that wait: one target for each command, without tables that no view cares about."""

@@ -37,11 +37,13 @@ from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.evaluator import SparkEvaluator
+from headwater.spark.jvm.job_groups import JobGroups
 from headwater.spark.jvm.sessions import Sessions, in_memory
 from headwater.spark.jvm.settings import Settings
 from headwater.spark.jvm.shim import Shim, is_broken
 from headwater.spark.observing.adopt import adopt, highest_written
 from headwater.spark.observing.observer import Observer
+from headwater.spark.observing.run_looks import RunLooks
 from headwater.spark.process import store_location
 from headwater.spark.process.attach import attach
 from headwater.spark.process.sampling import Sampler
@@ -92,8 +94,9 @@ class EngineProcess:
         jobs = Jobs(settings.jobs, self.shim.registered)
         self.analyst = Analyst(self.shim, self.sessions, self._keeping_pays, self._definition, jobs)
         self.observer = Observer(self.recorder, self.shim, self.formats, self.analyst, self.sessions)
+        groups = JobGroups()
         self.warehouse = SparkWarehouse(
-            session, self.shim, self.sessions, self.formats, self.observer, self.memory, writer, jobs, self.analyst
+            session, self.shim, self.sessions, self.formats, self.memory, writer, groups, jobs, self.analyst
         )
         means = wiring.means(session, self.shim, buffer, settings)
         schedule, explanation = wiring.scheduled(means)
@@ -101,6 +104,7 @@ class EngineProcess:
         self.loop = Loop(
             self.recorder,
             self.warehouse,
+            RunLooks(session.sparkContext, self.shim, self.recorder, self.observer, groups),
             f"{socket.gethostname()}:{os.getpid()}:{application}",
             tracks=settings.tracks,
             schedule=schedule,

@@ -176,10 +176,11 @@ class Maker:
         uses = f"{view} uses {', '.join(definition.through)}, and one of these "
         if self._strange.get(view) == meant:
             said = f"{uses}is not what is on record; CREATE OR REPLACE {view}"
-            raise RefreshFailed(said, code=Code.RUN_REDEFINED)
+            raise RefreshFailed(said, code=Code.RUN_REDEFINED, look_at=definition.through)
         self._strange[view] = meant
         said = f"{uses}was redefined while it was refreshed; the refresh runs again"
-        raise RefreshCancelled(said, code=Code.RUN_REDEFINED)
+        # A redefinition that stays is on record then.
+        raise RefreshCancelled(said, code=Code.RUN_REDEFINED, look_at=definition.through)
 
     def _renew(self, session: SparkSession, launch: Launch) -> None:
         """Lets the next queries see tables as they are now."""

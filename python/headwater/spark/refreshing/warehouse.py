@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
 
 from attrs import evolve
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.edge import Edge
-from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshFailed, Untold, ViewGone
+from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshFailed, Untold
 from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.version import Version
@@ -27,25 +24,16 @@ from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
-from headwater.spark.jvm.failures import fallen_back, translating
+from headwater.spark.jvm.failures import fallen_back, translated, translating
+from headwater.spark.jvm.job_groups import JobGroups, group
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.observing.observer import Observer, Target
 from headwater.spark.refreshing import trailing_edge
 from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
 from headwater.spark.refreshing.memory import Memory
 from headwater.spark.refreshing.recipe import Maker
 from headwater.spark.tables.formats import Formats
-from headwater.spark.tables.writer import Writer, group
-
-POOL = "headwater"
-
-
-class Track(threading.local):
-    """The scheduler pool of a thread that refreshes run in one after the other."""
-
-    def __init__(self, numbers: Iterator[int]) -> None:
-        self.pool = f"{POOL}-{next(numbers)}"
+from headwater.spark.tables.writer import Writer
 
 
 class SparkWarehouse:
@@ -53,8 +41,6 @@ class SparkWarehouse:
 
     Args:
         formats: of the tables that are read, and of the views' own.
-        observer: records changes of sources before and after a run over plain files, which have no snapshots. It also
-            analyses the readers of a view again whose publication changed its columns.
         memory: the rows and scans that stay there for other runs.
         jobs: those that may be imported.
         analyst: knows what queries mean; without it, nobody redefines anything.
@@ -66,31 +52,24 @@ class SparkWarehouse:
         shim: Shim,
         sessions: Sessions,
         formats: Formats,
-        observer: Observer,
         memory: Memory,
         writer: Writer,
+        groups: JobGroups,
         jobs: Jobs | None = None,
         analyst: Analyst | None = None,
     ) -> None:
         self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
-        self._observer, self._memory, self._writer, self._track = observer, memory, writer, Track(itertools.count())
-        self._analyst = analyst
+        self._memory, self._writer, self._groups, self._analyst = memory, writer, groups, analyst
         self._maker = Maker(shim, formats, jobs or Jobs(), self._is_meant)
-
-    def look(self, launch: Launch, before: bool) -> None:
-        run = launch.run
-        with translating(run, self._shim):
-            self._take_up(self._base.sparkContext, run, "refresh")
-            self._observer.reading(run, launch.definition, before)
 
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         run, definition = launch.run, launch.definition
-        with self._told(run), translating(run, self._shim):
+        with translating(run, self._shim):
             if isinstance(run.work, NoMethod):
                 fallen_back(launch, run.work.why)
             session = self._sessions.of_run(definition)
             context = session.sparkContext
-            self._take_up(context, run, "refresh")
+            self._groups.take_up(context, run, "refresh")
             self._formats.of_view(definition).require(definition)
             with self._pinned(session, run) as pins:
                 with self._memory.overlaid(context, run):
@@ -106,21 +85,22 @@ class SparkWarehouse:
             return written
         with translating(launch.run, self._shim):
             session = self._sessions.of(launch.definition)
-            self._take_up(session.sparkContext, launch.run, "bring")
+            self._groups.take_up(session.sparkContext, launch.run, "bring")
             return self._memory.bring(session, launch, written)
 
     def release(self, version: Version) -> None:
         self._memory.release(version)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
-        with self._told(launch.run), translating(launch.run, self._shim):
-            self._take_up(self._base.sparkContext, launch.run, "publish")  # this thread may be of a cancelled run's
+        with translating(launch.run, self._shim):
+            self._groups.take_up(
+                self._base.sparkContext, launch.run, "publish"
+            )  # this thread may be of a cancelled run's
             replaced = self._formats.of_view(launch.definition).publish(launch, written)
         guarded(partial(self._shim.recache, launch.run.view), f"CACHE TABLE may hold old rows of {launch.run.view}")
         self._memory.published(launch.run.version)
         if replaced.reshaped:
             self._formats.forget(launch.run.view)
-            self._observer.reanalyse(launch.run.view)
         return replaced
 
     def cancel(self, view: str, version: Version) -> None:
@@ -131,15 +111,6 @@ class SparkWarehouse:
     # --- inside
 
     @contextlib.contextmanager
-    def _told(self, run: Run) -> Iterator[None]:
-        """Has it recorded when a view's table is gone, whoever dropped it, so that the run is not tried again."""
-        try:
-            yield
-        except ViewGone:
-            self._observer.look(Target({run.view: None}))
-            raise
-
-    @contextlib.contextmanager
     def _pinned(self, session: SparkSession, run: Run) -> Iterator[dict[str, Pin]]:
         """Lets the queries of a run's session read each pinned table at the snapshot of the run. One that cannot be
         read any more is looked at, so that the next run reads a newer one."""
@@ -148,15 +119,13 @@ class SparkWarehouse:
             yield pins
             return
         if loose := dict(run.snapshots).keys() - pins.keys() - {run.view}:
-            self._observer.look(Target(dict.fromkeys(loose)))
             said = f"{', '.join(sorted(loose))} cannot be read at the snapshot on record any more; it is tried again"
-            raise RefreshFailed(said, code=Code.SOURCE_SNAPSHOT_EXPIRED)
+            raise RefreshFailed(said, code=Code.SOURCE_SNAPSHOT_EXPIRED, look_at=loose)
         session.conf.set(PINS, wire.encode(pins))
         try:
             yield pins
-        except (PySparkException, Py4JError):
-            self._observer.look(Target({table: None for table in pins}))
-            raise
+        except (PySparkException, Py4JError) as error:
+            raise translated(run, error, self._shim, pins) from error
         finally:
             session.conf.unset(PINS)
 
@@ -209,19 +178,9 @@ class SparkWarehouse:
         self._shim.stop_copy(group(run.view, run.version))
 
     def _is_meant(self, definition: Definition, meant: str) -> bool:
-        """Whether views and functions that a run found are those of its view. If not, it looks at them: a redefinition
-        that stays is then on record."""
+        """Whether views and functions that a run found are those of its view."""
         if self._analyst is None:
             return True
         with contextlib.suppress(AnalysisFailed, DefinitionError, NotNow):
-            if self._analyst.is_meant(definition, meant):
-                return True
-        self._observer.look(Target(dict.fromkeys(definition.through)))
+            return self._analyst.is_meant(definition, meant)
         return False
-
-    def _take_up(self, context: SparkContext, run: Run, verb: str) -> None:
-        """Lets jobs of this thread be known as a run's."""
-        context.setJobGroup(
-            group(run.view, run.version), f"{verb} {run.view}: {run.started.reason}", interruptOnCancel=True
-        )
-        context.setLocalProperty("spark.scheduler.pool", self._track.pool)

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 
 from headwater.model.command import Launch, Written
 from headwater.model.event import Made
-from headwater.model.version import Version
 from headwater.spark.jvm.counted import Counted, counts
+from headwater.spark.jvm.job_groups import group
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.files import place_of
 from headwater.spark.tables.formats import Formats
@@ -58,8 +58,3 @@ class Writer:
     def size(self, place: str) -> int:
         """Bytes of the files at a place."""
         return sum(each.bytes for each in self._shim.written(place, 0))
-
-
-def group(view: str, version: Version) -> str:
-    """The name of a run's Spark jobs, as a job group, and of its copy; by it they are cancelled."""
-    return f"headwater {view} {version}"
