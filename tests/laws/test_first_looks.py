@@ -36,7 +36,7 @@ class Played:
         happen(self.made, self.graph, kind, which, how)
         if hinted:
             for each in {table, *self.graph.bases}:
-                self.observer.notice(Hint("INSERT", table=each))
+                self.observer.hints.notice(Hint("INSERT", table=each))
             self.observer.hinted()
 
     def create(self, definition, how: int, late: bool) -> None:

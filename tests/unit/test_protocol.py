@@ -236,7 +236,7 @@ class Targets(Observer):
 
     def hear(self, *hints):
         for each in hints:
-            self.notice(each)
+            self.hints.notice(each)
         self.hinted()
 
 
@@ -285,10 +285,10 @@ def test_the_newest_watermark_of_a_stream_is_kept_with_its_table():
 
 def test_a_check_looks_where_hints_point_first_and_takes_them():
     observer = Targets("shop.lineitem")
-    observer.notice(golden("hint_table"))
+    observer.hints.notice(golden("hint_table"))
     observer.check()
     assert observer.looked == [("INSERT INTO", {"shop.lineitem": None}), ("", {"shop.lineitem": None})]
-    assert not observer.noticed.is_set()
+    assert not observer.hints.noticed.is_set()
     observer.hinted()
     assert len(observer.looked) == 2
 
@@ -368,7 +368,7 @@ def test_every_kind_of_message_reaches_its_place():
     engine = EngineProcess.__new__(EngineProcess)
     hinted, abandoned, asked = [], [], []
     engine.shim = Recorder(poll=poll)
-    engine.observer = Recorder(notice=hinted.append)
+    engine.observer = Recorder(hints=Recorder(notice=hinted.append))
     engine.statements = Recorder(waiting=Recorder(abandon=abandoned.append))
     engine._asked = Recorder(submit=lambda _work, message: asked.append(type(message)))
     engine._watch, engine._observe, engine._sweep, engine._sample = map(

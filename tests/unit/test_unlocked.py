@@ -27,7 +27,8 @@ from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm.facts import CatalogView
 from headwater.spark.jvm.wire import Hint, Session, Statement, StatementKind
-from headwater.spark.observing.observer import Observer, Target
+from headwater.spark.observing.hints import Target
+from headwater.spark.observing.observer import Observer
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.statements.dispatch import Statements
 from headwater.spark.tables.formats import Formats
@@ -371,12 +372,12 @@ def test_a_write_that_came_while_the_store_was_away_is_recorded_when_it_is_back(
         raise StoreError("the store does not answer")
 
     engine.driver.tables["default.v"] = evolve(THERE, partitions={A1: "by hand"})
-    engine.observer.notice(Hint("INSERT INTO", table="default.v"))
+    engine.observer.hints.notice(Hint("INSERT INTO", table="default.v"))
     with monkeypatch.context() as outage:
         outage.setattr(engine.store, "append_all", away)
         for _ in range(2):
             with pytest.raises(StoreError):
                 engine.observer.hinted()
-    assert engine.observer.noticed.is_set(), "it is looked at again"
+    assert engine.observer.hints.noticed.is_set(), "it is looked at again"
     engine.observer.hinted()
     assert engine.last().verb == "was written past Headwater (INSERT INTO)"

@@ -14,7 +14,8 @@ from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm.failures import translating
 from headwater.spark.jvm.job_groups import JobGroups
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.observing.observer import Observer, Target
+from headwater.spark.observing.hints import Target
+from headwater.spark.observing.observer import Observer
 
 
 class RunLooks:

@@ -145,7 +145,7 @@ class EngineProcess:
                 continue
             match message:
                 case wire.Hint():
-                    self.observer.notice(message)
+                    self.observer.hints.notice(message)
                 case wire.Abandoned(number):
                     self.statements.waiting.abandon(number)
                 case _:
@@ -225,7 +225,7 @@ class EngineProcess:
         wake = self.loop.step()
         if self._away:
             self._away, self._back = False, True
-            self.observer.noticed.set()
+            self.observer.hints.noticed.set()
         return wake
 
     def _obey(self) -> None:
@@ -274,7 +274,7 @@ class EngineProcess:
         self._guarded(self.statements.looks.now)
         checked = time.monotonic()
         while True:
-            if self.observer.noticed.wait(HEARTBEAT):
+            if self.observer.hints.noticed.wait(HEARTBEAT):
                 # Looking at once would cost a user's series of small writes a third more; one look serves them all.
                 time.sleep(self._join)
                 self._guarded(self.observer.hinted)

@@ -31,7 +31,8 @@ from headwater.spark.jvm.facts import Asked
 from headwater.spark.jvm.sessions import Sessions, in_memory
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Create, Row
-from headwater.spark.observing.observer import Observer, Target
+from headwater.spark.observing.hints import Target
+from headwater.spark.observing.observer import Observer
 from headwater.spark.statements import syntax
 from headwater.spark.tables import catalog, zones
 
@@ -192,7 +193,7 @@ class Declarations:
             f"; {source} counts as empty at {places[0]}"
             + (f" and {len(places) - 1} more places" if len(places) > 1 else "")
             + ", where no directory is yet"
-            for source, places in self.observer.away(definition).items()
+            for source, places in self.observer.findings.away(definition).items()
         )
 
     def _lasts(self, view: str) -> str:

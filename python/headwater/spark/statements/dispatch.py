@@ -36,7 +36,8 @@ from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.settings import check_settings
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Create, Dropping, Question, Session, Statement, Wait
-from headwater.spark.observing.observer import Observer, Target
+from headwater.spark.observing.hints import Target
+from headwater.spark.observing.observer import Observer
 from headwater.spark.statements import syntax
 from headwater.spark.statements.create import Answer, Declarations, edged
 from headwater.spark.statements.recompute import Recomputing, Verifier
@@ -215,7 +216,7 @@ class Statements:
         """Why the table of a view must not be dropped, if so. Else its place is noted, as it cannot be asked later."""
         if refused := self._recorder.read(partial(_read, view=view)) or self._holding(view):
             return [[refused]]
-        self._observer.note_place(view)
+        self._observer.lost_views.note_place(view)
         return []
 
     def _holding(self, view: str) -> str:
@@ -324,9 +325,9 @@ class Statements:
             raise StatementError(f"{view} is being refreshed; rename it when the refresh has ended")
 
     def _wait_for_hints(self, message: Wait) -> Answer:
-        since, written = self._recorder.seq, self._observer.pointed_at(message.hints)
+        since, written = self._recorder.seq, self._observer.hints.pointed_at(message.hints)
         for hint in message.hints:
-            self._observer.notice(hint)
+            self._observer.hints.notice(hint)
         self._observer.hinted()
         limit = duration(message.session.settings.get("spark.headwater.wait.timeout", "1 hour"))
         if not written:

@@ -1,0 +1,70 @@
+"""What looks find, on record."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+
+from attrs import evolve
+
+from headwater.engine.record import changes
+from headwater.engine.record.changes import Finding, Standing
+from headwater.model.seen import Seen
+from headwater.model.view import Definition
+from headwater.runtime.recorder import Recorder
+from headwater.spark.observing.hints import Target
+from headwater.spark.observing.lost_views import LostViews
+from headwater.spark.observing.reanalysis import Reanalysis
+
+log = logging.getLogger("headwater")
+
+
+class Findings:
+    """Records what looks find, and remembers which directories were away."""
+
+    def __init__(self, recorder: Recorder, lost_views: LostViews, reanalysis: Reanalysis) -> None:
+        self._recorder, self._lost_views, self._reanalysis = recorder, lost_views, reanalysis
+        self._away: dict[str, Sequence[str]] = {}
+
+    def record(self, seen: Iterable[Seen], standings: Mapping[str, Standing | None], target: Target) -> Collection[str]:
+        """Records how tables are otherwise than on record. Returns those of which others recorded more since the look
+        began: the look says nothing of them."""
+        found = [self._found(each, standings, target) for each in seen]
+        recorder, now = self._recorder, self._recorder.clock.now()
+        lost = recorder.read(lambda state: [(each, was) for each in found if (was := changes.gone(state, each))])
+        # First of all, else a refresh that waits for a table to be readable would make it anew.
+        for each, was in lost:
+            self._lost_views.record(each.seen.table, was, target.command)
+        there = [each for each in found if not each.seen.unreadable and each not in [of for of, _ in lost]]
+        others = recorder.read(lambda state: [each for each in there if changes.is_another(state, each.seen)])
+        events = recorder.record_all(
+            [partial(changes.readability, seen=each.seen, at=now) for each in found]
+            + [partial(changes.noticed, found=each, at=now) for each in there]
+        )
+        for each, event in zip(found, events, strict=False):
+            if event is not None and each.seen.unreadable:
+                log.warning("%s cannot be read, and its views wait: %s", each.seen.table, each.seen.unreadable)
+        quiet = [each.seen for each, event in zip(there, events[len(found) :], strict=True) if event is None]
+        outdated = recorder.read(lambda state: {each.table for each in quiet if changes.is_outdated(state, each)})
+        for each in others:
+            if not each.is_view and each.seen.table not in outdated:
+                self._reanalysis.of_readers(each.seen.table)
+        return outdated
+
+    def away(self, definition: Definition) -> dict[str, Sequence[str]]:
+        """The places without a directory that count as empty, by the sources of a definition that was looked at."""
+        return {each: places for each in definition.sources if (places := self._away.get(each))}
+
+    # --- inside
+
+    def _found(self, seen: Seen, standings: Mapping[str, Standing | None], target: Target) -> Finding:
+        """What a look found; the table is unreadable if files on record are away with their directory."""
+        table = seen.table
+        seen = evolve(seen, watermark=target.watermarks.get(table))
+        seen = self._recorder.read(lambda state: changes.without_lost(state, seen, target.command))
+        if seen.looked is None:
+            self._away[table] = tuple(seen.away.values())
+        if table in standings and seen.location:
+            self._lost_views.found_at(table, seen.location)
+        return Finding(seen, target.command, target.before, table in standings, standings.get(table))
