@@ -46,8 +46,8 @@ def test_each_code_is_given_somewhere():
 
 def test_the_page_lists_the_code_of_each_refusal():
     found = set()
-    for path, nodes in trees():
-        names = {"DefinitionError", "Problem"} if path.name == "problems.py" else {"DefinitionError"}
+    names = {"DefinitionError", "Refusal"}
+    for _, nodes in trees():
         for node in nodes:
             match node:
                 case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(code)), *_]) if name in names:
