@@ -123,6 +123,7 @@ class Warehouse(Protocol):
         it is to see the same versions of its sources.
 
         Raises:
+            ChangesUnknown: the run cannot follow the changes of its sources. The kernel decides what it does instead.
             RefreshFailed: the work failed.
             RefreshCancelled: somebody cancelled it.
         """
@@ -205,7 +206,7 @@ class TableFormat(Protocol):
         """The rows of a table that came and went between two snapshots, as frames of a session.
 
         Raises:
-            Untold: the format cannot say.
+            ChangesUnknown: the format cannot say.
         """
 
     def key_files(self, session: Any, launch: Launch, reach: Any) -> Any:

@@ -30,6 +30,8 @@ BY_EXAMPLE = {
     "readers run ahead of a view that became a lake table": ("test_pinned.py",),
     "a run by keys reads a table as it is at that moment": ("test_keys.py",),
     "an overwritten view says that no row of it went": ("test_appended.py",),
+    "it is not on record that a run goes on with other work": ("test_fall_back.py",),
+    "a view that allows nothing else gets whole partitions all the same": ("test_fall_back.py",),
     "rows are added to partitions of several states": ("test_appended.py",),
     "a run that adds rows goes on from the newest state of a source": ("test_appended.py",),
     "a new partition reflects what the others do": ("test_appended.py",),
@@ -213,6 +215,16 @@ MUTATIONS = {
         "(names)",
     ),
     # --- lake tables
+    "it is not on record that a run goes on with other work": (
+        "engine/record/runs.py",
+        "        state.running[event.view] = evolve(run, work=event.work, instead=event.why)\n",
+        "        pass\n",
+    ),
+    "a view that allows nothing else gets whole partitions all the same": (
+        "engine/decide/kernel.py",
+        "    if strict(definition):\n",
+        "    if False:\n",
+    ),
     "a run by changes goes on from the newest state of a source": (
         "engine/methods/totals.py",
         "        since[source] = past[before[source]].snapshot\n",
@@ -260,7 +272,7 @@ MUTATIONS = {
     ),
     "an overwritten view says that no row of it went": (
         "engine/record/runs.py",
-        "    went = 0 if isinstance(run.work, ByAppending) and not event.instead else event.size\n",
+        "    went = 0 if isinstance(run.work, ByAppending) else event.size\n",
         "    went = 0\n",
     ),
     "partitions of a first fill miss changes of earlier ones": (

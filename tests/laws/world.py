@@ -17,7 +17,7 @@ from lake import Lake, Stamps, grew
 from reference import Content, Tables, image, read_by, recomputed, restricted
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import RefreshFailed, TakenOver
+from headwater.model.error import ChangesUnknown, RefreshFailed, TakenOver
 from headwater.model.event import Made
 from headwater.model.partition import Region, Slice, Value
 from headwater.model.seen import Seen
@@ -177,7 +177,7 @@ class World:
         if not isinstance(run.work, ByKeys | ByAppending):
             return
         if self._is_drifted(launch):
-            return
+            raise ChangesUnknown(f"{view} was written past Headwater")
         snapshots = [(source, self.lake.held(snapshot)) for source, snapshot in run.work.since]
         sources = dict.fromkeys(source for source, _ in snapshots)
         states = product(*([content for name, content in snapshots if name == source] for source in sources))

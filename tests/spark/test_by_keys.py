@@ -11,8 +11,8 @@ from processes import until
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 
-from headwater.model.error import Untold
-from headwater.model.event import Event, Published, Started
+from headwater.model.error import ChangesUnknown
+from headwater.model.event import Event, Published, Reworked, Started
 from headwater.model.work import Mode
 from headwater.spark.refreshing.changed_rows import LENIENT, refuse_lenient
 
@@ -28,7 +28,10 @@ def runs(events: Iterable[Event], view: str) -> list[tuple[Mode, str]]:
     """The method of each run of a view, and why it computed whole partitions instead."""
     events = [each for each in events if getattr(each, "view", "") == view]
     begun = {each.version: each for each in events if isinstance(each, Started)}
-    return [(begun[each.version].work.mode, each.instead) for each in events if isinstance(each, Published)]
+    instead = {each.version: each.why for each in events if isinstance(each, Reworked)}
+    return [
+        (begun[each.version].work.mode, instead.get(each.version, "")) for each in events if isinstance(each, Published)
+    ]
 
 
 @pytest.mark.long
@@ -54,7 +57,7 @@ def test_a_session_that_leaves_out_rows_of_missing_files_is_refused(spark: Spark
     """An application may be configured so. The rows of a file that was cleaned up would be left out, and their keys."""
     refuse_lenient(spark)
     spark.conf.set(name, "true")
-    with pytest.raises(Untold, match=name):
+    with pytest.raises(ChangesUnknown, match=name):
         refuse_lenient(spark)
 
 

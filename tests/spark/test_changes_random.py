@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 
-from headwater.model.event import Published, Started
+from headwater.model.event import Published, Reworked, Started
 from headwater.model.work import Mode
 
 SALES = "id BIGINT, customer INT, day DATE, price DECIMAL(10, 2), weight DOUBLE, note STRING"
@@ -232,7 +232,8 @@ def went(journal: Journal, place: str, mode: Mode) -> tuple[set[str], set[str]]:
     begun = {each.version: each for each in events if isinstance(each, Started) and f"{place}." in each.view}
     ended = [each for each in events if isinstance(each, Published) and each.version in begun]
     ended = [each for each in ended if begun[each.version].work.mode is mode]
-    return {_name(each) for each in ended}, {_name(each) for each in ended if each.instead}
+    reworked = {each.version for each in events if isinstance(each, Reworked)}
+    return {_name(each) for each in ended}, {_name(each) for each in ended if each.version in reworked}
 
 
 def _name(event: Published) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,7 +20,8 @@ from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm.sessions import ZONE, Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.refreshing.recipe import Maker
+from headwater.spark.refreshing.methods import registry
+from headwater.spark.refreshing.recipe import Ingredients, Queries
 
 UPPER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper"
 LOWER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFLower"
@@ -159,8 +161,9 @@ def run_of(spark: SparkSession, query: str, between: list[str]) -> Callable[[], 
             spark.sql(statement)
         return analyst.is_meant(definition, meant)
 
-    maker = Maker(shim, cast(Any, None), Jobs(), is_meant)
-    run = SimpleNamespace(work=WholeView(), slices=(WHOLE,), view=definition.view)
-    launch = cast(Any, SimpleNamespace(run=run, definition=definition))
+    queries = Queries(shim, Jobs(), is_meant)
+    started = SimpleNamespace(work=WholeView(), slices=(WHOLE,), view=definition.view)
+    launch = cast(Any, SimpleNamespace(run=started, definition=definition))
     session = sessions.of_run(definition)
-    return lambda: maker.making(cast(Any, None), session, launch).frame().collect()
+    run = Ingredients(shim, cast(Any, None), queries, session, launch, contextlib.ExitStack())
+    return lambda: registry.rows(run).frame().collect()

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from support import database
 
 from headwater.model.command import Launch, Replaced
-from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver, Untold, ViewGone
+from headwater.model.error import ChangesUnknown, RefreshCancelled, RefreshFailed, TakenOver, ViewGone
 from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.reason import Code, Reason
@@ -459,7 +459,7 @@ def test_rows_of_another_program_are_in_no_partition_that_stays(
     refuse_drift(formats, view.launch(2, "ac", published.snapshot or "none", appends=True))
     spark.sql(f"INSERT INTO {view.definition.view} VALUES (9, '{partition}')")
     for slices in ("ac", [""]):
-        with pytest.raises(Untold, match="written past Headwater"):
+        with pytest.raises(ChangesUnknown, match="written past Headwater"):
             refuse_drift(formats, view.launch(2, slices, published.snapshot or "none", appends=True))
     refuse_drift(formats, view.launch(2, "b", published.snapshot or "none", appends=True))
 

@@ -8,27 +8,27 @@ from cases import view
 
 from headwater.model.error import RefreshCancelled, RefreshFailed
 from headwater.model.view import Query
-from headwater.spark.refreshing.recipe import Maker
+from headwater.spark.refreshing.recipe import Queries
 
 V = evolve(view("v", "a", "t"), made_by=Query("SELECT 1"), through=("ordinary",))
 
 
 @pytest.fixture
-def maker() -> Maker:
-    return Maker(None, None, None, lambda definition, meant: meant == "on record")
+def queries() -> Queries:
+    return Queries(None, None, lambda definition, meant: meant == "on record")
 
 
-def test_what_passes_is_tried_again_and_what_stays_fails(maker: Maker):
+def test_what_passes_is_tried_again_and_what_stays_fails(queries: Queries):
     for meant, raised in (("another", RefreshCancelled), ("a third", RefreshCancelled), ("a third", RefreshFailed)):
         with pytest.raises(raised, match="v uses ordinary, and one of these"):
-            maker._refuse_another_meaning(V, meant)
+            queries._refuse_another_meaning(V, meant)
 
 
-def test_a_query_as_on_record_ends_the_count(maker: Maker):
+def test_a_query_as_on_record_ends_the_count(queries: Queries):
     for meant in ("another", "on record"):
         try:
-            maker._refuse_another_meaning(V, meant)
+            queries._refuse_another_meaning(V, meant)
         except RefreshCancelled:
             assert meant == "another"
     with pytest.raises(RefreshCancelled):
-        maker._refuse_another_meaning(V, "another")
+        queries._refuse_another_meaning(V, "another")

@@ -14,10 +14,10 @@ from headwater.engine.methods.totals import leaves_totals
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import SETTLE
 from headwater.model.dependency import Adding
-from headwater.model.event import Made, Published, Requested, Started
+from headwater.model.event import Made, Published, Requested, Reworked, Started
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.work import ByAppending, ByKeys
+from headwater.model.work import ByAppending, ByKeys, WholePartitions
 
 ROWS = Adding(True, True, rows=True)
 
@@ -136,14 +136,20 @@ def test_other_reasons_than_new_rows_make_whole_partitions():
     assert why(made, A1) == "is out: the changed rows of t are not known, as no snapshot from before them is kept"
 
 
+def publish(made, begun: Started, instead: str):
+    transition(made.state, begun)
+    if instead:
+        transition(made.state, Reworked(made.now, begun.version, "v", WholePartitions(), instead))
+    rows = (Made(A1, 1, "f"),)
+    transition(made.state, Published(made.now, begun.version, "v", rows, (), 1.0, size=7, snapshot="s"))
+
+
 @pytest.mark.parametrize(("work", "instead", "went"), [(ADDS, "", 0), (KEYED, "", 7), (ADDS, "rows of t went", 7)])
 def test_a_publication_tells_the_readers_whether_rows_went(work, instead, went):
     made = copied()
     before, version = list(made.state.tables["v"].past.values())[-1], made.state.highest + 1
     begun = Started(made.now, version, "v", ((A1, ()),), (), work, Reason(Code.SOURCE_CHANGED, "because"))
-    transition(made.state, begun)
-    told = {"size": 7, "snapshot": "s", "instead": instead}
-    transition(made.state, Published(made.now, version, "v", (Made(A1, 1, "f"),), (), 1.0, **told))
+    publish(made, begun, instead)
     last = list(made.state.tables["v"].past.values())[-1]
     assert (last.churn - before.churn, last.went - before.went) == (7 + went, went)
 
@@ -153,11 +159,8 @@ def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(wor
     made = copied()
     version = made.state.highest + 1
     made.state.views["v"].size = 1000.0
-    transition(
-        made.state, Started(made.now, version, "v", ((A1, ()),), (), work, Reason(Code.SOURCE_CHANGED, "because"))
-    )
-    told = {"size": 7, "snapshot": "s", "instead": instead}
-    transition(made.state, Published(made.now, version, "v", (Made(A1, 1, "f"),), (), 1.0, **told))
+    begun = Started(made.now, version, "v", ((A1, ()),), (), work, Reason(Code.SOURCE_CHANGED, "because"))
+    publish(made, begun, instead)
     assert (made.state.views["v"].size != 1000.0) == learned
 
 

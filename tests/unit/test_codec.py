@@ -34,6 +34,7 @@ from headwater.model.event import (
     Renamed,
     Requested,
     Resumed,
+    Reworked,
     Skipped,
     Started,
     Suspended,
@@ -113,6 +114,7 @@ KINDS = {
         works,
         reasons,
     ),
+    Reworked: st.builds(Reworked, numbers, numbers, texts, works, texts),
     Prepared: st.builds(Prepared, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some),
     Published: st.builds(
         Published, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some, st.floats(0, 1e6)

@@ -56,7 +56,7 @@ def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
         1.8, MB, 3.0
     )
     assert learned(state, view, RUN, WORK, evolve(END, effort=None)).cores is None
-    assert learned(state, view, RUN, WORK, evolve(END, instead="an extreme value went")) == Narrow(None, MB)
+    assert learned(state, view, evolve(RUN, instead="an extreme value went"), WORK, END) == Narrow(None, MB)
 
 
 def test_a_warehouse_learns_what_runs_take_after_small_changes():
@@ -77,5 +77,5 @@ def test_a_warehouse_learns_what_runs_take_after_small_changes():
     assert fixed(state, view, Mode.KEYS) == FIXED[Mode.KEYS] and len(state.fixed) == 1, "another method"
     lake = evolve(view, definition=evolve(view.definition, format="delta"))
     assert fixed(state, lake, Mode.CHANGES) == FIXED[Mode.CHANGES], "another format"
-    learned(state, view, RUN, WORK, evolve(END, seconds=0.1, instead="it computed whole partitions"))
+    learned(state, view, evolve(RUN, instead="it computed whole partitions"), WORK, evolve(END, seconds=0.1))
     assert fixed(state, view, Mode.CHANGES) == pytest.approx(0.5, abs=0.02)

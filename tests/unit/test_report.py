@@ -9,7 +9,7 @@ from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.dependency import Dependency, Occurrence
-from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Started, Suspended
+from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Reworked, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Narrow
@@ -99,9 +99,11 @@ def test_a_run_by_keys_that_computed_whole_partitions_is_shown_as_such():
     because = Reason(Code.SOURCE_CHANGED, "t was written")
     events = [
         Started(1_000, 10, "v", ((A1, (5,)),), (), ByKeys((("t", "3"),), 1), because),
-        Published(2_000, 10, "v", (Made(A1, 1, "f"),), (), 1.0, instead="the columns of t changed"),
+        Reworked(1_500, 10, "v", WholePartitions(), "the columns of t changed"),
+        Published(2_000, 10, "v", (Made(A1, 1, "f"),), (), 1.0),
         Started(3_000, 11, "v", ((WHOLE, (6,)),), (), ByKeys((("t", "4"),), 1), because),
-        Published(4_000, 11, "v", (Made(WHOLE, 1, "f"),), (), 1.0, instead="the columns of t changed"),
+        Reworked(3_500, 11, "v", WholeView(), "the columns of t changed"),
+        Published(4_000, 11, "v", (Made(WHOLE, 1, "f"),), (), 1.0),
         Started(5_000, 12, "v", ((A1, (7,)),), (), ByKeys((("t", "5"),), 1), because),
         Published(6_000, 12, "v", (Made(A1, 1, "f"),), (), 1.0),
     ]

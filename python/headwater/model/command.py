@@ -60,7 +60,6 @@ class Written:
         held: bytes that it takes in blocks of Spark's memory; 0 if it lies in none.
         scanned: the scans that were made for this run and others.
         effort: what its tasks took; ``None`` where nobody knows.
-        instead: why a run by keys or by changes computed whole partitions after all; empty if it did not.
         totals: a digest of the totals that it left; empty if it left none.
         edge: the times of events in the sources; ``None`` where its view names none.
     """
@@ -74,7 +73,6 @@ class Written:
     held: int = 0
     scanned: tuple[Scanned, ...] = ()
     effort: Effort | None = None
-    instead: str = ""
     totals: str = ""
     edge: Edge | None = None
 
@@ -214,6 +212,15 @@ class RunComputed:
 
 
 @frozen
+class Unfollowable:
+    """A run computed nothing, as it cannot follow the changes of its sources, for the reason ``why``."""
+
+    version: Version
+    why: str
+    seconds: float = 0.0
+
+
+@frozen
 class Brought:
     version: Version
     written: Written
@@ -247,4 +254,6 @@ class Gone:
     version: Version
 
 
-Answer = PlanMade | Answered | Looked | RunComputed | Brought | Shown | Stopped | Gone
+RunAnswer = Answered | Looked | RunComputed | Unfollowable | Brought | Shown | Stopped | Gone
+
+Answer = PlanMade | RunAnswer

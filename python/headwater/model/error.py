@@ -105,6 +105,5 @@ class PlanError(HeadwaterError):
     """The description of a run cannot be planned."""
 
 
-class Untold(HeadwaterError):
-    """Nobody can say which rows of a table came and went, so partitions are computed as a whole. The text is the
-    reason."""
+class ChangesUnknown(HeadwaterError):
+    """A run cannot follow the changes of its sources. The text is the reason: a clause without a full stop."""

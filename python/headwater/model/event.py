@@ -184,6 +184,17 @@ class Started:
 
 
 @frozen
+class Reworked:
+    """A run cannot follow the changes of its sources, for the reason ``why``. It goes on with other work."""
+
+    at: int
+    version: int
+    view: str
+    work: Work
+    why: str
+
+
+@frozen
 class Made:
     """One partition of a view as published.
 
@@ -223,7 +234,6 @@ class Published:
         scanned: the scans that it made, for others too.
         effort: what its tasks took; ``None`` where nobody knows.
         snapshot: of a view that is pinned, the snapshot that the publication made.
-        instead: why a run by keys or by changes computed whole partitions after all; empty if it did not.
         totals: a digest of the totals that it left; empty if it left none.
         edge: the times of events that it found; ``None`` where its view names none.
     """
@@ -241,7 +251,6 @@ class Published:
     scanned: tuple[Scanned, ...] = ()
     effort: Effort | None = None
     snapshot: str = ""
-    instead: str = ""
     totals: str = ""
     edge: Edge | None = None
 
@@ -344,6 +353,7 @@ Event = (
     | Requested
     | Hurried
     | Started
+    | Reworked
     | Prepared
     | Published
     | Failed

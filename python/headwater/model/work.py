@@ -6,10 +6,12 @@ adds it to the totals of the view. By keys, it computes the rows of customer 7. 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from attrs import frozen
 
+from headwater.model.partition import WHOLE, Slice
 from headwater.model.version import Inputs, Version
 from headwater.model.view import Pairs
 
@@ -131,3 +133,9 @@ FollowsChanges = ByKeys | ByTotals | ByAppending
 """The work that starts from the rows that came and went."""
 
 Work = WholeView | WholePartitions | ByKeys | ByTotals | ByAppending | NoMethod
+
+
+def whole(work: Work, slices: Sequence[Slice]) -> WholeView | WholePartitions:
+    """The work that makes the same slices as a run that cannot follow changes. It leaves totals if that one would."""
+    leaves = isinstance(work, ByTotals)
+    return WholeView(leaves) if WHOLE in slices else WholePartitions(leaves)

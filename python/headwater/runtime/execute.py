@@ -23,8 +23,17 @@ from headwater.model.command import (
     RunComputed,
     Shown,
     Stopped,
+    Unfollowable,
 )
-from headwater.model.error import DriverGone, HeadwaterError, PlanError, RefreshCancelled, RefreshEnded, ViewGone
+from headwater.model.error import (
+    ChangesUnknown,
+    DriverGone,
+    HeadwaterError,
+    PlanError,
+    RefreshCancelled,
+    RefreshEnded,
+    ViewGone,
+)
 from headwater.model.reason import Code, Reason
 from headwater.ports import Clock, Looks, Store, Warehouse
 
@@ -68,6 +77,8 @@ def performed(step: Step, warehouse: Warehouse, looks: Looks, store: Store, cloc
                 at, took = clock.now(), seconds()
                 _discard(store, launch, replaced.locations, at)
                 return Shown(version, replaced, at, took)
+    except ChangesUnknown as error:
+        return Unfollowable(version, str(error), seconds())
     except RefreshEnded as error:
         tables = (view,) if isinstance(error, ViewGone) else error.look_at
         if tables:  # before it is answered, so that the next run, if there is one, knows

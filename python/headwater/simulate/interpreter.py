@@ -32,8 +32,10 @@ from headwater.model.command import (
     RunComputed,
     Shown,
     Stopped,
+    Unfollowable,
     Written,
 )
+from headwater.model.error import ChangesUnknown
 from headwater.model.event import Event, numbered
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
@@ -49,7 +51,8 @@ class Interpreter:
 
     Attributes:
         tracks: how many runs go side by side.
-        compute: what a run makes, and how long (ms) that takes.
+        compute: what a run makes, and how long (ms) that takes. It raises ``ChangesUnknown`` if a run cannot follow
+            changes.
         publish: called when readers see a run's output.
         heard: called with each event that was recorded.
     """
@@ -95,13 +98,21 @@ class Interpreter:
                     )
             case Compute(launch=launch):
                 issued(self.mine, command)
-                written, takes = self.compute(launch)
-                self._began[launch.run.version] = self.agenda.now
-                self.agenda.at(self.agenda.now + takes, lambda: self._computed(launch.run.version, written, takes))
+                self._compute(launch)
             case _:
                 issued(self.mine, command)
                 if (answer := self._at_once(command)) is not None:
                     answered(self.mine, answer)
+
+    def _compute(self, launch: Launch) -> None:
+        version = launch.run.version
+        try:
+            written, takes = self.compute(launch)
+        except ChangesUnknown as error:
+            answered(self.mine, Unfollowable(version, str(error)))
+            return
+        self._began[version] = self.agenda.now
+        self.agenda.at(self.agenda.now + takes, lambda: self._computed(version, written, takes))
 
     def _at_once(self, command: Command) -> Answer | None:
         match command:

@@ -33,13 +33,15 @@ from headwater.model.command import (
     Publish,
     Release,
     Replaced,
+    RunAnswer,
     RunComputed,
     Shown,
     Stopped,
+    Unfollowable,
     Wanted,
     Written,
 )
-from headwater.model.event import EngineLost, Event, Failed, Prepared, Published
+from headwater.model.event import EngineLost, Event, Failed, Prepared, Published, Reworked
 from headwater.model.reason import Reason
 from headwater.model.state import State
 from headwater.model.version import Version
@@ -50,6 +52,7 @@ class Stage(Enum):
 
     LOOK = "look at what it will read"
     COMPUTE = "compute"
+    REWORK = "go on with other work, or fail, as changes cannot be followed"
     CHECK = "look at what it has read"
     PREPARE = "let other runs read it, if that is needed"
     BRING = "bring it to the warehouse, if it is not there"
@@ -69,6 +72,7 @@ class Flight:
         seconds: what its steps took so far; ``copying``: µs of them that went into a copy to the warehouse.
         unsure: its publication failed, so readers may see it all the same.
         error: why a step of it came to nothing; ``None`` as long as none did.
+        unfollowed: why it cannot follow changes; empty as long as it can.
         refused: some computed column of its readers cannot be evaluated.
     """
 
@@ -84,6 +88,7 @@ class Flight:
     refused: bool = False
     unsure: bool = False
     error: Reason | None = None
+    unfollowed: str = ""
     cancelled: bool = False
 
     @property
@@ -148,6 +153,10 @@ def claim(mine: Flights, state: State) -> None:
 def recorded(mine: Flights, event: Event) -> None:
     """Follows an event of the engine's own that is on record."""
     match event:
+        case Reworked(version=version, work=work, why=why) if version in mine.flights:
+            flight = mine.flights[version]
+            launch = evolve(flight.launch, run=evolve(flight.launch.run, work=work, instead=why))
+            mine.flights[version] = evolve(flight, launch=launch, stage=Stage.COMPUTE, unfollowed="")
         case Prepared(version=version) if version in mine.flights:
             mine.flights[version] = evolve(mine.flights[version], stage=Stage.BRING, told=True)
         case Published(version=version) | Failed(version=version) if version in mine.flights:
@@ -201,7 +210,7 @@ def answered(mine: Flights, answer: Answer) -> None:
         del mine.flights[answer.version]
 
 
-def _advanced(flight: Flight, answer: Answered | Looked | RunComputed | Brought | Shown | Stopped | Gone) -> Flight:
+def _advanced(flight: Flight, answer: RunAnswer) -> Flight:
     if isinstance(answer, Gone):
         return evolve(flight, stage=Stage.GONE)
     if isinstance(answer, Answered):
@@ -212,6 +221,8 @@ def _advanced(flight: Flight, answer: Answered | Looked | RunComputed | Brought 
             return evolve(flight, stage=Stage.PREPARE if flight.stage is Stage.CHECK else Stage.COMPUTE)
         case RunComputed(written=written):
             return evolve(flight, stage=Stage.CHECK, written=written)
+        case Unfollowable(why=why):
+            return evolve(flight, stage=Stage.REWORK, unfollowed=why)
         case Brought(written=written, seconds=seconds):
             copied = 0 if written is flight.written else round(1e6 * seconds)
             return evolve(flight, stage=Stage.PUBLISH, written=written, copying=copied)
@@ -240,7 +251,6 @@ def published(flight: Flight) -> Published:
         written.scanned,
         written.effort,
         flight.replaced.snapshot,
-        written.instead,
         written.totals,
         written.edge,
     )

@@ -20,13 +20,15 @@ from headwater.engine.decide.flight import Flight, Flights, Stage, bases, publis
 from headwater.engine.decide.readiness import ready, skipped, started, unneeded, unspread_images
 from headwater.engine.decide.schedule import Schedule
 from headwater.engine.decide.urgency import first
+from headwater.engine.methods.basis import strict, unfollowed
 from headwater.engine.requests.ahead import awaits_publication, is_open, prepares, wanted_of
 from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import GRACE, overdue
 from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, MakePlan, Publish, Record, Release
-from headwater.model.event import FRESH, EngineLost, Failed, Prepared
+from headwater.model.event import FRESH, EngineLost, Failed, Prepared, Reworked
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
+from headwater.model.work import NoMethod, whole
 
 
 @frozen
@@ -97,7 +99,11 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
             return _evaluate(state, flight) or Record(published(flight))
     if (refused := _refused(state, flight)) is not None:
         return Record(_failed(flight, refused, True, now))
+    if isinstance(run.work, NoMethod):
+        return Record(_failed(flight, unfollowed(launch.definition, run.work.mode, run.work.why), False, now))
     match flight.stage:
+        case Stage.REWORK:
+            return Record(_reworked(flight, now))
         case Stage.LOOK if unpinned(state, flight):
             return Look(launch, before=True)
         case Stage.LOOK | Stage.COMPUTE:
@@ -166,6 +172,14 @@ def _evaluate(state: State, flight: Flight) -> Evaluate | None:
 def _failed(flight: Flight, error: Reason, cancelled: bool, now: int) -> Failed:
     seconds = round(flight.seconds, 3)
     return Failed(now, flight.version, flight.launch.run.view, error, seconds, cancelled, flight.unsure)
+
+
+def _reworked(flight: Flight, now: int) -> Reworked | Failed:
+    """A run that cannot follow changes computes whole partitions, or fails if its view allows no run that does."""
+    run, definition = flight.launch.run, flight.launch.definition
+    if strict(definition):
+        return _failed(flight, unfollowed(definition, run.work.mode, flight.unfollowed), False, now)
+    return Reworked(now, run.version, run.view, whole(run.work, run.slices), flight.unfollowed)
 
 
 def _cancelled(state: State, mine: Flights, now: int) -> Iterator[Cancel]:

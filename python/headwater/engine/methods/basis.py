@@ -14,10 +14,11 @@ from headwater.model.dependency import Dependency, common
 from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.policy import Following
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
 from headwater.model.version import Inputs, Version
 from headwater.model.view import Definition, Pairs, Query
-from headwater.model.work import ByKeys
+from headwater.model.work import ByKeys, Mode
 
 MOST_STATES = 3
 """So many states of one source the partitions of a run may reflect. The rows since each of them are read."""
@@ -81,6 +82,16 @@ def strict(definition: Definition) -> bool:
     """Whether a refresh fails rather than compute whole partitions because a source changed."""
     asked = definition.policy.method
     return asked is not None and Following.FULL not in asked
+
+
+def unfollowed(definition: Definition, mode: Mode, why: str) -> Reason:
+    """What a run fails with that cannot follow changes, as its view allows nothing else."""
+    view, method = definition.view, {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}[mode]
+    return Reason(
+        Code.RUN_METHOD_REFUSED,
+        f"{view} cannot be refreshed {method}: {why}. REFRESH MATERIALIZED VIEW {view} FULL computes all its rows. "
+        f"With 'headwater.method' = '{mode.value}, full' a refresh does so by itself",
+    )
 
 
 def only_changed(state: State, name: str, slices: Sequence[Slice]) -> bool:

@@ -66,7 +66,7 @@ def learned(state: State, view: ViewState, run: Run, work: FollowsChanges, event
     A first run is slow, as Spark compiles its code, and any run may be slow by chance. So the new point of the line
     is halfway between what was foreseen and what the run took.
     """
-    if event.instead:
+    if run.instead:
         return Narrow(None, work.churn)
     if work.mode is Mode.CHANGES and work.churn <= LITTLE * read_in_full(view):
         before = fixed(state, view, work.mode)

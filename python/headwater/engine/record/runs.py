@@ -20,7 +20,7 @@ from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.succession import inherited, preceded
 from headwater.engine.waits.freshness import lately, learned
 from headwater.model.command import Launch
-from headwater.model.event import Failed, Prepared, Published
+from headwater.model.event import Failed, Prepared, Published, Reworked
 from headwater.model.partition import WHOLE, Region, Slice, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, ViewState
@@ -96,6 +96,13 @@ def _existing(state: State, name: str, slices: Iterable[Slice]) -> dict[Slice, P
     }
 
 
+def reworked(state: State, event: Reworked) -> None:
+    """A run goes on with other work."""
+    run = state.running.get(event.view)
+    if run is not None and run.version == event.version:
+        state.running[event.view] = evolve(run, work=event.work, instead=event.why)
+
+
 def prepared(state: State, view: ViewState, event: Prepared) -> None:
     """Lets readers go on with what a run made, if it certainly differs from what is published, all of it. Of what
     may prove to be unchanged they wait for the publication, which tells."""
@@ -137,7 +144,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
-    went = 0 if isinstance(run.work, ByAppending) and not event.instead else event.size
+    went = 0 if isinstance(run.work, ByAppending) else event.size
     pinned_states.went_on(record, None if redefined else event.size + went, went)
     view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
     view.unsure = tuple(each for each in view.unsure if not region.covers(each))
@@ -150,11 +157,12 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.totals = Totals(event.version, run.inputs, event.totals)
     elif marked:
         view.totals = None  # who asks for all rows doubts those that there are, and the totals with them
-    follows_changes = isinstance(run.work, FollowsChanges)
-    if isinstance(run.work, ByKeys):
-        view.keyed = cost.learned(state, view, run, run.work, event)
-    elif isinstance(run.work, FollowsChanges):
-        view.added = cost.learned(state, view, run, run.work, event)
+    began = run.started.work  # what it took says nothing of whole partitions, even if it had to compute them
+    follows_changes = isinstance(began, FollowsChanges)
+    if isinstance(began, ByKeys):
+        view.keyed = cost.learned(state, view, run, began, event)
+    elif isinstance(began, FollowsChanges):
+        view.added = cost.learned(state, view, run, began, event)
     else:
         learn(view, event)
         count = max(1, len(event.made))
@@ -167,7 +175,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.cores = view.cores if event.cores is None else lately(view.cores or 0.0, event.cores)
     view.refreshed_at, view.estimate = event.at, None
     view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
-    partly = follows_changes and not event.instead
+    partly = isinstance(run.work, FollowsChanges)
     if event.made and event.size and not partly:
         view.size = _newer(view.size, event.size / len(event.made))
     if event.made and event.held:

@@ -38,6 +38,7 @@ from headwater.model.event import (
     Renamed,
     Requested,
     Resumed,
+    Reworked,
     Skipped,
     Started,
     Suspended,
@@ -124,6 +125,8 @@ def _requested(state: State, event: Requested) -> None:
 
 def _of_view(state: State, view: ViewState, event: Event) -> None:
     match event:
+        case Reworked():
+            runs.reworked(state, event)
         case Prepared():
             runs.prepared(state, view, event)
         case Published():

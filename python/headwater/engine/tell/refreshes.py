@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import fields, frozen
 
-from headwater.model.event import EngineLost, Event, Failed, Published, Skipped, Started
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.event import EngineLost, Event, Failed, Published, Reworked, Skipped, Started
+from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason, codes
 from headwater.model.work import Mode
 
@@ -78,6 +78,7 @@ def refreshes(events: Iterable[Event], limit: int | None = None, alive: Collecti
     begun: dict[int, Started] = {}
     ended: list[tuple[Published | Failed | Skipped | EngineLost | None, int]] = []
     closed: set[int] = set()
+    reworked: dict[int, Reworked] = {}
     lost: dict[int, EngineLost] = {}
     for event in events:
         match event:
@@ -91,6 +92,8 @@ def refreshes(events: Iterable[Event], limit: int | None = None, alive: Collecti
             case Published(version=version) | Failed(version=version):
                 ended.append((event, version))
                 closed.add(version)
+            case Reworked(version=version):
+                reworked[version] = event
             case Skipped(version=version):
                 ended.append((event, version))
     found: list[Refresh] = []
@@ -98,13 +101,15 @@ def refreshes(events: Iterable[Event], limit: int | None = None, alive: Collecti
         if isinstance(end, Skipped):
             found += _of_skipped(end)
         elif version in begun:
-            found += _of_run(begun[version], end)
+            found += _of_run(begun[version], reworked.get(version), end)
         if limit is not None and len(found) >= limit:
             break
     return found[:limit]
 
 
-def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> list[Refresh]:
+def _of_run(
+    started: Started, reworked: Reworked | None, ended: Published | Failed | EngineLost | None
+) -> list[Refresh]:
     def refresh(
         each: Slice, rows: int | None, status: Outcome, seconds: float | None, error: Reason | None = None
     ) -> Refresh:
@@ -115,7 +120,7 @@ def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> 
         known = codes([*reasons, error] if error is not None else reasons)
         return Refresh(run, view, str(each), mode, why, run, rows, started.at, *costs, status, said, known)
 
-    mode, why, reasons = _method(started, ended)
+    mode, why, reasons = _method(started, reworked if isinstance(ended, Published) else None)
 
     match ended:
         case Published(made=made, removed=removed, seconds=seconds):
@@ -131,13 +136,12 @@ def _of_run(started: Started, ended: Published | Failed | EngineLost | None) -> 
             return [refresh(each, None, Outcome.RUNNING, None) for each in started.slices]
 
 
-def _method(started: Started, ended: Published | Failed | EngineLost | None) -> tuple[Mode, str, list[Reason]]:
+def _method(started: Started, reworked: Reworked | None) -> tuple[Mode, str, list[Reason]]:
     """How a run computed its partitions, and why; one by keys or by changes may have computed whole ones after all."""
-    if not isinstance(ended, Published) or not ended.instead:
+    if reworked is None:
         return started.work.mode, started.reason.text, [started.reason]
-    mode = Mode.FULL if WHOLE in started.slices else Mode.PARTITION
-    why = f"{started.reason}; not {_SAID[started.work.mode]}, as {ended.instead}"
-    return mode, why, [started.reason]
+    why = f"{started.reason}; not {_SAID[started.work.mode]}, as {reworked.why}"
+    return reworked.work.mode, why, [started.reason]
 
 
 _SAID = {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}

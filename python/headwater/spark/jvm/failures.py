@@ -8,12 +8,9 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from headwater.engine.methods.basis import strict
-from headwater.model.command import Launch
-from headwater.model.error import DriverGone, RefreshCancelled, RefreshEnded, RefreshFailed, Untold
+from headwater.model.error import ChangesUnknown, DriverGone, RefreshCancelled, RefreshEnded, RefreshFailed
 from headwater.model.reason import Code
 from headwater.model.state import Run
-from headwater.model.work import Mode
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import FailureKind
 
@@ -33,28 +30,12 @@ def translating(run: Run, shim: Shim) -> Iterator[None]:
         raise translated(run, error, shim) from error
 
 
-def fallen_back(launch: Launch, why: str) -> str:
-    """Why a run computes whole partitions after all.
-
-    Raises:
-        RefreshFailed: the property of its view does not allow that.
-    """
-    view, method = launch.run.view, {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}[launch.run.work.mode]
-    if strict(launch.definition):
-        raise RefreshFailed(
-            f"{view} cannot be refreshed {method}: {why}. REFRESH MATERIALIZED VIEW {view} FULL computes all its rows. "
-            f"With 'headwater.method' = '{launch.run.work.mode.value}, full' a refresh does so by itself",
-            code=Code.RUN_METHOD_REFUSED,
-        )
-    return why
-
-
 @contextmanager
-def telling(shim: Shim) -> Iterator[None]:
+def finding_changes(shim: Shim) -> Iterator[None]:
     """Raises the errors of a block that finds out what changed.
 
     Raises:
-        Untold: nobody can say now, so whole partitions are computed.
+        ChangesUnknown: Spark cannot find out now.
     """
     try:
         yield
@@ -64,7 +45,7 @@ def telling(shim: Shim) -> Iterator[None]:
         failure = shim.failure(error)
         if failure.kind in (FailureKind.STOPPED, FailureKind.CANCELLED):
             raise
-        raise Untold(failure.said) from error
+        raise ChangesUnknown(failure.said) from error
 
 
 def first_line(error: Exception) -> str:

@@ -7,18 +7,19 @@ as it is at the snapshot of the run.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
-from headwater.model.error import Untold
+from headwater.model.error import ChangesUnknown
 from headwater.model.partition import WHOLE, Region
 from headwater.model.seen import TableQuestion
+from headwater.model.view import Pairs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.refreshing.recipe import Ingredients
 from headwater.spark.tables.formats import Formats
 
 PINS = "spark.headwater.pins"
@@ -27,83 +28,66 @@ PINS = "spark.headwater.pins"
 LENIENT = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
 """Settings with which Spark leaves out rows of a file. A file that went away may have been cleaned up since."""
 
-Query = Callable[[], DataFrame]
-"""Analyses the query of a view with the pins that its session has at that moment."""
 
+def sides(
+    run: Ingredients, changed: Pairs, made: Callable[[DataFrame], DataFrame], only_added: bool = False
+) -> list[DataFrame]:
+    """A frame for each changed source: of the query with its changed rows in its place.
 
-class ChangeFollower:
-    """Follows the changed sources of a run."""
+    Of several changed sources, each is followed while those before it in the query's order are new and those after it
+    are old. So no row is counted twice, whatever other sources did ([Garcia98] §4.2).
 
-    def __init__(self, shim: Shim, formats: Formats) -> None:
-        self._shim, self._formats = shim, formats
+    Args:
+        changed: the sources, each with the snapshot to go on from.
+        made: makes the frame of such a query.
+        only_added: refuse rows that went.
 
-    def sides(
-        self,
-        session: SparkSession,
-        launch: Launch,
-        since: Mapping[str, str],
-        analysed: Query,
-        made: Callable[[DataFrame], DataFrame],
-        only_added: bool = False,
-    ) -> list[DataFrame]:
-        """A frame for each changed source: of the query with its changed rows in its place.
-
-        Of several changed sources, each is followed while those before it in the query's order are new and those
-        after it are old. So no row is counted twice, whatever other sources did ([Garcia98] §4.2).
-
-        Args:
-            since: the changed sources, each with the snapshot to go on from.
-            made: makes the frame of such a query.
-            only_added: refuse rows that went.
-
-        Raises:
-            Untold: nobody can say which rows changed.
-        """
-        refuse_lenient(session)
-        now = dict(launch.run.snapshots)
-        order = [each for each in launch.definition.sources if each in since]
-        sides: list[DataFrame] = []
-        for n, source in enumerate(order):
-            changed = self._formats.changed(session, source, since[source], now[source])
-            if only_added and changed.removed is not None:
-                raise Untold(f"rows of {source} went or changed")
-            if changed.added is None and changed.removed is None:
-                continue
-            name, lasting = uuid4().hex, changed.lasting and len(order) == 1
-            self._shim.stand_in(name, changed, lasting)
-            try:
-                snapshots = now | {each: since[each] for each in order[n + 1 :]}
-                with self._reading(session, launch, snapshots, source, name):
-                    sides.append(made(analysed()))
-            finally:
-                self._shim.stand_out(name)
-        return sides
-
-    @contextlib.contextmanager
-    def _reading(
-        self, session: SparkSession, launch: Launch, snapshots: dict[str, str], source: str, name: str
-    ) -> Iterator[None]:
-        """Lets queries read tables at these snapshots, and the stand-in of a name in place of one of them."""
-        pins = self._formats.pins(snapshots)
-        if lost := snapshots.keys() - pins.keys() - {launch.run.view}:
-            raise Untold(f"{', '.join(sorted(lost))} cannot be read at a snapshot any more")
-        kept = session.conf.get(PINS) or ""
-        session.conf.set(PINS, wire.encode(pins | {source: Pin("", rows=name)}))
+    Raises:
+        ChangesUnknown: it is not known which rows changed.
+    """
+    refuse_lenient(run.session)
+    since, now = dict(changed), dict(run.launch.run.snapshots)
+    order = [each for each in run.launch.definition.sources if each in since]
+    frames: list[DataFrame] = []
+    for n, source in enumerate(order):
+        rows = run.formats.changed(run.session, source, since[source], now[source])
+        if only_added and rows.removed is not None:
+            raise ChangesUnknown(f"rows of {source} went or changed")
+        if rows.added is None and rows.removed is None:
+            continue
+        name, lasting = uuid4().hex, rows.lasting and len(order) == 1
+        run.shim.stand_in(name, rows, lasting)
         try:
-            yield
+            with _reading(run, now | {each: since[each] for each in order[n + 1 :]}, source, name):
+                frames.append(made(run.analysed()))
         finally:
-            session.conf.set(PINS, kept)
+            run.shim.stand_out(name)
+    return frames
+
+
+@contextlib.contextmanager
+def _reading(run: Ingredients, snapshots: dict[str, str], source: str, name: str) -> Iterator[None]:
+    """Lets queries read tables at these snapshots, and the stand-in of a name in place of one of them."""
+    pins = run.formats.pins(snapshots)
+    if lost := snapshots.keys() - pins.keys() - {run.launch.run.view}:
+        raise ChangesUnknown(f"{', '.join(sorted(lost))} cannot be read at a snapshot any more")
+    kept = run.session.conf.get(PINS) or ""
+    run.session.conf.set(PINS, wire.encode(pins | {source: Pin("", rows=name)}))
+    try:
+        yield
+    finally:
+        run.session.conf.set(PINS, kept)
 
 
 def refuse_lenient(session: SparkSession) -> None:
     """Refuses to follow changes in a session that may leave out rows.
 
     Raises:
-        Untold: it is one.
+        ChangesUnknown: it is one.
     """
     for name in LENIENT:
         if (session.conf.get(name) or "").lower() == "true":
-            raise Untold(f"with {name} Spark may leave out rows")
+            raise ChangesUnknown(f"with {name} Spark may leave out rows")
 
 
 def refuse_drift(formats: Formats, launch: Launch) -> None:
@@ -112,7 +96,7 @@ def refuse_drift(formats: Formats, launch: Launch) -> None:
     same.
 
     Raises:
-        Untold: another program wrote some.
+        ChangesUnknown: another program wrote some.
     """
     run, definition = launch.run, launch.definition
     slices = None if WHOLE in run.slices else run.slices
@@ -125,4 +109,4 @@ def refuse_drift(formats: Formats, launch: Launch) -> None:
     else:
         drifted = there != {each: record.fingerprint for each, record in launch.existing.items()}
     if drifted or not seen.exists or seen.unreadable:
-        raise Untold(f"{definition.view} was written past Headwater")
+        raise ChangesUnknown(f"{definition.view} was written past Headwater")

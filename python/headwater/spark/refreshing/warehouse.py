@@ -13,25 +13,25 @@ from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.edge import Edge
-from headwater.model.error import AnalysisFailed, DefinitionError, NotNow, RefreshFailed, Untold
+from headwater.model.error import AnalysisFailed, ChangesUnknown, DefinitionError, NotNow, RefreshFailed
 from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.model.view import Definition
-from headwater.model.work import NoMethod
 from headwater.runtime.execute import guarded
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
-from headwater.spark.jvm.failures import fallen_back, translated, translating
+from headwater.spark.jvm.failures import translated, translating
 from headwater.spark.jvm.job_groups import JobGroups, group
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing import trailing_edge
 from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
 from headwater.spark.refreshing.memory import Memory
-from headwater.spark.refreshing.recipe import Maker
+from headwater.spark.refreshing.methods import registry
+from headwater.spark.refreshing.recipe import Ingredients, Queries
 from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.writer import Writer
 
@@ -60,13 +60,11 @@ class SparkWarehouse:
     ) -> None:
         self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
         self._memory, self._writer, self._groups, self._analyst = memory, writer, groups, analyst
-        self._maker = Maker(shim, formats, jobs or Jobs(), self._is_meant)
+        self._queries = Queries(shim, jobs or Jobs(), self._is_meant)
 
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         run, definition = launch.run, launch.definition
         with translating(run, self._shim):
-            if isinstance(run.work, NoMethod):
-                fallen_back(launch, run.work.why)
             session = self._sessions.of_run(definition)
             context = session.sparkContext
             self._groups.take_up(context, run, "refresh")
@@ -142,12 +140,12 @@ class SparkWarehouse:
         run = launch.run
         memory, context = self._memory, session.sparkContext
         with contextlib.ExitStack() as held:
-            made = self._maker.making(held, session, launch)
+            made = registry.rows(Ingredients(self._shim, self._formats, self._queries, session, launch, held))
             with memory.overlaid(context, run):
                 scanned = memory.share(run, made.frame, sees, partial(self._stop, run))
             with memory.overlaid(context, run):
-                written, counted = memory.keep(made.launch, made.frame, partial(self._stop, run)) or self._writer.write(
-                    made.launch, made.frame(), "", made.files
+                written, counted = memory.keep(launch, made.frame, partial(self._stop, run)) or self._writer.write(
+                    launch, made.frame(), "", made.files
                 )
                 moved = memory.transfers(counted.spent(), run, written)
         if made.reads_itself:
@@ -157,7 +155,6 @@ class SparkWarehouse:
             moved=moved,
             scanned=scanned,
             effort=self._shim.effort(session, group(run.view, run.version)),
-            instead=made.instead,
             totals=made.totals,
         )
 
@@ -168,9 +165,9 @@ class SparkWarehouse:
             return
         try:
             refuse_drift(self._formats, launch)
-        except Untold as untold:
-            said = f"{untold} while it was refreshed; the refresh is tried again"
-            raise RefreshFailed(said, code=Code.VIEW_WRITTEN_OUTSIDE) from untold
+        except ChangesUnknown as unknown:
+            said = f"{unknown} while it was refreshed; the refresh is tried again"
+            raise RefreshFailed(said, code=Code.VIEW_WRITTEN_OUTSIDE) from unknown
 
     def _stop(self, run: Run) -> None:
         """Ends what a run does now, and no more: where its rows do not fit in memory, it goes on in the warehouse."""

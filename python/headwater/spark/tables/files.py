@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.error import TakenOver, Untold
+from headwater.model.error import ChangesUnknown, TakenOver
 from headwater.model.event import Made
 from headwater.model.format import FILES, Format
 from headwater.model.name import FunctionName, PathName, named
@@ -111,7 +111,7 @@ class FileTables:
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         rows = self._shim.added_files(session, table, since, until)
         if rows is None:
-            raise Untold(f"{table} has other files than it had; only new files are followed")
+            raise ChangesUnknown(f"{table} has other files than it had; only new files are followed")
         return ChangedRows(rows, None)
 
     def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> None:

@@ -81,7 +81,7 @@ class Formats:
         """The rows of a table that came and went between two snapshots.
 
         Raises:
-            Untold: its format cannot say.
+            ChangesUnknown: its format cannot say.
         """
         return self.of(table).changed(session, table, since, until)
 

@@ -8,38 +8,33 @@ from __future__ import annotations
 
 from functools import reduce
 
-from attrs import frozen
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from headwater.model.command import Launch
-from headwater.model.error import Untold
+from headwater.model.error import ChangesUnknown
 from headwater.model.work import ByAppending
-from headwater.spark.jvm.shim import Shim
-from headwater.spark.refreshing.changed_rows import ChangeFollower, Query, refuse_drift
-from headwater.spark.tables.formats import Formats
-from headwater.spark.tables.view_rows import held, shaped, within
+from headwater.spark.jvm.failures import finding_changes
+from headwater.spark.refreshing.changed_rows import refuse_drift, sides
+from headwater.spark.refreshing.recipe import Ingredients, Rows
+from headwater.spark.tables.view_rows import held, within
 
 
-@frozen
-class Appending:
-    """Finds the rows that a run adds to a view."""
+def rows(run: Ingredients, work: ByAppending) -> Rows:
+    """The new rows; of a view of files, with those that its partitions have.
 
-    shim: Shim
-    formats: Formats
-    following: ChangeFollower
+    Raises:
+        ChangesUnknown: it is not known which rows came, or rows of a source went.
+    """
+    with finding_changes(run.shim):
+        found = _new(run, work)
+    return Rows(lambda: found, reads_itself=True)
 
-    def rows(self, session: SparkSession, launch: Launch, work: ByAppending, analysed: Query) -> DataFrame:
-        """What a run writes: the new rows; of a view of files, with those that its partitions have.
 
-        Raises:
-            Untold: nobody can say which, or rows of a source went.
-        """
-        refuse_drift(self.formats, launch)
-        definition, slices = launch.definition, launch.run.slices
-        sides = self.following.sides(session, launch, dict(work.since), analysed, self.shim.appended, only_added=True)
-        if not sides:
-            raise Untold("no row came or went")
-        frames = [within(shaped(each, definition), definition, slices) for each in sides]
-        if not definition.storage.commits:
-            frames.insert(0, within(held(session, definition), definition, slices))
-        return reduce(DataFrame.union, frames)
+def _new(run: Ingredients, work: ByAppending) -> DataFrame:
+    refuse_drift(run.formats, run.launch)
+    definition = run.launch.definition
+    frames = [run.cut(each) for each in sides(run, work.since, run.shim.appended, only_added=True)]
+    if not frames:
+        raise ChangesUnknown("no row came or went")
+    if not definition.storage.commits:
+        frames.insert(0, within(held(run.session, definition), definition, run.launch.run.slices))
+    return reduce(DataFrame.union, frames)

@@ -17,11 +17,14 @@ from pyspark.sql import functions as F
 from headwater.algebra.derive.image import exact
 from headwater.model.command import Launch
 from headwater.model.dependency import Keys, common
-from headwater.model.error import Untold
+from headwater.model.error import ChangesUnknown
 from headwater.model.seen import ChangedRows
 from headwater.model.view import Definition, Pairs
+from headwater.model.work import ByKeys
 from headwater.spark.jvm import sql
+from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.refreshing.changed_rows import refuse_drift, refuse_lenient
+from headwater.spark.refreshing.recipe import Ingredients, Rows
 from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_rows import cast, condition, held, within
@@ -42,6 +45,20 @@ _ORDERED = re.compile(r"(TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|STRING)"
 """Types whose values are compared with a literal as they are compared with each other."""
 
 
+def rows(run: Ingredients, work: ByKeys) -> Rows:
+    """The rows that changes reach, and those that stay beside them.
+
+    Raises:
+        ChangesUnknown: it is not known which, or there are too many.
+    """
+    session, launch = run.session, run.launch
+    with finding_changes(run.shim):
+        reach = run.held.enter_context(reached(session, run.formats, launch, work.since))
+    files = run.files(reach)
+    stay = None if files is None else files.rows
+    return Rows(lambda: frame(session, reach, launch, run.whole(), stay), files, reads_itself=True)
+
+
 @contextlib.contextmanager
 def reached(session: SparkSession, formats: Formats, launch: Launch, changed: Pairs) -> Iterator[Reach]:
     """The keys that the changes of a run reach, kept for several reads.
@@ -50,7 +67,7 @@ def reached(session: SparkSession, formats: Formats, launch: Launch, changed: Pa
         changed: the sources, each with a snapshot to go on from.
 
     Raises:
-        Untold: nobody can say which, or there are too many.
+        ChangesUnknown: nobody can say which, or there are too many.
     """
     run, definition = launch.run, launch.definition
     refuse_lenient(session)
@@ -65,7 +82,7 @@ def reached(session: SparkSession, formats: Formats, launch: Launch, changed: Pa
     ]
     rows = reduce(DataFrame.union, found).toDF(*_names(columns)).distinct() if found else None
     if rows is None:
-        raise Untold("no row came or went")
+        raise ChangesUnknown("no row came or went")
     with _cached(rows.limit(MOST + 1), definition, columns) as reach:
         yield reach
 
@@ -107,7 +124,7 @@ def _cached(rows: DataFrame, definition: Definition, columns: tuple[str, ...]) -
     """Keys in the memory of Spark, until they are read.
 
     Raises:
-        Untold: there are too many.
+        ChangesUnknown: there are too many.
     """
     names, rows = tuple(rows.columns), rows.persist()
     try:
@@ -162,7 +179,7 @@ def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], nam
     the number of the keys.
 
     Raises:
-        Untold: there are too many.
+        ChangesUnknown: there are too many.
     """
     types = {each.name: each.type for each in definition.columns}
     ordered = [each for each in zip(columns, names, strict=True) if _ORDERED.fullmatch(types[each[0]])]
@@ -170,7 +187,7 @@ def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], nam
     ends = [_told(each) for key in own for each in (F.min(key), F.max(key))]
     count, *told = rows.agg(F.count(F.lit(1)), *ends, *(F.count_if(key.isNull()) for key in own)).collect()[0]
     if count > MOST:
-        raise Untold(f"changes reach more than {MOST:,} keys")
+        raise ChangesUnknown(f"changes reach more than {MOST:,} keys")
     listed = rows.select(*map(_told, own)).collect() if count <= LISTED else None
     terms = []
     for n, (column, _) in enumerate(ordered):

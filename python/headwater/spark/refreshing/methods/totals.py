@@ -15,18 +15,19 @@ import hashlib
 import posixpath
 from collections.abc import Iterator, Mapping
 
-from attrs import evolve, frozen
+from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.model.command import Launch
-from headwater.model.error import Untold
+from headwater.model.error import ChangesUnknown
 from headwater.model.version import Version
-from headwater.model.work import ByTotals, Totals
-from headwater.spark.jvm.failures import fallen_back, telling
-from headwater.spark.jvm.shim import Shim
-from headwater.spark.refreshing.changed_rows import ChangeFollower, Query
-from headwater.spark.tables.formats import Formats
+from headwater.model.work import ByTotals
+from headwater.spark.jvm.failures import finding_changes
+from headwater.spark.refreshing.changed_rows import sides
+from headwater.spark.refreshing.methods import keys
+from headwater.spark.refreshing.recipe import Ingredients, Rows
 from headwater.spark.tables.hidden import HIDDEN
+from headwater.spark.tables.key_files import may_stay
+from headwater.spark.tables.rows_by_keys import Reach
 
 WRITTEN = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -56,98 +57,69 @@ READ = {
 
 @frozen
 class Left:
-    """Totals that a run left.
+    """Totals that a run left, with a digest of their files."""
 
-    Attributes:
-        query: of the run, analysed.
-        rows: the totals.
-        digest: of their files.
-        instead: why a run by changes computed them anew; empty if it did not.
-    """
-
-    query: DataFrame
     rows: DataFrame
     digest: str
-    instead: str = ""
 
 
-@frozen
-class _Making:
-    """Totals that a run makes.
-
-    Attributes:
-        place: the directory of the view's totals.
-        analysed: analyses the query of the view with the pins that its session has at that moment.
-        query: that of the run.
-    """
-
-    session: SparkSession
-    launch: Launch
-    place: str
-    analysed: Query
-    query: DataFrame
-
-
-class TotalsKeeper:
-    """Makes and keeps the totals of views."""
-
-    def __init__(self, shim: Shim, formats: Formats, following: ChangeFollower) -> None:
-        self._shim, self._formats, self._following = shim, formats, following
-
-    def leave(self, session: SparkSession, launch: Launch, analysed: Query) -> Left | None:
-        """The totals of a run's query, written to where later runs find them; ``None`` if the view has no place yet.
-
-        Args:
-            analysed: analyses the query of the view with the pins that its session has at that moment.
-        """
-        location, instead = self._formats.of_view(launch.definition).location(launch.definition), ""
-        if not location:
-            return None
-        making = _Making(session, launch, posixpath.join(location, HIDDEN), analysed, analysed())
-        if isinstance(work := launch.run.work, ByTotals):
-            try:
-                with telling(self._shim):
-                    return self._kept(making, self._changed(making, work))
-            except Untold as untold:
-                instead = fallen_back(launch, str(untold))
-        return evolve(self._kept(making, self._shim.totals(making.query)), instead=instead)
-
-    # --- inside
-
-    def _changed(self, making: _Making, work: ByTotals) -> DataFrame:
-        """The totals on record with those of the rows that came and went since then.
-
-        Raises:
-            Untold: nobody can say.
-        """
-        before = _on_record(making, work.before)
-        since = dict(work.since)
-        sides = self._following.sides(making.session, making.launch, since, making.analysed, self._shim.totals)
-        return self._shim.with_totals(making.query, before, sides)
-
-    def _kept(self, making: _Making, rows: DataFrame) -> Left:
-        """Writes totals, and removes those that no later run needs."""
-        run, before = making.launch.run, making.launch.totals
-        own = _name(run.version)
-        path = posixpath.join(making.place, own)
-        found = written(making.session, rows, path)
-        needed = {own} if before is None else {own, _name(before.version)}
-        for name in self._shim.names(making.place):
-            if name not in needed:
-                self._shim.delete(posixpath.join(making.place, name))
-        return Left(making.query, found, _digest(found))
-
-
-def _on_record(making: _Making, before: Totals) -> DataFrame:
-    """The totals on record.
+def rows(run: Ingredients, work: ByTotals) -> Rows:
+    """The rows by the new totals; of a large view, those that changes reach.
 
     Raises:
-        Untold: their files are not all there.
+        ChangesUnknown: it is not known what to add to the totals.
     """
-    found = read(making.session, posixpath.join(making.place, _name(before.version)))
-    if _digest(found) != before.digest:
-        raise Untold("the files of its totals are not all there")
-    return found
+    query = run.analysed()
+    with finding_changes(run.shim):
+        left = kept(run, place(run), _changed(run, work, query))
+
+    def finished() -> DataFrame:
+        return run.cut(run.shim.finished(query, left.rows))
+
+    reach = _reached(run, work)
+    files = None if reach is None else run.files(reach)
+    if reach is None or files is None:
+        return Rows(finished, totals=left.digest)
+    return Rows(lambda: keys.frame(run.session, reach, run.launch, finished(), files.rows), files, left.digest)
+
+
+def place(run: Ingredients) -> str:
+    """The directory of a view's totals; empty if the view has no place yet."""
+    location = run.formats.of_view(run.launch.definition).location(run.launch.definition)
+    return posixpath.join(location, HIDDEN) if location else ""
+
+
+def kept(run: Ingredients, place: str, rows: DataFrame) -> Left:
+    """Writes the totals of a run, and removes those that no later run needs."""
+    before, own = run.launch.totals, _name(run.launch.run.version)
+    found = written(run.session, rows, posixpath.join(place, own))
+    needed = {own} if before is None else {own, _name(before.version)}
+    for name in run.shim.names(place):
+        if name not in needed:
+            run.shim.delete(posixpath.join(place, name))
+    return Left(found, _digest(found))
+
+
+# --- inside
+
+
+def _changed(run: Ingredients, work: ByTotals, query: DataFrame) -> DataFrame:
+    """The totals on record with those of the rows that came and went since then."""
+    before = read(run.session, posixpath.join(place(run), _name(work.before.version)))
+    if _digest(before) != work.before.digest:
+        raise ChangesUnknown("the files of its totals are not all there")
+    return run.shim.with_totals(query, before, sides(run, work.since, run.shim.totals))
+
+
+def _reached(run: Ingredients, work: ByTotals) -> Reach | None:
+    """The keys that changes reach, if all rows of the view with other keys may stay."""
+    if not may_stay(run.launch, work):
+        return None
+    try:
+        with finding_changes(run.shim):
+            return run.held.enter_context(keys.reached(run.session, run.formats, run.launch, work.since))
+    except ChangesUnknown:
+        return None
 
 
 def written(session: SparkSession, rows: DataFrame, path: str) -> DataFrame:

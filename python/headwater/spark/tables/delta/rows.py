@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.model.error import Untold
+from headwater.model.error import ChangesUnknown
 from headwater.model.seen import ChangedRows
 from headwater.spark.tables.delta.log import Cut, Log, NotDelta
 from headwater.spark.tables.delta.log_changes import changes
@@ -28,23 +28,23 @@ class ChangedRowsReader:
         both frames.
 
         Raises:
-            Untold: the log does not tell.
+            ChangesUnknown: the log does not tell.
         """
         before, after = Snapshot.read(since), Snapshot.read(until)
         if before is None or after is None or before.table != after.table or before.version > after.version:
-            raise Untold(f"{table} was put back, or is another table now")
+            raise ChangesUnknown(f"{table} was put back, or is another table now")
         try:
             log = Log.open(self._jvm, table)
             if log is None or log.layout.table != after.table:
-                raise Untold(f"{table} is another table now")
+                raise ChangesUnknown(f"{table} is another table now")
             commits = [each for each in log.since(evolve(before, told=None)) if each.version <= after.version]
         except (Cut, NotDelta) as cut:
-            raise Untold(f"{table}: {cut}") from cut
+            raise ChangesUnknown(f"{table}: {cut}") from cut
         found = changes([each.actions() for each in commits], log.layout.keys)
         if found.layouts:
-            raise Untold(f"the columns of {table} changed")
+            raise ChangesUnknown(f"the columns of {table} changed")
         if found.strays:
-            raise Untold(f"the log of {table} does not say which rows went")
+            raise ChangesUnknown(f"the log of {table} does not say which rows went")
         with self._jvm.active(session):
             state = log.state if after.version == log.version else log.state_at(after.version)
             return ChangedRows(

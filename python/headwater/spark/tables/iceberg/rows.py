@@ -6,7 +6,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headwater.model.error import Untold
+from headwater.model.error import ChangesUnknown
 from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import sql
 from headwater.spark.tables.iceberg.at import At
@@ -30,16 +30,16 @@ class ChangedRowsReader:
         in between.
 
         Raises:
-            Untold: the snapshots are not one after the other, the columns differ, or a snapshot deletes rows by
+            ChangesUnknown: the snapshots are not one after the other, the columns differ, or a snapshot deletes rows by
                 position or by value. Iceberg's changelog knows no such deletions.
         """
         before, after, loaded = At.of(since), At.of(until), self._catalogs.loaded(table)
         if before is None or after is None or loaded is None:
-            raise Untold(f"{table} is another table now")
+            raise ChangesUnknown(f"{table} is another table now")
         if not before.schema == after.schema == loaded.at.schema:
-            raise Untold(f"the columns of {table} changed")
+            raise ChangesUnknown(f"the columns of {table} changed")
         if not before.names == after.names == loaded.at.names:
-            raise Untold(f"{table} finds columns of imported files by other names")
+            raise ChangesUnknown(f"{table} finds columns of imported files by other names")
         if before.snapshot == after.snapshot:
             return ChangedRows(None, None)
         if before.snapshot == 0:
@@ -57,14 +57,14 @@ class ChangedRowsReader:
         """The snapshots after one, up to another.
 
         Raises:
-            Untold: the changelog does not tell what they did.
+            ChangesUnknown: the changelog does not tell what they did.
         """
         between = self._history.between(found, before, after)
         if between.lost:
-            raise Untold(f"{table}: {between.lost}")
+            raise ChangesUnknown(f"{table}: {between.lost}")
         if not self._java("iceberg.util.SnapshotUtil.isAncestorOf", found, after, before):
-            raise Untold(f"{table} was put back")
+            raise ChangesUnknown(f"{table} was put back")
         for each in between.snapshots:
             if not is_rearranged(each) and each.deleteManifests(found.io()):
-                raise Untold(f"a snapshot of {table} has delete files")
+                raise ChangesUnknown(f"a snapshot of {table} has delete files")
         return between

@@ -1,0 +1,29 @@
+"""The recipes of all methods, by the work of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headwater.model.work import ByAppending, ByKeys, ByTotals, WholePartitions, WholeView
+from headwater.spark.refreshing.methods import appending, keys, totals, whole
+from headwater.spark.refreshing.recipe import Ingredients, Recipe, Rows
+
+RECIPES: Mapping[type[Any], Recipe] = {
+    WholePartitions: whole.rows,
+    WholeView: whole.rows,
+    ByKeys: keys.rows,
+    ByTotals: totals.rows,
+    ByAppending: appending.rows,
+}
+
+
+def rows(run: Ingredients) -> Rows:
+    """The rows of a run.
+
+    Raises:
+        ChangesUnknown: it cannot follow the changes of its sources.
+    """
+    run.queries.renew(run.session, run.launch)
+    work = run.launch.run.work
+    return RECIPES[type(work)](run, work)

@@ -1,0 +1,19 @@
+"""Refreshes of whole partitions, or of the whole view: all rows of the query in the slices of a run.
+
+A run that leaves totals computes these first, and its rows from them.
+"""
+
+from __future__ import annotations
+
+from headwater.model.work import WholePartitions, WholeView
+from headwater.spark.refreshing.methods import totals
+from headwater.spark.refreshing.recipe import Ingredients, Rows
+
+
+def rows(run: Ingredients, work: WholeView | WholePartitions) -> Rows:
+    place = totals.place(run) if work.leaves_totals else ""
+    if not place:
+        return Rows(run.whole)
+    query = run.analysed()
+    left = totals.kept(run, place, run.shim.totals(query))
+    return Rows(lambda: run.cut(run.shim.finished(query, left.rows)), totals=left.digest)
