@@ -311,7 +311,7 @@ def test_refresh_returns_a_row_for_each_partition(sales: SparkSession) -> None:
     assert sales.sql("REFRESH MATERIALIZED VIEW monthly").collect() == []
     sales.sql("INSERT INTO sales VALUES (4, 40, '2024-02'), (5, 50, '2024-03')")
     answer = sales.sql("REFRESH MATERIALIZED VIEW monthly")
-    assert tuple(answer.columns) == REFRESHES
+    assert answer.columns == [*REFRESHES]
     rows = answer.collect()
     assert [row["partition"] for row in rows] == ["month=2024-02", "month=2024-03"]
     for row in rows:
@@ -367,7 +367,7 @@ def test_drain_returns_everything_refreshed(sales: SparkSession) -> None:
     sales.sql(f"CREATE MATERIALIZED VIEW yearly AS {YEARS}")
     sales.sql("INSERT INTO sales VALUES (4, 40, '2024-02')")
     answer = sales.sql("REFRESH MATERIALIZED VIEWS")
-    assert tuple(answer.columns) == REFRESHES
+    assert answer.columns == [*REFRESHES]
     here = database(sales)
     mine = [(row["view"], row["partition"]) for row in answer.collect() if row["view"].startswith(here)]
     assert mine == [(f"{here}.monthly", "month=2024-02"), (f"{here}.yearly", "()")]
@@ -442,7 +442,7 @@ def test_what_is_pending_is_shown(sales: SparkSession) -> None:
 def test_show_refreshes(shop: SparkSession) -> None:
     here = database(shop)
     answer = shop.sql("SHOW REFRESHES FOR yearly LIMIT 1")
-    assert tuple(answer.columns) == REFRESHES
+    assert answer.columns == [*REFRESHES]
     [row] = answer.collect()
     assert (row["view"], row["partition"], row["mode"], row["status"]) == (f"{here}.yearly", "()", "full", "published")
     assert row["reason"] == f"{here}.yearly was created"

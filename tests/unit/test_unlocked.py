@@ -185,7 +185,7 @@ class Engine:
         return list(self.store.read())[-1].event
 
     def say(self, kind: StatementKind, text: str):
-        return self.statements.answer(Statement(1, Session("spark_catalog", "default", {}), kind, text))
+        return self.statements.answer(Statement(1, Session("spark_catalog", "default", {}), kind, text)).rows
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def history(view: str | None, limit: int, plot: Path | None, path: Where | None,
     if as_json:
         click.echo(json.dumps([dict(zip(REFRESHES, each.row, strict=True)) for each in found], indent=2))
         return
-    table(REFRESHES, [each.row for each in found], leave_out=("run_id", "version"))
+    table([*REFRESHES], [each.row for each in found], leave_out=("run_id", "version"))
     gone = store.gone()
     if gone is not None and len(found) < limit:
         since = datetime.fromtimestamp(gone.at / 1000).strftime("%Y-%m-%d %H:%M:%S")

@@ -63,7 +63,8 @@ def _replayed(store: SqlStore, detailed: bool) -> Kept:
 
 def _print(known: Summary, acting: str | None, alive: Collection[int]) -> None:
     rows = known.rows(milliseconds(), alive)
-    table(VIEWS, rows, leave_out=[name for name in RARE if all(row[VIEWS.index(name)] is None for row in rows)])
+    names = [*VIEWS]
+    table(names, rows, leave_out=[name for name in RARE if all(row[names.index(name)] is None for row in rows)])
     needed, tracks = known.needed, known.tracks
     click.echo(f"at this load, refreshes need {needed:.2f} of {tracks} tracks")
     click.echo(f"kept fresh by {acting}" if acting else "no engine is running; start a session or `headwater run`")

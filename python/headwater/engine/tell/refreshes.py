@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 from typing import Any
 
-from attrs import fields, frozen
+from attrs import frozen
 
+from headwater.engine.tell.columns import Time, columns_of
 from headwater.model.event import EngineLost, Event, Failed, Published, Reworked, Skipped, Started
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason, codes
@@ -49,7 +50,7 @@ class Refresh:
     reason: str
     version: int
     rows: int | None
-    started_at: int
+    started_at: Time
     seconds: float | None
     foreseen: float | None
     core_seconds: float | None
@@ -65,7 +66,7 @@ class Refresh:
         return [each.value if isinstance(each, Enum) else each for each in values]
 
 
-REFRESHES = tuple(each.name for each in fields(Refresh))
+REFRESHES = columns_of(Refresh)
 """The columns of ``SHOW REFRESHES``, in their order."""
 
 
@@ -118,7 +119,7 @@ def _of_run(
         costs = seconds, started.foreseen, cores and round(cores, 3), started.foreseen_cores
         said = None if error is None else error.text
         known = codes([*reasons, error] if error is not None else reasons)
-        return Refresh(run, view, str(each), mode, why, run, rows, started.at, *costs, status, said, known)
+        return Refresh(run, view, str(each), mode, why, run, rows, Time(started.at), *costs, status, said, known)
 
     mode, why, reasons = _method(started, reworked if isinstance(ended, Published) else None)
 
@@ -153,7 +154,7 @@ def _of_skipped(event: Skipped) -> list[Refresh]:
     known = codes([why])
     return [
         Refresh(
-            *(version, event.view, str(each), Mode.SKIPPED, why.text, version, None, event.at),
+            *(version, event.view, str(each), Mode.SKIPPED, why.text, version, None, Time(event.at)),
             *(0.0, None, 0.0, None),
             Outcome.UNCHANGED,
             codes=known,

@@ -9,6 +9,7 @@ from headwater.engine.decide.readiness import Choice, ready
 from headwater.engine.decide.urgency import Kind, queue
 from headwater.engine.methods.choice import Chosen, choose_method
 from headwater.engine.requests.reasons import of_origin, where
+from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.consistency import Verdict, vertical
 from headwater.engine.tell.status import (
     VIEWS,
@@ -192,6 +193,10 @@ def spelled(expression: Expression) -> str:
             return f"{spell_window(window)} OF {column}"
 
 
+DESCRIPTION: Columns = dict.fromkeys(("name", "value", "note"), ColumnType.STRING)
+PLAN: Columns = {"plan": ColumnType.STRING}
+
+
 def describe(state: State, name: str, extended: bool, now: int, formats: Mapping[str, str] | None = None) -> list[Row]:
     """The rows of ``DESCRIBE MATERIALIZED VIEW``: name, value and note; ``formats`` are those of its sources."""
     view = state.views[name]
@@ -291,6 +296,8 @@ def reading(state: State, name: str) -> Sequence[str]:
 
 
 __all__ = [
+    "DESCRIPTION",
+    "PLAN",
     "VIEWS",
     "behind",
     "condition",

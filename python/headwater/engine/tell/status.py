@@ -17,6 +17,7 @@ from headwater.engine.requests.blockers import blockers
 from headwater.engine.requests.coverage import unresolved
 from headwater.engine.requests.limits import HALTED, STUCK, TRACKS, awaits
 from headwater.engine.requests.reasons import counted_rows, of_origin
+from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.consistency import lacking
 from headwater.engine.tell.load import Load, load
 from headwater.engine.waits.deadline import Due
@@ -33,20 +34,21 @@ ENGINE_GONE = Reason(
     Code.WAIT_ENGINE, "the engine that refreshed it has ended; the next engine that starts refreshes it again"
 )
 
-VIEWS = (
-    "database",
-    "view",
-    "state",
-    "partitions",
-    "behind",
-    "staleness",
-    "bound",
-    "attainable",
-    "fresh_to",
-    "refreshed_at",
-    "reason",
-    "codes",
-)
+VIEWS: Columns = {
+    "database": ColumnType.STRING,
+    "view": ColumnType.STRING,
+    "state": ColumnType.STRING,
+    "partitions": ColumnType.BIGINT,
+    "behind": ColumnType.BIGINT,
+    "staleness": ColumnType.DOUBLE,
+    "bound": ColumnType.DOUBLE,
+    "attainable": ColumnType.DOUBLE,
+    "fresh_to": ColumnType.TIMESTAMP,
+    "refreshed_at": ColumnType.TIMESTAMP,
+    "reason": ColumnType.STRING,
+    "codes": ColumnType.STRING,
+}
+"""The columns of ``SHOW MATERIALIZED VIEWS``."""
 
 
 class Condition(Enum):

@@ -18,6 +18,7 @@ from cattrs.gen import make_dict_unstructure_fn
 from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
+from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.model.extract import Extract
 from headwater.model.seen import Command, CommandKind
 
@@ -150,8 +151,19 @@ Message = Hint | Create | Statement | Wait | Dropping | Abandoned
 
 
 @frozen
+class AnswerColumn:
+    name: str
+    type: ColumnType
+
+
+@frozen
 class Rows:
+    columns: tuple[AnswerColumn, ...]
     rows: Sequence[Row]
+
+    @classmethod
+    def of(cls, columns: Columns, rows: Sequence[Row]) -> Rows:
+        return cls(tuple(AnswerColumn(*each) for each in columns.items()), rows)
 
 
 @frozen

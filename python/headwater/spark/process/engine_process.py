@@ -193,7 +193,7 @@ class EngineProcess:
         try:
             self._ready.wait()
             Settings.of(message.session.settings)
-            answer: wire.Answer = wire.Rows(self.statements.answer(message))
+            answer: wire.Answer = self.statements.answer(message)
             if self._in_memory and isinstance(message, wire.Create):
                 self._say_in_memory()
         except HeadwaterError as error:

@@ -36,8 +36,6 @@ from headwater.spark.observing.observer import Observer
 from headwater.spark.statements import syntax
 from headwater.spark.tables import catalog, zones
 
-Answer = Sequence[Row]
-
 
 @frozen
 class Declarations:
@@ -50,7 +48,7 @@ class Declarations:
     shim: Shim
     waiting: Waiting
 
-    def create(self, message: Create, later: bool = False) -> Answer:
+    def create(self, message: Create, later: bool = False) -> Sequence[Row]:
         """Declares the view that a message asks for; one row says what was done. If it asks for an explanation, the
         rows say how the view would follow changes. ``later``: it is filled in the background, whatever its properties
         say.
@@ -101,7 +99,7 @@ class Declarations:
             )
         return self._redeclare(definition, known, message, later)
 
-    def _declare(self, definition: Definition, message: Create, later: bool) -> Answer:
+    def _declare(self, definition: Definition, message: Create, later: bool) -> Sequence[Row]:
         self._require_storable(definition)
         estimate = self.analyst.estimate(definition, self._unfilled(definition))
         self.observer.baseline(definition)
@@ -119,7 +117,7 @@ class Declarations:
             raise
         return self._fill(definition, "created", message, later, estimate)
 
-    def _redeclare(self, definition: Definition, before: Definition, message: Create, later: bool) -> Answer:
+    def _redeclare(self, definition: Definition, before: Definition, message: Create, later: bool) -> Sequence[Row]:
         session, view = self.sessions.of_table(definition.settings), definition.view
         self._require_storable(definition)
         self.observer.baseline(definition)
@@ -170,7 +168,7 @@ class Declarations:
 
     def _fill(
         self, definition: Definition, done: str, message: Create, later: bool, estimate: Estimate | None = None
-    ) -> Answer:
+    ) -> Sequence[Row]:
         view, why = definition.view, "was created" if done == "created" else "was redefined"
         since = self.recorder.seq
         event = self.recorder.record(lambda _: Declared(self._now(), FRESH, definition, why, estimate=estimate))

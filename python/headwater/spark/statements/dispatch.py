@@ -14,7 +14,8 @@ from pyspark.errors import PySparkException
 from headwater.engine.requests.coverage import depending
 from headwater.engine.requests.limits import follows
 from headwater.engine.tell import report
-from headwater.engine.tell.refreshes import refreshes
+from headwater.engine.tell.columns import LINES
+from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.engine.tell.waiting import failing
 from headwater.model.duration import duration
 from headwater.model.error import StatementError, StoreError
@@ -35,12 +36,12 @@ from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.settings import check_settings
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.jvm.wire import Create, Dropping, Question, Session, Statement, Wait
+from headwater.spark.jvm.wire import Create, Dropping, Question, Row, Rows, Session, Statement, Wait
 from headwater.spark.observing.hints import Target
 from headwater.spark.observing.observer import Observer
 from headwater.spark.statements import syntax
-from headwater.spark.statements.create import Answer, Declarations, edged
-from headwater.spark.statements.recompute import Recomputing, Verifier
+from headwater.spark.statements.create import Declarations, edged
+from headwater.spark.statements.recompute import COMPARISON, Recomputing, Verifier
 from headwater.spark.statements.view_names import Names
 from headwater.spark.tables import catalog
 from headwater.spark.tables.view_tables import forget_replaced
@@ -77,8 +78,8 @@ class Statements:
         self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 
-    def answer(self, message: Question) -> Answer:
-        """The rows that a question asks for.
+    def answer(self, message: Question) -> Rows:
+        """The rows that a question asks for, with their columns.
 
         Raises:
             HeadwaterError: the statement is refused, in words for the user.
@@ -88,11 +89,11 @@ class Statements:
         try:
             match message:
                 case Create():
-                    return self._declarations.create(message)
+                    return Rows.of(LINES, self._declarations.create(message))
                 case Wait():
-                    return self._wait_for_hints(message)
+                    return Rows.of(LINES, self._wait_for_hints(message))
                 case Dropping(table=table):
-                    return self._refused(table)
+                    return Rows.of(LINES, self._refused(table))
                 case Statement(kind=kind, text=text):
                     return self._say(syntax.parse(kind, text), message)
         except PySparkException as error:
@@ -110,39 +111,42 @@ class Statements:
 
     # --- statements
 
-    def _say(self, statement: syntax.Statement, message: Statement) -> Answer:
+    def _say(self, statement: syntax.Statement, message: Statement) -> Rows:
         match statement:
             case syntax.Drain():
-                return self._drain(message)
+                return Rows.of(REFRESHES, self._drain(message))
             case syntax.RefreshStatement():
                 view = self._names.known(statement.name, message.session)
-                return self._recomputing.refresh(view, statement, message.id)
+                return Rows.of(REFRESHES, self._recomputing.refresh(view, statement, message.id))
             case syntax.Verify():
                 view = self._names.known(statement.name, message.session)
-                return self._recomputing.verify(view, statement, message.id)
+                return Rows.of(COMPARISON, self._recomputing.verify(view, statement, message.id))
             case syntax.ShowViews(database, pattern):
-                return self._show_views(database, pattern, message.session)
+                return Rows.of(report.VIEWS, self._show_views(database, pattern, message.session))
             case syntax.ShowRefreshes(name, limit):
                 only = self._names.known(name, message.session) if name else None
                 entries = self._store.history(only, None if limit is None else 3 * limit + 20)
-                return [each.row for each in refreshes((entry.event for entry in entries), limit, self._alive())]
+                shown = refreshes((entry.event for entry in entries), limit, self._alive())
+                return Rows.of(REFRESHES, [each.row for each in shown])
             case syntax.Describe(name, extended):
                 view = self._names.known(name, message.session)
                 formats = self._observer.formats(view) if extended else {}
-                return self._recorder.read(lambda state: report.describe(state, view, extended, self._now(), formats))
+                rows = self._recorder.read(lambda state: report.describe(state, view, extended, self._now(), formats))
+                return Rows.of(report.DESCRIPTION, rows)
             case syntax.Explain(name):
                 view = self._names.known(name, message.session)
                 self._observer.check(view)
                 lines, explanation = self._recorder.read(
                     lambda state: (report.explain(state, view, self._now()), self._explanation(state, view))
                 )
-                return [[line] for line in (*lines, *explanation())]  # a plan is searched for without the lock
+                # A plan is searched for without the lock.
+                return Rows.of(report.PLAN, [[line] for line in (*lines, *explanation())])
             case syntax.Drop():
-                return self._drop(statement, message)
+                return Rows.of(LINES, self._drop(statement, message))
             case _:
-                return self._alter(statement, message)
+                return Rows.of(LINES, self._alter(statement, message))
 
-    def _drain(self, message: Statement) -> Answer:
+    def _drain(self, message: Statement) -> Sequence[Row]:
         since = self._recorder.seq
         self._observer.check()
         everything = self.waiting.hurry()
@@ -161,7 +165,7 @@ class Statements:
             "SHOW REFRESHES shows each attempt; ALTER MATERIALIZED VIEW … SUSPEND leaves a view out"
         )
 
-    def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Answer:
+    def _show_views(self, database: syntax.Name | None, pattern: str | None, session: Session) -> Sequence[Row]:
         missed = self.looks.first(LOOK)
         now, within = self._now(), loosely(spelled(self._names.namespace(database, session))) if database else None
         known = self._recorder.read(lambda state: report.statuses(state, now, self._loop.capacity.tracks))
@@ -184,7 +188,7 @@ class Statements:
         except StoreError:
             return None
 
-    def _drop(self, statement: syntax.Drop, message: Statement) -> Answer:
+    def _drop(self, statement: syntax.Drop, message: Statement) -> Sequence[Row]:
         view = self._names.find(statement.name, message.session)
         if view is None:
             if statement.if_exists:
@@ -212,7 +216,7 @@ class Statements:
             guarded(partial(self._shim.release, definition.root, definition.owner), f"the files of {view} stay")
         return [[f"{view} dropped"]]
 
-    def _refused(self, view: str) -> Answer:
+    def _refused(self, view: str) -> Sequence[Row]:
         """Why the table of a view must not be dropped, if so. Else its place is noted, as it cannot be asked later."""
         if refused := self._recorder.read(partial(_read, view=view)) or self._holding(view):
             return [[refused]]
@@ -239,7 +243,7 @@ class Statements:
                 f"or drop its table with DROP TABLE {sql.quoted(view)}"
             ) from error
 
-    def _alter(self, statement: syntax.Alteration, message: Statement) -> Answer:
+    def _alter(self, statement: syntax.Alteration, message: Statement) -> Sequence[Row]:
         view = self._names.known(statement.name, message.session)
         self._observer.look(Target({view: None}))  # its table may have been dropped
         view = self._names.known(statement.name, message.session)
@@ -260,12 +264,12 @@ class Statements:
                 return self._rename(definition, to, message)
         raise AssertionError(f"not a statement: {statement}")
 
-    def _set_properties(self, definition: Definition, changed: Mapping[str, str]) -> Answer:
+    def _set_properties(self, definition: Definition, changed: Mapping[str, str]) -> Sequence[Row]:
         check_properties(definition.view, changed)
         self._alter_properties(definition, {**dict(definition.properties), **changed})
         return [[f"{definition.view}: {', '.join(f'{key} = {value}' for key, value in changed.items())}"]]
 
-    def _unset_properties(self, definition: Definition, keys: Sequence[str], if_exists: bool) -> Answer:
+    def _unset_properties(self, definition: Definition, keys: Sequence[str], if_exists: bool) -> Sequence[Row]:
         properties = dict(definition.properties)
         if (unknown := sorted({*keys} - properties.keys())) and not if_exists:
             raise StatementError(
@@ -289,7 +293,7 @@ class Statements:
         else:
             self._recorder.record(lambda _: Altered(self._now(), definition.view, pairs(properties)))
 
-    def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Answer:
+    def _rename(self, definition: Definition, to: syntax.Name, message: Statement) -> Sequence[Row]:
         target = self._names.qualified(to, message.session)
         if split(target)[:-1] != split(definition.view)[:-1]:
             raise StatementError(f"{definition.view} cannot become {target}: a view stays in its database")
@@ -324,7 +328,7 @@ class Statements:
         if runs:
             raise StatementError(f"{view} is being refreshed; rename it when the refresh has ended")
 
-    def _wait_for_hints(self, message: Wait) -> Answer:
+    def _wait_for_hints(self, message: Wait) -> Sequence[Row]:
         since, written = self._recorder.seq, self._observer.hints.pointed_at(message.hints)
         for hint in message.hints:
             self._observer.hints.notice(hint)

@@ -8,6 +8,7 @@ from functools import partial
 from attrs import frozen
 
 from headwater.engine.methods.basis import inputs, pins
+from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.refreshes import Refresh
 from headwater.engine.tell.waiting import cannot_run
 from headwater.model.edge import Edge
@@ -20,10 +21,19 @@ from headwater.model.view import Definition, Pairs
 from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import Waiting
 from headwater.spark.jvm import sql
+from headwater.spark.jvm.wire import Row
 from headwater.spark.observing.observer import Observer
 from headwater.spark.refreshing.verify import Comparison, Difference, Sample
 from headwater.spark.statements import syntax
-from headwater.spark.statements.create import Answer
+
+COMPARISON: Columns = {
+    "view": ColumnType.STRING,
+    "result": ColumnType.STRING,
+    "missing": ColumnType.BIGINT,
+    "surplus": ColumnType.BIGINT,
+    "example": ColumnType.STRING,
+}
+"""The columns of ``VERIFY MATERIALIZED VIEW``."""
 
 _Versions = tuple[Definition, Inputs, Version]
 
@@ -59,7 +69,7 @@ class Recomputing:
     def __init__(self, recorder: Recorder, observer: Observer, waiting: Waiting, verifier: Verifier) -> None:
         self._recorder, self._observer, self._waiting, self._verifier = recorder, observer, waiting, verifier
 
-    def refresh(self, view: str, statement: syntax.RefreshStatement, token: int) -> Answer:
+    def refresh(self, view: str, statement: syntax.RefreshStatement, token: int) -> Sequence[Row]:
         """``REFRESH MATERIALIZED VIEW``; ``token`` is the number of the statement."""
         since = self._recorder.seq
         asked = self._asked(self._checked(view), statement.partition)
@@ -68,7 +78,7 @@ class Recomputing:
             version = request(self._recorder, view, [asked], "was to be refreshed, by REFRESH MATERIALIZED VIEW")
         return [each.row for each in self._until_fresh(view, since, token, version)]
 
-    def verify(self, view: str, statement: syntax.Verify, token: int) -> Answer:
+    def verify(self, view: str, statement: syntax.Verify, token: int) -> Sequence[Row]:
         """``VERIFY MATERIALIZED VIEW``. A difference counts if nothing was written while it was found."""
         for _ in range(COMPARISONS):
             since = self._recorder.seq

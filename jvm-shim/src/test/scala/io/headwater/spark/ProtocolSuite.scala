@@ -1,7 +1,6 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.headwater.Access
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, render}
@@ -68,7 +67,7 @@ class ProtocolSuite extends AnyFunSuite {
   }
 
   test("the kind of the golden statement is the one recognised") {
-    assert(LocalSpark.parser.parsePlan(text) == HeadwaterStatement(StatementKind.Refresh, text))
+    assert(LocalSpark.parser.parsePlan(text) == AskedStatement(StatementQuestion(StatementKind.Refresh, text)))
   }
 
   test("wait") {
@@ -93,10 +92,11 @@ class ProtocolSuite extends AnyFunSuite {
       AS SELECT l_month, l_price FROM fresh_lines"""), "create_columns")
   }
 
-  test("reply_rows: values take the types of the statement's columns") {
-    val rows = Answer.of(StatementKind.Refresh).rows(Wire.decode[Reply](Golden.text("reply_rows")).rows)
-    assert(rows.map(_.size).distinct == Seq(15))
-    val Seq(done, failed) = rows
+  test("reply_rows: values take the types of the answer's columns") {
+    val reply = Wire.decode[Reply](Golden.text("reply_rows"))
+    val statement = answered(reply)
+    assert(statement.output.map(_.name) == reply.columns.map(_.name))
+    val Seq(done, failed) = statement.run(LocalSpark.session)
     assert(done == Row(
       1762000000123L, "shop.monthly_revenue", "month=1996-03-01", "partition",
       "shop.lineitem[l_month=1996-03-01] was appended to", 1762000000123L, 31L,
@@ -105,7 +105,9 @@ class ProtocolSuite extends AnyFunSuite {
   }
 
   test("a reply whose values do not fit is refused by name of the type") {
-    val wrong = intercept[IllegalStateException](Answer.Result.rows(Seq(Seq(JInt(1)))))
+    val wrong = intercept[IllegalStateException] {
+      answered(Reply(Seq(AnswerColumn("result", "STRING")), Seq(Seq(JInt(1))))).run(LocalSpark.session)
+    }
     assert(wrong.getMessage.contains("STRING"))
   }
 
@@ -120,10 +122,12 @@ class ProtocolSuite extends AnyFunSuite {
     val session = Access.classic(LocalSpark.emptyShop())
     session.sql("CREATE TABLE lineitem (l_price DECIMAL(12,2), l_month DATE) USING parquet PARTITIONED BY (l_month)")
     session.sql("CREATE OR REPLACE TEMPORARY VIEW fresh_lines AS SELECT * FROM lineitem")
-    val plan = session.sessionState.executePlan(LocalSpark.parser.parsePlan(sql), CommandExecutionMode.SKIP)
-    plan.assertAnalyzed()
-    Bridge.asked(id, session, plan.analyzed.collectFirst { case CreateView(question) => question }.get)
+    val plan = session.sessionState.analyzer.execute(LocalSpark.parser.parsePlan(sql))
+    Bridge.asked(id, session, plan.collectFirst { case AskedStatement(question) => question }.get)
   }
+
+  private def answered(reply: Reply): HeadwaterStatement =
+    HeadwaterStatement(StatementQuestion(StatementKind.Refresh, text), reply)
 
   private def same(sent: String, golden: String): Unit =
     assert(sent == compact(render(Golden.json(golden))))

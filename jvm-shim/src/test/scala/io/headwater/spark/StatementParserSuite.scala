@@ -9,6 +9,8 @@ class StatementParserSuite extends AnyFunSuite {
   private lazy val session = LocalSpark.emptyShop()
   private lazy val parser = { session; LocalSpark.parser }
 
+  private def asked(kind: StatementKind, text: String): LogicalPlan = AskedStatement(StatementQuestion(kind, text))
+
   private def creation(plan: LogicalPlan): CreateMaterializedViewAsSelect =
     plan.collectFirst { case create: CreateMaterializedViewAsSelect => create }.get
 
@@ -16,7 +18,7 @@ class StatementParserSuite extends AnyFunSuite {
     creation(plan).getTagValue(StatementParser.OrReplace).isDefined
 
   test("a statement of Headwater's becomes a command that carries its text") {
-    assert(parser.parsePlan("SHOW REFRESHES LIMIT 2") == HeadwaterStatement(StatementKind.ShowRefreshes, "SHOW REFRESHES LIMIT 2"))
+    assert(parser.parsePlan("SHOW REFRESHES LIMIT 2") == asked(StatementKind.ShowRefreshes, "SHOW REFRESHES LIMIT 2"))
   }
 
   test("every other statement is parsed by Spark") {
@@ -39,10 +41,10 @@ class StatementParserSuite extends AnyFunSuite {
   test("parameters are substituted in a statement of Headwater's") {
     val named = NamedParameterContext(Map("n" -> Literal(3)))
     assert(parser.parsePlanWithParameters("SHOW REFRESHES LIMIT :n", named) ==
-      HeadwaterStatement(StatementKind.ShowRefreshes, "SHOW REFRESHES LIMIT 3"))
+      asked(StatementKind.ShowRefreshes, "SHOW REFRESHES LIMIT 3"))
     val positional = PositionalParameterContext(Seq(Literal("it's"), Literal(java.time.LocalDate.of(1996, 3, 1))))
     assert(parser.parsePlanWithParameters("REFRESH MATERIALIZED VIEW `?🌊` PARTITION (a = ?, b = ?) -- why?", positional) ==
-      HeadwaterStatement(StatementKind.Refresh, "REFRESH MATERIALIZED VIEW `?🌊` PARTITION (a = 'it\\'s', b = DATE '1996-03-01') -- why?"))
+      asked(StatementKind.Refresh, "REFRESH MATERIALIZED VIEW `?🌊` PARTITION (a = 'it\\'s', b = DATE '1996-03-01') -- why?"))
   }
 
   test("a parameter that has no value is Spark's own error") {

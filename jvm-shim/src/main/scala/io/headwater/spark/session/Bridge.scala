@@ -8,7 +8,6 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.headwater.Contexts
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
-import org.json4s.JValue
 
 /**
  * Where messages wait for the engine. The engine pulls with [[poll]] and answers with [[reply]];
@@ -56,7 +55,7 @@ object Bridge {
    * Sends a message and waits for the engine's answer, starting the engine when it is not there.
    * @throws HeadwaterException with the engine's own words when it refuses or cannot be started
    */
-  def ask(session: SparkSession, question: Question): Seq[Seq[JValue]] = {
+  def ask(session: SparkSession, question: Question): Reply = {
     val application = Application.of(session.sparkContext)
     val id = ids.incrementAndGet()
     val answer = new CompletableFuture[Reply]
@@ -76,7 +75,7 @@ object Bridge {
         }
       }
       waited.error.foreach(message => throw new HeadwaterException(message))
-      waited.rows
+      waited
     } catch {
       case interrupted: InterruptedException =>
         abandon(id, sent)
@@ -95,7 +94,7 @@ object Bridge {
   def create(session: SparkSession, json: String): String = {
     val question = Wire.decode[CreateQuestion](json)
     question.job.foreach(name => modules.add(name.takeWhile(_ != ':')))
-    Wire.encode(ask(session, question))
+    Wire.encode(ask(session, question).rows)
   }
 
   /** The modules whose jobs programs of this application registered, as JSON. An engine imports these, too. */

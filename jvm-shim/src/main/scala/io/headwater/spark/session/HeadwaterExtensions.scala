@@ -10,6 +10,7 @@ class HeadwaterExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectParser((_, spark) => new StatementParser(spark))
     extensions.injectPostHocResolutionRule(session => TakeOverCreate(session))
+    extensions.injectPostHocResolutionRule(session => AskEngine(session)) // after the one that makes statements of creations
     extensions.injectPostHocResolutionRule(session => DirectWriteRule(session))
     extensions.injectHintResolutionRule(session => PublishedSnapshot(session)) // the next one puts relations out of sight
     extensions.injectHintResolutionRule(session => PinnedSnapshots(session))

@@ -1,6 +1,6 @@
 package io.headwater.spark
 
-import org.json4s.JValue
+import org.json4s.{JString, JValue}
 
 /** What a command does, as far as it matters to what is found afterwards. */
 sealed abstract class CommandKind(val word: String) extends Product with Serializable
@@ -115,5 +115,11 @@ final case class DroppingQuestion(table: String) extends Question {
 /** Nobody waits for the answer to a question any more. */
 final case class Abandoned(id: Long)
 
-/** The engine's answer: rows, or why there are none. */
-final case class Reply(rows: Seq[Seq[JValue]] = Nil, error: Option[String] = None)
+/** A column of an answer; the type as Spark's DDL spells it. */
+final case class AnswerColumn(name: String, `type`: String)
+
+/** The engine's answer: rows with their columns, or why there are none. */
+final case class Reply(columns: Seq[AnswerColumn] = Nil, rows: Seq[Seq[JValue]] = Nil, error: Option[String] = None) {
+  /** The sentence of an answer that has one. */
+  def said: Option[String] = rows.flatten.collectFirst { case JString(text) => text }
+}

@@ -33,7 +33,7 @@ class StatementParser(spark: ParserInterface) extends ParserInterface {
           case _ =>
         }
         plan
-      case Some(Statement.Own(kind)) => HeadwaterStatement(kind, substituted)
+      case Some(Statement.Own(kind)) => AskedStatement(StatementQuestion(kind, substituted))
       case None =>
         ParsedAway.note(_.parsePlan(sql))
         delegate(sql)

@@ -16,7 +16,7 @@ case class TakeOverCreate(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case create: CreateMaterializedViewAsSelect if create.childrenResolved =>
       Access.classic(session).sessionState.analyzer.checkAnalysis(create.query)
-      CreateView(TakeOverCreate.message(create))
+      AskedStatement(TakeOverCreate.message(create))
     case _ => plan
   }
 }

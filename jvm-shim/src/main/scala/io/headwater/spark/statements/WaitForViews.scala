@@ -10,7 +10,6 @@ import org.apache.spark.sql.execution.command.{DataWritingCommand, DataWritingCo
 import org.apache.spark.sql.execution.datasources.v2.V2CommandExec
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
-import org.json4s.JString
 import org.slf4j.LoggerFactory
 
 /** With `spark.headwater.wait`, a write returns when every view that depends on it is fresh. */
@@ -104,13 +103,13 @@ object Waiting {
   def forHints(session: SparkSession, hints: Seq[Hint]): Unit =
     if (hints.nonEmpty) {
       val failed =
-        try Bridge.ask(session, WaitQuestion(hints))
+        try Bridge.ask(session, WaitQuestion(hints)).said
         catch {
           case refused: HeadwaterException =>
             log.warn(s"the write is done, but its views could not be waited for: ${refused.text}")
-            Nil
+            None
         }
-      failed.flatten.collectFirst { case JString(said) => said }.foreach { said =>
+      failed.foreach { said =>
         throw new HeadwaterException(s"the write is done, and must not be repeated; $said")
       }
     }

@@ -12,7 +12,6 @@ import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, LogicalRelation}
 import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
-import org.json4s.JString
 import org.slf4j.LoggerFactory
 
 /** Refuses statements that would write into a materialized view past Headwater, or drop the table of one that others read. */
@@ -53,13 +52,13 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
    * could remove it then, and its readers say that it is gone.
    */
   private def refuseRead(table: String): Unit = {
-    val read = try Bridge.ask(session, DroppingQuestion(table))
+    val read = try Bridge.ask(session, DroppingQuestion(table)).said
     catch {
       case failed: HeadwaterException =>
         log.warn(s"$table is dropped without a look at the views that read it: ${failed.text}")
-        Nil
+        None
     }
-    read.flatten.collectFirst { case JString(why) => why }.foreach(why => throw new HeadwaterException(why))
+    read.foreach(why => throw new HeadwaterException(why))
   }
 
   /** @throws HeadwaterException when the table of this key, which is to be changed, is a view's */
