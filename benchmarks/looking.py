@@ -13,11 +13,9 @@ from benchmarks.fabricated import KINDS, Fabricated, partition
 from benchmarks.worker import serve
 from headwater.model.partition import Slice
 from headwater.model.seen import Seen, TableQuestion
-from headwater.ports import TableFormat
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import registry
-from headwater.spark.tables.files import FileTables
 
 
 class Looking:
@@ -25,8 +23,7 @@ class Looking:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark, shim, sessions = spark, Shim(spark), Sessions(spark)
-        formats: list[TableFormat] = [FileTables(shim, sessions), *registry.opened(shim, sessions)]
-        self._adapters = {each.name: each for each in formats}
+        self._formats = registry.opened(shim, sessions)
         self._tables: dict[tuple[str, int], Fabricated] = {}
         self._known: dict[tuple[str, int], str] = {}
         self._statistics = spark._jvm.org.apache.hadoop.fs.FileSystem
@@ -63,7 +60,7 @@ class Looking:
         )
 
     def _look(self, format: str, look: TableQuestion) -> Seen:
-        [seen] = self._adapters[format].look([look])
+        [seen] = self._formats.look([look])
         return seen
 
     def _read(self) -> int:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from attrs import frozen
 
 from headwater.engine.tell.status import Summary
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.event import Event, Made
-from headwater.model.partition import Slice, Value
-from headwater.model.seen import ChangedRows, Seen, TableQuestion
+from headwater.model.event import Event
+from headwater.model.partition import Value
 from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -182,73 +181,3 @@ class Evaluator(Protocol):
         Raises:
             RefreshFailed: it cannot be evaluated.
         """
-
-
-class TableFormat(Protocol):
-    """A kind of tables. ``tests/spark/test_table_format_contract.py`` says what each implementation keeps to.
-
-    Frames are the warehouse's own; ``Any`` here, because nothing but the warehouse knows them.
-    """
-
-    name: str
-
-    def look(self, looks: Sequence[TableQuestion]) -> Sequence[Seen]:
-        """Tables as they are now, in the order of the looks. One that nobody can look at takes no other with it."""
-
-    def touches(self, table: str, path: str) -> bool:
-        """Whether a write to a path may change a table."""
-
-    def pin(self, table: str, snapshot: str) -> Any:
-        """How the shim reads a table as it was at a snapshot (``facts.Pin``). ``None``: the format cannot. Then looks
-        before a run and after it tell what the run read."""
-
-    def changed(self, session: Any, table: str, since: str, until: str) -> ChangedRows:
-        """The rows of a table that came and went between two snapshots, as frames of a session.
-
-        Raises:
-            ChangesUnknown: the format cannot say.
-        """
-
-    def key_files(self, session: Any, launch: Launch, reach: Any) -> Any:
-        """The files of a view that hold the keys of a run (``key_files.KeyFiles``), to be written anew. ``None``:
-        whole partitions are."""
-
-    def write(self, launch: Launch, frame: Any, place: str, hashed: bool, key_files: Any = None) -> Any:
-        """Writes a run's rows to a place that no reader sees, and counts them. They take the place of the files that
-        hold its keys, or of its partitions."""
-
-    def written(self, launch: Launch, place: str, known: Mapping[Slice, Made]) -> Written:
-        """The output that lies at a place; ``known`` are its rows and sums."""
-
-    def unstorable(self, definition: Definition) -> str:
-        """Why the columns of a view cannot be stored, where the format takes such a table and refuses each write; else
-        empty."""
-
-    def require(self, definition: Definition) -> None:
-        """Makes sure that a run has a table to fill: the view's own, or one beside it that is to take its place. It
-        never makes that of a view that has none: somebody dropped it.
-
-        Raises:
-            ViewGone: the view has no table, or another table has its name, or its table has another name.
-        """
-
-    def publish(self, launch: Launch, written: Written) -> Replaced:
-        """Makes readers see the output, whole or not at all.
-
-        Raises:
-            TakenOver: a higher version is published already.
-            ViewGone: the view has no table, or another table has its name.
-        """
-
-    def published(self, definition: Definition) -> set[str] | None:
-        """The places that readers of a view are sent to, with those above them; ``None`` if its table is not there."""
-
-    def highest(self, definition: Definition) -> Version:
-        """The highest version that was written of a view; 0: none. A store that was put back from a copy may not know
-        it, and must not give it again: readers have those rows."""
-
-    def location(self, definition: Definition) -> str:
-        """The directory of a view's table, in which its versions or its files lie; empty if the table is not there."""
-
-    def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
-        """Deletes superseded places, but for those that are published; false if nobody can say which are."""

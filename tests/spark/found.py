@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headwater.model.partition import Slice
 from headwater.model.seen import Seen, TableQuestion
-from headwater.ports import TableFormat
+from headwater.spark.tables.table_format import TableFormat
 
 
 def look(tables: TableFormat, table: str, *slices: Slice, since: str = "") -> Seen:

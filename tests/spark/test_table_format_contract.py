@@ -1,4 +1,7 @@
-"""Each format of tables keeps these promises (``ports.TableFormat``). Another one joins with one line in FORMATS."""
+"""Each format of tables keeps these promises (``tables/table_format.py``). Another one joins with one line in CASES.
+
+A test that needs an ability of ``model/format.py`` is skipped for a format that lacks it, and says so.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from support import database
 
-from headwater.model.command import Launch, Replaced
+from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import ChangesUnknown, RefreshCancelled, RefreshFailed, TakenOver, ViewGone
 from headwater.model.event import Started
+from headwater.model.format import Format
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.seen import Seen, TableQuestion
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
 from headwater.model.work import ByAppending, WholePartitions
-from headwater.ports import TableFormat, Written
 from headwater.spark.jvm.counted import counts
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
@@ -38,31 +41,24 @@ from headwater.spark.tables.iceberg import IcebergTables
 from headwater.spark.tables.iceberg import key_search as of_iceberg
 from headwater.spark.tables.iceberg.publishing import Publishing
 from headwater.spark.tables.rows_by_keys import Reach
+from headwater.spark.tables.table_format import ViewFormat
 from headwater.spark.tables.view_tables import is_waiting
 
 
 @frozen
-class Format:
-    """A format, and the parts of the port that it leaves open.
+class Case:
+    """A format, how it is opened, and the catalog that holds its tables; empty: the session catalog."""
 
-    Attributes:
-        using: after ``USING``.
-        lake: whether its tables have a log of snapshots: a look tells the changes since one, and a run reads at one.
-        catalog: the catalog that holds its tables; empty: the session catalog.
-    """
-
-    name: str
-    using: str
-    open: Callable[[Shim, Sessions], TableFormat]
-    lake: bool = False
+    format: Format
+    open: Callable[[Shim, Sessions], ViewFormat]
     catalog: str = ""
 
 
-FILES = Format("files", "parquet", FileTables)
-DELTA = Format("delta", "delta", DeltaTables, lake=True)
-ICEBERG = Format("iceberg", "iceberg", IcebergTables, lake=True, catalog="lake")
-FORMATS = [FILES, DELTA, ICEBERG]
-LAKES = [each for each in FORMATS if each.lake]
+CASES = [
+    Case(Format.of("parquet"), FileTables),
+    Case(Format.of("delta"), DeltaTables),
+    Case(Format.of("iceberg"), IcebergTables, catalog="lake"),
+]
 
 DROPPED = "ALTER TABLE t DROP PARTITION (p = 'a')"
 """A statement of file tables only."""
@@ -70,22 +66,40 @@ DROPPED = "ALTER TABLE t DROP PARTITION (p = 'a')"
 A, B, C, D = (Slice.of(p=each) for each in "abcd")
 
 
-def only(formats: list[Format]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("format", formats, ids=lambda each: each.name, indirect=True)
+def parametrized(lacks: Callable[[Format], str]) -> pytest.MarkDecorator:
+    """A test of each format; ``lacks`` says why it is none of one."""
+    skipped = [(each, lacks(each.format)) for each in CASES]
+    params = [pytest.param(each, marks=[pytest.mark.skip(reason=why)] if why else []) for each, why in skipped]
+    return pytest.mark.parametrize("case", params, ids=lambda each: each.format.tables, indirect=True)
 
 
-@pytest.fixture(params=FORMATS, ids=lambda each: each.name)
-def format(request) -> Format:
+def needs(ability: str) -> pytest.MarkDecorator:
+    """A test of the formats with an ability."""
+    return parametrized(lambda each: "" if getattr(each, ability) else f"{each.name} lacks: {ability}")
+
+
+def only(name: str) -> pytest.MarkDecorator:
+    """A test of a format's own code."""
+    return parametrized(lambda each: "" if each.name == name else f"a test of {name}'s own code")
+
+
+@pytest.fixture(params=CASES, ids=lambda each: each.format.tables)
+def case(request) -> Case:
     return request.param
 
 
 @pytest.fixture
-def place(spark: SparkSession, format: Format) -> Iterator[str]:
+def format(case: Case) -> Format:
+    return case.format
+
+
+@pytest.fixture
+def place(spark: SparkSession, case: Case) -> Iterator[str]:
     """The key of the database in which a session is then."""
-    if not format.catalog:
+    if not case.catalog:
         yield database(spark)
         return
-    place = f"{format.catalog}.{database(spark)}"
+    place = f"{case.catalog}.{database(spark)}"
     spark.sql(f"CREATE NAMESPACE {place}")
     spark.sql(f"USE {place}")
     yield place
@@ -93,14 +107,14 @@ def place(spark: SparkSession, format: Format) -> Iterator[str]:
 
 
 @pytest.fixture
-def tables(spark: SparkSession, format: Format, place: str) -> TableFormat:
-    return format.open(Shim(spark), Sessions(spark))
+def tables(spark: SparkSession, case: Case, place: str) -> ViewFormat:
+    return case.open(Shim(spark), Sessions(spark))
 
 
 @pytest.fixture
 def table(spark: SparkSession, format: Format, place: str) -> str:
     """A table with the partitions a and b."""
-    spark.sql(f"CREATE TABLE t (x INT, p STRING) USING {format.using} PARTITIONED BY (p)")
+    spark.sql(f"CREATE TABLE t (x INT, p STRING) USING {format.name} PARTITIONED BY (p)")
     spark.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     return f"{place}.t"
 
@@ -115,18 +129,18 @@ def differing(before: Seen, after: Seen) -> set[Slice]:
 # --- looks
 
 
-def test_a_table_has_one_format(spark: SparkSession, tables: TableFormat, place: str, table: str) -> None:
+def test_a_table_has_one_format(spark: SparkSession, tables: ViewFormat, place: str, table: str) -> None:
     assert Shim(spark).format(table) == tables.name
     assert Shim(spark).format(f"{place}.nothing") == ""
 
 
-def test_a_table_that_did_not_change_looks_the_same(format: Format, tables: TableFormat, table: str) -> None:
+def test_a_table_that_did_not_change_looks_the_same(format: Format, tables: ViewFormat, table: str) -> None:
     first = look(tables, table)
     assert first.exists and first.snapshot and first.schema and first.partitions.keys() == {A, B}
-    assert first.columns == {"p"} and first.looked is None and first.pinned == format.lake
+    assert first.columns == {"p"} and first.looked is None and first.pinned == format.snapshots
     assert look(tables, table) == first
     again = look(tables, table, since=first.snapshot)
-    assert again == (evolve(first, partitions={}, looked=(), churn=again.churn) if format.lake else first)
+    assert again == (evolve(first, partitions={}, looked=(), churn=again.churn) if format.tells_changes else first)
     assert not again.churn
 
 
@@ -141,10 +155,10 @@ def test_a_table_that_did_not_change_looks_the_same(format: Format, tables: Tabl
     ],
 )
 def test_each_kind_of_write_makes_another_snapshot(
-    spark: SparkSession, format: Format, tables: TableFormat, table: str, statement: str, changed: set[Slice]
+    spark: SparkSession, format: Format, tables: ViewFormat, table: str, statement: str, changed: set[Slice]
 ) -> None:
     before = look(tables, table)
-    if format.lake and statement == DROPPED:
+    if not format.listed and statement == DROPPED:
         statement = "DELETE FROM t WHERE p = 'a'"
     spark.sql(statement)
     after = look(tables, table, since=before.snapshot)
@@ -152,36 +166,36 @@ def test_each_kind_of_write_makes_another_snapshot(
     assert not after.lost and (after.schema, after.incarnation) == (before.schema, before.incarnation)
 
 
-def test_other_columns_make_another_schema(spark: SparkSession, tables: TableFormat, table: str) -> None:
+def test_other_columns_make_another_schema(spark: SparkSession, tables: ViewFormat, table: str) -> None:
     before = look(tables, table)
     spark.sql("ALTER TABLE t ADD COLUMNS (y INT)")
     assert look(tables, table).schema != before.schema
 
 
 def test_a_table_that_is_replaced_is_another_incarnation(
-    spark: SparkSession, format: Format, tables: TableFormat, table: str
+    spark: SparkSession, format: Format, tables: ViewFormat, table: str
 ) -> None:
     before = look(tables, table)
     spark.sql("DROP TABLE t")
     assert not look(tables, table).exists
     time.sleep(1.1)  # Hive's metastore keeps seconds
-    spark.sql(f"CREATE TABLE t (x INT, p STRING) USING {format.using} PARTITIONED BY (p)")
+    spark.sql(f"CREATE TABLE t (x INT, p STRING) USING {format.name} PARTITIONED BY (p)")
     after = look(tables, table)
     assert after.incarnation != before.incarnation and after.schema == before.schema
 
 
-@only([FILES])
-def test_a_look_at_some_partitions_says_which(tables: TableFormat, table: str) -> None:
+@needs("listed")
+def test_a_look_at_some_partitions_says_which(tables: ViewFormat, table: str) -> None:
     look(tables, table)
     seen = look(tables, table, A, C)
     assert seen.looked == seen.asked == (A, C) and seen.partitions.keys() == {A} and not seen.snapshot
 
 
 def test_a_table_that_nobody_can_look_at_takes_no_other_with_it(
-    spark: SparkSession, format: Format, tables: TableFormat, place: str, table: str
+    spark: SparkSession, format: Format, tables: ViewFormat, place: str, table: str
 ) -> None:
-    spark.sql(f"CREATE TABLE lost USING {format.using} PARTITIONED BY (p) AS SELECT 1 AS x, 'a' AS p")
-    if format.lake:
+    spark.sql(f"CREATE TABLE lost USING {format.name} PARTITIONED BY (p) AS SELECT 1 AS x, 'a' AS p")
+    if not format.listed:
         for each in Path(look(tables, f"{place}.lost").location.removeprefix("file:")).rglob("*.[ja][sv]*"):
             each.write_text("{")
     else:
@@ -190,18 +204,18 @@ def test_a_table_that_nobody_can_look_at_takes_no_other_with_it(
     assert lost.unreadable and seen.partitions.keys() == {A, B}
 
 
-def test_a_write_below_a_table_touches_it(tables: TableFormat, table: str) -> None:
+def test_a_write_below_a_table_touches_it(tables: ViewFormat, table: str) -> None:
     location = look(tables, table).location
     assert tables.touches(table, f"{location}/p=a") and not tables.touches(table, f"{location}_else")
 
 
 def test_a_snapshot_is_read_as_it_was_or_not_at_all(
-    spark: SparkSession, format: Format, tables: TableFormat, table: str
+    spark: SparkSession, format: Format, tables: ViewFormat, table: str
 ) -> None:
     before = look(tables, table)
     spark.sql("INSERT OVERWRITE t PARTITION (p = 'a') VALUES (9)")
     pin = tables.pin(table, before.snapshot)
-    assert (pin is not None) == before.pinned == format.lake
+    assert (pin is not None) == before.pinned == format.snapshots
     if pin is not None:
         spark.conf.set(PINS, encode({table: pin}))
         assert sorted(row["x"] for row in spark.sql("SELECT x FROM t").collect()) == [1, 2]
@@ -213,20 +227,20 @@ def test_a_snapshot_is_read_as_it_was_or_not_at_all(
 class View:
     """A view of a format, whose runs write rows that are given."""
 
-    def __init__(self, session: SparkSession, format: Format, tables: TableFormat, place: str, root: Path) -> None:
+    def __init__(self, session: SparkSession, format: Format, tables: ViewFormat, place: str, root: Path) -> None:
         self._session, self._tables = session, tables
         self.definition = Definition(
             f"{place}.v",
             "SELECT 1",
             (Column("x", "INT"), Column("p", "STRING")),
             ("p",),
-            format=format.using,
+            format=format.name,
             fingerprint="f",
-            root="" if format.lake else f"file:{root}",
+            root="" if format.commits else f"file:{root}",
             owner="me",
             database="default",
         )
-        assert format.lake or Shim(session).claim(self.definition.root, "me")
+        assert format.commits or Shim(session).claim(self.definition.root, "me")
         catalog.create(Sessions(session).of_table(), Shim(session), self.definition)
         tables.require(self.definition)
         self.records: dict[Slice, PartitionRecord] = {}
@@ -301,7 +315,9 @@ class View:
 
 
 @pytest.fixture
-def view(spark: SparkSession, format: Format, tables: TableFormat, place: str, tmp_path: Path) -> View:
+def view(spark: SparkSession, format: Format, tables: ViewFormat, place: str, tmp_path: Path) -> View:
+    if not format.holds_views:
+        pytest.skip(f"{format.name} lacks: holds_views")
     spark.conf.set("spark.headwater.internal", "true")  # as in the sessions of an engine, which write views
     return View(spark, format, tables, place, tmp_path / "v")
 
@@ -319,16 +335,16 @@ def files(spark: SparkSession, view: View) -> set[str]:
     return {row[0] for row in spark.newSession().sql(query).collect()}
 
 
-def test_readers_see_a_run_when_it_is_published(view: View, format: Format, tables: TableFormat) -> None:
+def test_readers_see_a_run_when_it_is_published(view: View, format: Format, tables: ViewFormat) -> None:
     written = view.write(1, a=1, b=2)
     assert {each.slice: each.rows for each in written.made} == {A: 1, B: 1} and view.rows == {}
     first = view.publish(2, a=1, b=2)
     assert not first.locations and view.rows == {"a": 1, "b": 2}
     replaced = view.publish(3, snapshot=first.snapshot, b=3)
-    assert len(replaced.locations) == (0 if format.lake else 1) and not replaced.reshaped
+    assert len(replaced.locations) == (0 if format.commits else 1) and not replaced.reshaped
     assert view.rows == {"a": 1, "b": 3}
     assert tables.highest(view.definition) == 3
-    if format.lake:
+    if format.commits:
         assert look(tables, view.definition.view).snapshot == replaced.snapshot
 
 
@@ -356,7 +372,7 @@ STEPS = ["required", "written", "published"]
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("purge", ["", pytest.param(" PURGE", marks=pytest.mark.thorough)])
 def test_no_step_of_a_run_makes_a_table_again_that_was_dropped(
-    view: View, format: Format, tables: TableFormat, spark: SparkSession, step: str, purge: str
+    view: View, format: Format, tables: ViewFormat, spark: SparkSession, step: str, purge: str
 ) -> None:
     view.publish(1, a=1)
     launch = view.launch(2, "a")
@@ -364,7 +380,7 @@ def test_no_step_of_a_run_makes_a_table_again_that_was_dropped(
     spark.sql(f"DROP TABLE {view.definition.view}{purge}")
     for _ in range(2):  # it is tried again
         noticed = pytest.raises(ViewGone, match="was dropped")
-        with nullcontext() if (step, format) == ("written", FILES) else noticed:
+        with nullcontext() if step == "written" and not format.commits else noticed:
             match step:
                 case "required":
                     tables.require(view.definition)
@@ -376,9 +392,9 @@ def test_no_step_of_a_run_makes_a_table_again_that_was_dropped(
         assert not spark.newSession().catalog.tableExists(view.definition.view)
 
 
-@only([ICEBERG])
+@only("iceberg")
 def test_a_table_that_is_dropped_at_the_moment_of_the_commit_stays_dropped(
-    view: View, tables: TableFormat, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    view: View, tables: ViewFormat, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A catalog of directories takes any metadata for a table."""
     view.publish(1, a=1)
@@ -396,7 +412,7 @@ def test_a_table_that_is_dropped_at_the_moment_of_the_commit_stays_dropped(
     spark.sql(f"CREATE TABLE {view.definition.view} (x INT) USING iceberg")
 
 
-@only([FILES, DELTA])
+@needs("one_step_exchange")
 def test_a_view_that_changes_its_format_is_dropped_for_good(
     view: View, format: Format, spark: SparkSession, place: str
 ) -> None:
@@ -407,13 +423,13 @@ def test_a_view_that_changes_its_format_is_dropped_for_good(
     with pytest.raises(ViewGone, match="was dropped"):
         view._tables.require(view.definition)
     catalog.mark(spark, view.definition)  # as it is when an engine is killed while it exchanges both
-    old = evolve(view.definition, format="parquet" if format.lake else "delta")
+    old = evolve(view.definition, format="parquet" if format.commits else "delta")
     assert is_waiting(shim, view.definition) and not is_waiting(shim, old)
     view._tables.require(view.definition)
     assert shim.owner(name) == "me" and shim.owner(filled) is None
 
 
-@only([FILES])
+@needs("listed")
 def test_a_run_does_not_go_on_beside_a_table_that_was_renamed(view: View, spark: SparkSession) -> None:
     name = view.definition.view
     view.publish(1, a=1)
@@ -423,7 +439,7 @@ def test_a_run_does_not_go_on_beside_a_table_that_was_renamed(view: View, spark:
     assert not spark.catalog.tableExists(name)
 
 
-def test_other_columns_are_published_at_once(view: View, tables: TableFormat) -> None:
+def test_other_columns_are_published_at_once(view: View, tables: ViewFormat) -> None:
     view.publish(1, a=1)
     view.definition = evolve(view.definition, columns=(Column("x", "BIGINT"), Column("p", "STRING")))
     launch = view.launch(2, [""])
@@ -431,8 +447,8 @@ def test_other_columns_are_published_at_once(view: View, tables: TableFormat) ->
     assert view.rows == {"b": 2}
 
 
-@only([FILES])
-def test_what_expires_is_deleted_unless_it_is_published(view: View, tables: TableFormat) -> None:
+@needs("listed")
+def test_what_expires_is_deleted_unless_it_is_published(view: View, tables: ViewFormat) -> None:
     view.publish(1, a=1, b=1)
     old = view.publish(2, a=2).locations
     root = Path(view.definition.root.removeprefix("file:"))
@@ -441,7 +457,7 @@ def test_what_expires_is_deleted_unless_it_is_published(view: View, tables: Tabl
     assert not (root / ".v1/data/p=a").exists() and (root / ".v2/data/p=a").exists()
 
 
-def test_nothing_expires_of_a_view_whose_table_is_gone(view: View, tables: TableFormat, spark: SparkSession) -> None:
+def test_nothing_expires_of_a_view_whose_table_is_gone(view: View, tables: ViewFormat, spark: SparkSession) -> None:
     view.publish(1, a=1)
     spark.sql(f"DROP TABLE {view.definition.view}")
     assert not tables.expire(view.definition, [f"{view.definition.root}/.v1"])
@@ -451,7 +467,7 @@ def test_nothing_expires_of_a_view_whose_table_is_gone(view: View, tables: Table
 
 @pytest.mark.parametrize("partition", ["a", "c"])
 def test_rows_of_another_program_are_in_no_partition_that_stays(
-    view: View, tables: TableFormat, spark: SparkSession, partition: str
+    view: View, tables: ViewFormat, spark: SparkSession, partition: str
 ) -> None:
     """In none that is on record, nor in a new one."""
     published = view.publish(1, a=1, b=1)
@@ -464,10 +480,10 @@ def test_rows_of_another_program_are_in_no_partition_that_stays(
     refuse_drift(formats, view.launch(2, "b", published.snapshot or "none", appends=True))
 
 
-# --- publications of lakes
+# --- publications by a commit
 
 
-@only(LAKES)
+@needs("commits")
 def test_a_publication_replaces_the_runs_partitions_and_no_others(view: View) -> None:
     view.publish(1, a=1, b=1, c=1)
     launch = view.launch(2, "ab")
@@ -476,8 +492,8 @@ def test_a_publication_replaces_the_runs_partitions_and_no_others(view: View) ->
     assert view.rows == {"b": 2, "c": 1}
 
 
-@only(LAKES)
-def test_a_publication_that_is_repeated_does_nothing(view: View, tables: TableFormat) -> None:
+@needs("commits")
+def test_a_publication_that_is_repeated_does_nothing(view: View, tables: ViewFormat) -> None:
     written, launch = view.write(1, a=1), view.launch(1)
     first = tables.publish(launch, written)
     history = look(tables, view.definition.view)
@@ -487,7 +503,7 @@ def test_a_publication_that_is_repeated_does_nothing(view: View, tables: TableFo
     assert look(tables, view.definition.view) == history and view.rows == {"a": 1}
 
 
-@only(LAKES)
+@needs("commits")
 def test_rows_that_come_out_as_before_are_unchanged_unless_somebody_wrote(view: View, spark: SparkSession) -> None:
     first = view.publish(1, a=1, b=1)
     second = view.publish(2, snapshot=first.snapshot, a=1, b=2)
@@ -497,7 +513,7 @@ def test_rows_that_come_out_as_before_are_unchanged_unless_somebody_wrote(view: 
     assert A not in third.unchanged and view.rows == {"a": 1, "b": 2}
 
 
-@only(LAKES)
+@needs("commits")
 def test_a_commit_of_another_program_during_a_publication_stays(view: View, spark: SparkSession) -> None:
     view.publish(1, a=1, b=1)
     written = view.write(2, a=2)
@@ -506,8 +522,8 @@ def test_a_commit_of_another_program_during_a_publication_stays(view: View, spar
     assert view.rows == {"a": 2, "b": 1, "c": 9}
 
 
-@only([DELTA])
-def test_added_rows_come_beside_those_that_are_there_and_once(view: View, tables: TableFormat) -> None:
+@needs("commits")
+def test_added_rows_come_beside_those_that_are_there_and_once(view: View, tables: ViewFormat) -> None:
     first = view.publish(1, a=1, b=1)
     launch, written = view.append(2, first.snapshot, a=5)
     tables.publish(launch, written)
@@ -519,9 +535,9 @@ def test_added_rows_come_beside_those_that_are_there_and_once(view: View, tables
     assert not written.removed
 
 
-@only([DELTA])
+@needs("commits")
 def test_a_commit_of_another_program_before_rows_are_added_is_told(
-    view: View, tables: TableFormat, spark: SparkSession
+    view: View, tables: ViewFormat, spark: SparkSession
 ) -> None:
     first = view.publish(1, a=1, b=1)
     launch, written = view.append(2, first.snapshot, a=5)
@@ -531,9 +547,9 @@ def test_a_commit_of_another_program_before_rows_are_added_is_told(
     assert look(tables, view.definition.view, since=replaced.snapshot).looked == (A,)
 
 
-@only(LAKES)
+@needs("replaces_files")
 def test_only_the_files_that_hold_the_keys_of_a_run_are_replaced(
-    view: View, tables: TableFormat, spark: SparkSession, searched: None
+    view: View, tables: ViewFormat, spark: SparkSession, searched: None
 ) -> None:
     first = view.publish(1, a=1, b=2, c=3)
     before = files(spark, view)
@@ -550,9 +566,9 @@ def test_only_the_files_that_hold_the_keys_of_a_run_are_replaced(
     assert int(made.content, 16) == (int(view.records[A].content, 16) + int(added.content, 16)) % (1 << 128)
 
 
-@only(LAKES)
+@needs("replaces_files")
 def test_rows_that_come_out_as_before_in_the_files_of_their_keys_are_unchanged(
-    view: View, tables: TableFormat, searched: None
+    view: View, tables: ViewFormat, searched: None
 ) -> None:
     first = view.publish(1, a=1, b=2, c=3)
     launch, written = view.rekey(2, first.snapshot, 2, "VALUES (2, 'b') AS t(x, p)")
@@ -562,10 +578,10 @@ def test_rows_that_come_out_as_before_in_the_files_of_their_keys_are_unchanged(
 DELETE, UPDATE = "DELETE FROM {view} WHERE p = 'b'", "UPDATE {view} SET x = 9 WHERE p = 'b'"
 
 
-@only(LAKES)
+@needs("replaces_files")
 @pytest.mark.parametrize("statement", [DELETE, pytest.param(UPDATE, marks=pytest.mark.thorough)])
 def test_a_file_with_keys_that_another_program_removed_is_not_replaced(
-    view: View, tables: TableFormat, spark: SparkSession, searched: None, statement: str
+    view: View, tables: ViewFormat, spark: SparkSession, searched: None, statement: str
 ) -> None:
     first = view.publish(1, a=1, b=2, c=3)
     launch, written = view.rekey(2, first.snapshot, 2, "VALUES (2, 'b'), (2, 'b') AS t(x, p)")
@@ -576,9 +592,9 @@ def test_a_file_with_keys_that_another_program_removed_is_not_replaced(
     assert view.bag == there
 
 
-@only([ICEBERG])
+@only("iceberg")
 def test_a_view_that_was_put_back_behind_a_publication_has_changed(
-    view: View, tables: TableFormat, spark: SparkSession
+    view: View, tables: ViewFormat, spark: SparkSession
 ) -> None:
     """Also to the snapshot since which another program wrote."""
     first = view.publish(1, a=1, b=1)
@@ -590,8 +606,8 @@ def test_a_view_that_was_put_back_behind_a_publication_has_changed(
     assert A in look(tables, view.definition.view, since=second.snapshot).looked
 
 
-@only(LAKES)
-def test_a_look_tells_whether_rows_went(tables: TableFormat, table: str, spark: SparkSession) -> None:
+@needs("tells_changes")
+def test_a_look_tells_whether_rows_went(tables: ViewFormat, table: str, spark: SparkSession) -> None:
     def went(statement: str) -> bool:
         before = look(tables, table)
         spark.sql(statement)
@@ -602,9 +618,9 @@ def test_a_look_tells_whether_rows_went(tables: TableFormat, table: str, spark: 
     assert not went("INSERT INTO t VALUES (3, 'a')") and went("INSERT OVERWRITE t VALUES (5, 'a')")
 
 
-@only(LAKES)
+@needs("commits")
 def test_a_write_past_headwater_is_told_apart_from_a_publication(
-    view: View, tables: TableFormat, spark: SparkSession
+    view: View, tables: ViewFormat, spark: SparkSession
 ) -> None:
     published = view.publish(1, a=1, b=1)
     assert look(tables, view.definition.view, since=published.snapshot).looked == ()

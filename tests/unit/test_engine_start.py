@@ -14,7 +14,7 @@ from headwater.ports import Member
 from headwater.spark.observing.adopt import highest_written
 from headwater.spark.process.engine_process import EngineProcess
 from headwater.spark.tables.files import FileTables
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 
 ALIVE, LOST = 3, 4
 

@@ -8,13 +8,16 @@ import pytest
 from attrs import evolve
 from cases import view
 
-from headwater.model.error import RefreshFailed
+from headwater.model.error import ChangesUnknown, RefreshFailed
+from headwater.model.format import FORMATS
 from headwater.model.seen import Seen, TableQuestion
 from headwater.spark.jvm.facts import Pin
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.files import FileTables
+from headwater.spark.tables.registry import OWN, Formats
+from headwater.spark.tables.table_format import TableFormat, ViewFormat
 
 
-class Format:
+class Tables(FileTables):
     """A format; each look is noted."""
 
     def __init__(self, name: str) -> None:
@@ -45,7 +48,7 @@ class Names:
 
 
 def test_tables_are_told_apart_by_format_and_answered_in_order():
-    lake, files = Format("lake"), Format("files")
+    lake, files = Tables("lake"), Tables("files")
     seen = Formats(Names(), files, lake).look(
         [TableQuestion("a.t"), TableQuestion("lake.t"), TableQuestion("b.t"), TableQuestion("lake.u")]
     )
@@ -55,8 +58,8 @@ def test_tables_are_told_apart_by_format_and_answered_in_order():
 
 
 def test_a_table_is_identified_once_until_it_is_gone():
-    lake, names = Format("lake"), Names()
-    formats = Formats(names, Format("files"), lake)
+    lake, names = Tables("lake"), Names()
+    formats = Formats(names, Tables("files"), lake)
     for _ in range(2):
         formats.look([TableQuestion("lake.t")])
         assert formats.touches("lake.t", "lake/t") and names.asked == ["lake.t"]
@@ -65,7 +68,7 @@ def test_a_table_is_identified_once_until_it_is_gone():
 
 
 def test_a_table_of_another_format_that_took_the_name_is_looked_at_at_once():
-    lake, files, names = Format("lake"), Format("files"), Names()
+    lake, files, names = Tables("lake"), Tables("files"), Names()
     formats = Formats(names, files, lake)
     formats.look([TableQuestion("lake.t")])
     lake.gone.add("lake.t")
@@ -76,24 +79,51 @@ def test_a_table_of_another_format_that_took_the_name_is_looked_at_at_once():
 
 def test_without_lakes_no_table_is_asked_for():
     names = Names()
-    assert Formats(names, Format("files")).look([TableQuestion("t")])[0].table == "t" and not names.asked
+    assert Formats(names, Tables("files")).look([TableQuestion("t")])[0].table == "t" and not names.asked
 
 
 def test_a_run_pins_the_tables_that_can_be_read_as_they_were():
-    formats = Formats(Names(), Format("files"), Format("lake"))
+    formats = Formats(Names(), Tables("files"), Tables("lake"))
     assert formats.pins({"a.t": "x", "lake.t": "7"}) == {"lake.t": Pin("7")}
 
 
 def test_a_view_has_the_format_that_it_declares():
-    lake, files = Format("delta"), Format("files")
+    lake, files = Tables("delta"), Tables("files")
     formats = Formats(Names(), files, lake)
     for declared, format in (("delta", lake), ("parquet", files)):
         assert formats.of_view(evolve(view("v", "a", "t"), format=declared)) is format
 
 
 def test_a_view_of_a_format_that_the_application_lacks_is_not_written_as_files():
-    formats = Formats(Names(), Format("files"), Format("iceberg"))
+    formats = Formats(Names(), Tables("files"), Tables("iceberg"))
     with pytest.raises(
         RefreshFailed, match="is stored USING delta, which this application lacks; start it with the jar"
     ):
         formats.of_view(evolve(view("v", "a", "t"), format="delta"))
+
+
+def test_each_format_of_the_table_has_a_class_that_can_do_as_much() -> None:
+    classes = {each.name: each for each in (FileTables, *OWN)}
+    for each in FORMATS:
+        if each.followed:
+            tables = classes[each.tables]
+            assert issubclass(tables, ViewFormat) or not each.holds_views
+            assert tables.pin is not TableFormat.pin or not each.snapshots
+            assert tables.changed is not TableFormat.changed or not each.tells_changes
+            assert (tables.key_files is not ViewFormat.key_files) == each.replaces_files or not each.holds_views
+
+
+def test_a_source_that_can_be_looked_at_only_needs_no_more() -> None:
+    class Database(TableFormat):
+        name = "database"
+
+        def look(self, looks: Sequence[TableQuestion]) -> list[Seen]:
+            return [Seen(each.table) for each in looks]
+
+        def touches(self, table: str, path: str) -> bool:
+            return False
+
+    formats = Formats(Names(), Tables("files"), Database())
+    assert formats.look([TableQuestion("database.t")]) == [Seen("database.t")] and not formats.pins({"database.t": "1"})
+    with pytest.raises(ChangesUnknown, match="database.t does not tell"):
+        formats.changed(None, "database.t", "1", "2")

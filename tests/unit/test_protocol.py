@@ -17,7 +17,7 @@ from headwater.memory.buffers.memory import SparkMemory
 from headwater.memory.buffers.scans import KeptScan, Part
 from headwater.memory.buffers.transfers import transfers
 from headwater.memory.buffers.volume import Volume
-from headwater.model.command import Launch
+from headwater.model.command import Launch, Written
 from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.event import Made, Published, Started
 from headwater.model.measure import Effort, Place
@@ -27,7 +27,6 @@ from headwater.model.seen import TableQuestion
 from headwater.model.state import PartitionRecord, Run, State
 from headwater.model.view import Column, Definition
 from headwater.model.work import WholePartitions, WholeView
-from headwater.ports import TableFormat, Written
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.counted import counts
@@ -44,7 +43,8 @@ from headwater.spark.statements import syntax
 from headwater.spark.statements.dispatch import Statements
 from headwater.spark.tables import catalog
 from headwater.spark.tables.files import Files, FileTables, _part, place_of
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
+from headwater.spark.tables.table_format import ViewFormat
 from headwater.spark.tables.writer import Writer
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol"
@@ -106,7 +106,7 @@ class Recorder(SimpleNamespace):
 
 
 def warehouse_of(
-    shim, sessions, base=None, buffer: Buffer | None = None, tables: TableFormat | None = None, bandwidth: int = 0
+    shim, sessions, base=None, buffer: Buffer | None = None, tables: ViewFormat | None = None, bandwidth: int = 0
 ) -> SparkWarehouse:
     formats = Formats(None, tables or FileTables(shim, sessions))
     writer = Writer(shim, formats, bandwidth)

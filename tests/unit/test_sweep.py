@@ -12,7 +12,7 @@ from headwater.model.error import RefreshFailed
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.tables.files import FileTables
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 from headwater.store.sql_store import SqlStore
 
 NOW, HOUR = 100_000_000, 3_600_000

@@ -31,7 +31,7 @@ from headwater.spark.observing.hints import Target
 from headwater.spark.observing.observer import Observer
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.statements.dispatch import Statements
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 from headwater.store.sql_store import SqlStore
 
 SOURCE = Path(headwater.__file__).parent

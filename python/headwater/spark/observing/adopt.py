@@ -21,7 +21,7 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.observing.observer import Observer
 from headwater.spark.observing.reanalysis import why_broken
 from headwater.spark.tables import catalog
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.view_tables import has_its_format
 
 log = logging.getLogger("headwater")

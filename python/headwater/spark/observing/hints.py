@@ -14,7 +14,7 @@ from headwater.model.partition import Slice
 from headwater.model.seen import Command
 from headwater.model.version import Version
 from headwater.spark.jvm.wire import Hint
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 
 
 @define

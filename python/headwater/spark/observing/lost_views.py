@@ -17,7 +17,7 @@ from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.observing.reanalysis import Reanalysis
 from headwater.spark.tables import catalog, hidden
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.view_tables import forget_replaced, is_waiting
 
 log = logging.getLogger("headwater")

@@ -31,7 +31,7 @@ from headwater.spark.observing.hints import Hints, Target
 from headwater.spark.observing.lost_views import LostViews
 from headwater.spark.observing.reanalysis import Reanalysis
 from headwater.spark.observing.scope import needed, unsure, watched
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 
 TOGETHER = 100
 """So many tables are compared with the record at once, while nobody else reads or writes it."""

@@ -53,8 +53,6 @@ from headwater.spark.refreshing.warehouse import SparkWarehouse
 from headwater.spark.statements.dispatch import Statements
 from headwater.spark.statements.recompute import Verifier
 from headwater.spark.tables import registry
-from headwater.spark.tables.files import FileTables
-from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.writer import Writer
 
 log = logging.getLogger("headwater")
@@ -85,8 +83,7 @@ class EngineProcess:
         self._temporary = self._in_memory and "spark.headwater.store" not in conf
         self._said_in_memory = False
         self.store = store_location.opened(self._where, store_location.catalog_identity(session))
-        lakes = registry.opened(self.shim, self.sessions)
-        self.formats = Formats(self.shim.format, FileTables(self.shim, self.sessions), *lakes)
+        self.formats = registry.opened(self.shim, self.sessions)
         writer = Writer(self.shim, self.formats, settings.bandwidth)
         buffer = wiring.buffer(session, self.shim, settings)
         self.memory = SparkMemory(buffer, self.shim, writer)

@@ -16,7 +16,7 @@ from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 from headwater.store.sql_store import SqlStore
 
 log = logging.getLogger("headwater")

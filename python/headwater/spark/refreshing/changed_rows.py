@@ -20,7 +20,7 @@ from headwater.model.view import Pairs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.refreshing.recipe import Ingredients
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 
 PINS = "spark.headwater.pins"
 """The setting of a run's session that tells the shim how to read tables (``PinnedSnapshots.scala``)."""

@@ -20,8 +20,8 @@ from headwater.model.work import FollowsChanges
 from headwater.spark.defining import jobs
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.key_files import KeyFiles
+from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_rows import shaped, within
 

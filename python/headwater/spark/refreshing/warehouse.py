@@ -32,7 +32,7 @@ from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
 from headwater.spark.refreshing.memory import Memory
 from headwater.spark.refreshing.methods import registry
 from headwater.spark.refreshing.recipe import Ingredients, Queries
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.writer import Writer
 
 

@@ -1,4 +1,4 @@
-"""Tables, and paths, that are the files in their directories: the first format of ``ports.TableFormat``.
+"""Tables, and paths, that are the files in their directories: the first format of ``table_format``.
 
 Each version of a view lies in a hidden directory ``.v<version>`` of the view's root. Publishing moves the catalog's
 pointers there. A table without partitions can be read as it once was while programs only append to it. Of other tables
@@ -44,7 +44,8 @@ from headwater.spark.jvm.wire import (
     Superseded,
 )
 from headwater.spark.tables import catalog
-from headwater.spark.tables.rows_by_keys import Reach
+from headwater.spark.tables.key_files import KeyFiles
+from headwater.spark.tables.table_format import ViewFormat
 from headwater.spark.tables.view_tables import (
     emptied,
     forget,
@@ -70,7 +71,7 @@ class Files:
     places: Mapping[str, Slice]
 
 
-class FileTables:
+class FileTables(ViewFormat):
     """The tables of a session catalog, and paths, whose rows are in the files that a listing finds."""
 
     name = FILES
@@ -114,11 +115,9 @@ class FileTables:
             raise ChangesUnknown(f"{table} has other files than it had; only new files are followed")
         return ChangedRows(rows, None)
 
-    def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> None:
-        """The catalog's pointer is to a directory, so no file stays."""
-        return
-
-    def write(self, launch: Launch, frame: DataFrame, place: str, hashed: bool, key_files: None = None) -> Counted:
+    def write(
+        self, launch: Launch, frame: DataFrame, place: str, hashed: bool, key_files: KeyFiles | None = None
+    ) -> Counted:
         """A view's rows, as files below a place."""
         definition, columns = launch.definition, launch.definition.partitioned_by
         if columns:
@@ -146,9 +145,6 @@ class FileTables:
         return Written(made, removed, found, sum(file.bytes for file in files.values()))
 
     # --- publications
-
-    def unstorable(self, definition: Definition) -> str:
-        return ""  # its catalog refuses the table itself
 
     def require(self, definition: Definition) -> None:
         if self._shim.owner(definition.view) is None:

@@ -12,8 +12,8 @@ from headwater.spark.jvm.counted import Counted, counts
 from headwater.spark.jvm.job_groups import group
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.files import place_of
-from headwater.spark.tables.formats import Formats
 from headwater.spark.tables.key_files import KeyFiles
+from headwater.spark.tables.registry import Formats
 
 
 class Writer:

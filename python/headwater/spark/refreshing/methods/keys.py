@@ -25,7 +25,7 @@ from headwater.spark.jvm import sql
 from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.refreshing.changed_rows import refuse_drift, refuse_lenient
 from headwater.spark.refreshing.recipe import Ingredients, Rows
-from headwater.spark.tables.formats import Formats
+from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_rows import cast, condition, held, within
 

@@ -1,4 +1,4 @@
-"""Delta tables, as sources and as the tables of views: a format of ``ports.TableFormat`` (``tables.DeltaTables``).
+"""Delta tables, as sources and as the tables of views: a ``ViewFormat`` (``tables.DeltaTables``).
 
 ``snapshot``, ``layout``, ``changes`` and ``values`` are pure: they read the text of the log. All others ask Delta's own
 classes, over the gateway; ``jvm`` makes their arguments.

@@ -1,4 +1,4 @@
-"""The format ``delta`` of ``ports.TableFormat``."""
+"""Delta's implementation of ``ViewFormat``."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Staging
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import Reach
+from headwater.spark.tables.table_format import ViewFormat
 from headwater.spark.tables.view_tables import forget, with_above
 
 
-class DeltaTables:
+class DeltaTables(ViewFormat):
     """Delta tables of any catalog, and those at paths."""
 
     name = "delta"

@@ -1,4 +1,4 @@
-"""Iceberg's implementation of ``ports.TableFormat``."""
+"""Iceberg's implementation of ``ViewFormat``."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from headwater.spark.tables.iceberg.rows import ChangedRowsReader
 from headwater.spark.tables.iceberg.shape import Shapes
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import WEIGHT, Reach
+from headwater.spark.tables.table_format import ViewFormat
 from headwater.spark.tables.view_tables import (
     emptied,
     filled,
@@ -51,7 +52,7 @@ from headwater.spark.tables.view_tables import (
 )
 
 
-class IcebergTables:
+class IcebergTables(ViewFormat):
     """The Iceberg tables of all catalogs of an application.
 
     Example: between two looks a program deletes from one partition, and another one compacts all files. The snapshots
@@ -122,9 +123,6 @@ class IcebergTables:
         return Written(made, removed, staged, self._entries.size(staged.files))
 
     # --- publications
-
-    def unstorable(self, definition: Definition) -> str:
-        return ""  # its catalog refuses the table itself
 
     def require(self, definition: Definition) -> None:
         table, session = self._catalogs.table(definition.view), self._sessions.of_table(definition.settings)
