@@ -157,12 +157,12 @@ class AnswerColumn:
 
 
 @frozen
-class Rows:
+class AnswerRows:
     columns: tuple[AnswerColumn, ...]
     rows: Sequence[Row]
 
     @classmethod
-    def of(cls, columns: Columns, rows: Sequence[Row]) -> Rows:
+    def of(cls, columns: Columns, rows: Sequence[Row]) -> AnswerRows:
         return cls(tuple(AnswerColumn(*each) for each in columns.items()), rows)
 
 
@@ -173,7 +173,7 @@ class Refused:
     error: str
 
 
-Answer = Rows | Refused
+Answer = AnswerRows | Refused
 
 # --- what runs write, and publish
 

@@ -36,7 +36,7 @@ from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.settings import check_settings
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.jvm.wire import Create, Dropping, Question, Row, Rows, Session, Statement, Wait
+from headwater.spark.jvm.wire import AnswerRows, Create, Dropping, Question, Row, Session, Statement, Wait
 from headwater.spark.observing.hints import Target
 from headwater.spark.observing.observer import Observer
 from headwater.spark.statements import syntax
@@ -78,7 +78,7 @@ class Statements:
         self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 
-    def answer(self, message: Question) -> Rows:
+    def answer(self, message: Question) -> AnswerRows:
         """The rows that a question asks for, with their columns.
 
         Raises:
@@ -89,11 +89,11 @@ class Statements:
         try:
             match message:
                 case Create():
-                    return Rows.of(LINES, self._declarations.create(message))
+                    return AnswerRows.of(LINES, self._declarations.create(message))
                 case Wait():
-                    return Rows.of(LINES, self._wait_for_hints(message))
+                    return AnswerRows.of(LINES, self._wait_for_hints(message))
                 case Dropping(table=table):
-                    return Rows.of(LINES, self._refused(table))
+                    return AnswerRows.of(LINES, self._refused(table))
                 case Statement(kind=kind, text=text):
                     return self._say(syntax.parse(kind, text), message)
         except PySparkException as error:
@@ -111,28 +111,28 @@ class Statements:
 
     # --- statements
 
-    def _say(self, statement: syntax.Statement, message: Statement) -> Rows:
+    def _say(self, statement: syntax.Statement, message: Statement) -> AnswerRows:
         match statement:
             case syntax.Drain():
-                return Rows.of(REFRESHES, self._drain(message))
+                return AnswerRows.of(REFRESHES, self._drain(message))
             case syntax.RefreshStatement():
                 view = self._names.known(statement.name, message.session)
-                return Rows.of(REFRESHES, self._recomputing.refresh(view, statement, message.id))
+                return AnswerRows.of(REFRESHES, self._recomputing.refresh(view, statement, message.id))
             case syntax.Verify():
                 view = self._names.known(statement.name, message.session)
-                return Rows.of(COMPARISON, self._recomputing.verify(view, statement, message.id))
+                return AnswerRows.of(COMPARISON, self._recomputing.verify(view, statement, message.id))
             case syntax.ShowViews(database, pattern):
-                return Rows.of(report.VIEWS, self._show_views(database, pattern, message.session))
+                return AnswerRows.of(report.VIEWS, self._show_views(database, pattern, message.session))
             case syntax.ShowRefreshes(name, limit):
                 only = self._names.known(name, message.session) if name else None
                 entries = self._store.history(only, None if limit is None else 3 * limit + 20)
                 shown = refreshes((entry.event for entry in entries), limit, self._alive())
-                return Rows.of(REFRESHES, [each.row for each in shown])
+                return AnswerRows.of(REFRESHES, [each.row for each in shown])
             case syntax.Describe(name, extended):
                 view = self._names.known(name, message.session)
                 formats = self._observer.formats(view) if extended else {}
                 rows = self._recorder.read(lambda state: report.describe(state, view, extended, self._now(), formats))
-                return Rows.of(report.DESCRIPTION, rows)
+                return AnswerRows.of(report.DESCRIPTION, rows)
             case syntax.Explain(name):
                 view = self._names.known(name, message.session)
                 self._observer.check(view)
@@ -140,11 +140,11 @@ class Statements:
                     lambda state: (report.explain(state, view, self._now()), self._explanation(state, view))
                 )
                 # A plan is searched for without the lock.
-                return Rows.of(report.PLAN, [[line] for line in (*lines, *explanation())])
+                return AnswerRows.of(report.PLAN, [[line] for line in (*lines, *explanation())])
             case syntax.Drop():
-                return Rows.of(LINES, self._drop(statement, message))
+                return AnswerRows.of(LINES, self._drop(statement, message))
             case _:
-                return Rows.of(LINES, self._alter(statement, message))
+                return AnswerRows.of(LINES, self._alter(statement, message))
 
     def _drain(self, message: Statement) -> Sequence[Row]:
         since = self._recorder.seq
