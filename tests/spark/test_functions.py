@@ -20,7 +20,7 @@ from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm.sessions import ZONE, Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.refreshing.methods import registry
+from headwater.spark.refreshing.methods import recipes
 from headwater.spark.refreshing.recipe import Ingredients, Queries
 
 UPPER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper"
@@ -166,4 +166,4 @@ def run_of(spark: SparkSession, query: str, between: list[str]) -> Callable[[], 
     launch = cast(Any, SimpleNamespace(run=started, definition=definition))
     session = sessions.of_run(definition)
     run = Ingredients(shim, cast(Any, None), queries, session, launch, contextlib.ExitStack())
-    return lambda: registry.rows(run).frame().collect()
+    return lambda: recipes.rows(run).frame().collect()

@@ -6,7 +6,7 @@ from typing import get_args
 
 from headwater.engine.methods.choice import METHODS
 from headwater.model.work import ByAppending, ByKeys, ByTotals, NoMethod, Totals, WholePartitions, WholeView, Work
-from headwater.spark.refreshing.methods.registry import RECIPES
+from headwater.spark.refreshing.methods.recipes import RECIPES
 
 WORKS = [WholeView(), WholePartitions(), ByKeys((), 0), ByTotals(Totals(1, (), ""), (), 0), ByAppending((), 0)]
 

@@ -30,7 +30,7 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing import trailing_edge
 from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
 from headwater.spark.refreshing.memory import Memory
-from headwater.spark.refreshing.methods import registry
+from headwater.spark.refreshing.methods import recipes
 from headwater.spark.refreshing.recipe import Ingredients, Queries
 from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.writer import Writer
@@ -140,7 +140,7 @@ class SparkWarehouse:
         run = launch.run
         memory, context = self._memory, session.sparkContext
         with contextlib.ExitStack() as held:
-            made = registry.rows(Ingredients(self._shim, self._formats, self._queries, session, launch, held))
+            made = recipes.rows(Ingredients(self._shim, self._formats, self._queries, session, launch, held))
             with memory.overlaid(context, run):
                 scanned = memory.share(run, made.frame, sees, partial(self._stop, run))
             with memory.overlaid(context, run):
