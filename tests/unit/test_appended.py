@@ -15,6 +15,7 @@ from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import SETTLE
 from headwater.model.dependency import Adding
 from headwater.model.event import Made, Published, Requested, Reworked, Started
+from headwater.model.measure import Measured
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.work import ByAppending, ByKeys, WholePartitions
@@ -141,7 +142,7 @@ def publish(made, begun: Started, instead: str):
     if instead:
         transition(made.state, Reworked(made.now, begun.version, "v", WholePartitions(), instead))
     rows = (Made(A1, 1, "f"),)
-    transition(made.state, Published(made.now, begun.version, "v", rows, (), 1.0, size=7, snapshot="s"))
+    transition(made.state, Published(made.now, begun.version, "v", rows, (), 1.0, measured=Measured(7), snapshot="s"))
 
 
 @pytest.mark.parametrize(("work", "instead", "went"), [(ADDS, "", 0), (KEYED, "", 7), (ADDS, "rows of t went", 7)])

@@ -16,6 +16,7 @@ from headwater.memory.planning.problem import Problem, Task
 from headwater.memory.planning.timeline import timeline
 from headwater.model.estimate import Estimate
 from headwater.model.event import Published
+from headwater.model.measure import Measured
 from headwater.model.state import Took
 
 PAYS = Costs(written=0.1, read=0.1, copied=0.2)
@@ -187,7 +188,7 @@ def test_the_size_of_a_view_is_learned_and_forgotten():
         made.start()
         flight = made.flights.pop("v")
         run, found = flight.launch.run, made.world.written(flight.launch, {"t": made.world.read("t")})
-        made.record(lambda _: Published(made.now, run.version, "v", found.made, (), 1.0, size))
+        made.record(lambda _: Published(made.now, run.version, "v", found.made, (), 1.0, Measured(size)))
         return made.state.views["v"].size
 
     assert publish(100) == 100

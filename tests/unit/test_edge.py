@@ -12,6 +12,7 @@ from headwater.engine.tell.status import VIEWS, statuses
 from headwater.model.edge import Edge
 from headwater.model.error import StatementError
 from headwater.model.event import Advanced, Changed, Declared, Made, Observed, Published
+from headwater.model.measure import Measured
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
 from headwater.model.view import Definition
@@ -27,7 +28,7 @@ def refreshed(state: State, at: int, edge: Edge | None) -> State:
     event = started(state, Choice(found), state.highest + 1, at + 60_000)
     state = transition(state, event)
     made = (Made(WHOLE, 1, str(event.version)),)
-    return transition(state, Published(at + 61_000, event.version, "v", made, (), 1.0, edge=edge))
+    return transition(state, Published(at + 61_000, event.version, "v", made, (), 1.0, Measured(edge=edge)))
 
 
 def shown(state: State, now: int) -> dict:

@@ -16,7 +16,7 @@ from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Made, Started
-from headwater.model.measure import Effort, Place
+from headwater.model.measure import Effort, Measured, Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import Run
 from headwater.model.view import Definition
@@ -59,7 +59,9 @@ class Writer:
 
     def _found(self, places: dict[str, object] = {}) -> Written:  # noqa: B006 - nobody changes it
         left = 3 - self.lost
-        return Written((Made(WHOLE, left, "f"),), (), Files(Publication("v", "me", 1), places), 10 * left)
+        return Written(
+            (Made(WHOLE, left, "f"),), (), Files(Publication("v", "me", 1), places), measured=Measured(10 * left)
+        )
 
     def write(self, launch: Launch, frame: object, place: str = "") -> tuple[Written, Counted]:
         if place:
@@ -114,9 +116,10 @@ def test_kept_rows_lie_in_the_buffer_until_they_are_released(memory, buffer):
 
 def test_rows_are_brought_to_the_warehouse_with_all_that_was_measured(memory):
     written, _ = keep(memory)
-    brought = memory.bring(None, launch(), evolve(written, effort=Effort(1, 2, 0.5, 3)))
+    measured = evolve(written.measured, effort=Effort(1, 2, 0.5, 3))
+    brought = memory.bring(None, launch(), evolve(written, measured=measured))
     assert not memory.holds(brought) and brought.place is Place.WAREHOUSE
-    assert (brought.size, brought.effort, brought.held) == (30, Effort(1, 2, 0.5, 3), written.held)
+    assert brought.measured == evolve(measured, size=30)
 
 
 def test_rows_that_are_gone_are_not_published(memory, writer):

@@ -16,7 +16,7 @@ from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
 from headwater.model.estimate import Estimate
 from headwater.model.event import Published, Started
-from headwater.model.measure import Effort
+from headwater.model.measure import Effort, Measured
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.state import State, Took
 from headwater.model.work import Mode
@@ -189,7 +189,7 @@ def test_core_seconds_are_learned_and_foretold():
     made = filled()
     *before, last = made.journal
     assert isinstance(last, Published)
-    costly = evolve(last, seconds=1.0, effort=Effort(500_000, 600_000, 1.0, 1_500_000))
+    costly = evolve(last, seconds=1.0, measured=Measured(effort=Effort(500_000, 600_000, 1.0, 1_500_000)))
     state = State()
     for each in (*before, costly):
         transition(state, each)

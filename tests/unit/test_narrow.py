@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headwater.engine.methods.cost import FIXED, fixed, foreseen, learned
 from headwater.model.event import Published, Started
-from headwater.model.measure import Effort
+from headwater.model.measure import Effort, Measured
 from headwater.model.state import Narrow, Run
 from headwater.model.work import ByAppending, ByKeys, Mode
 
@@ -45,7 +45,7 @@ def test_more_changes_never_take_less_and_the_same_take_as_long_as_before(least,
 
 WORK = ByAppending((("t", "5@x"),), MB)
 RUN = Run(Started(0, 5, "v", (), (), WORK, "", foreseen=1.0, foreseen_cores=2.0))
-END = Published(9, 5, "v", (), (), 1.8, effort=Effort(0, 1_800_000, 1.0, 3_000_000))
+END = Published(9, 5, "v", (), (), 1.8, Measured(effort=Effort(0, 1_800_000, 1.0, 3_000_000)))
 
 
 def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
@@ -55,7 +55,7 @@ def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
     assert learned(state, view, Run(evolve(RUN.started, foreseen=None, foreseen_cores=None)), WORK, END) == Narrow(
         1.8, MB, 3.0
     )
-    assert learned(state, view, RUN, WORK, evolve(END, effort=None)).cores is None
+    assert learned(state, view, RUN, WORK, evolve(END, measured=Measured())).cores is None
     assert learned(state, view, evolve(RUN, instead="an extreme value went"), WORK, END) == Narrow(None, MB)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from headwater.memory.buffers.overlay import Output, Overlays
 from headwater.model.event import Made, Started
-from headwater.model.measure import Place
+from headwater.model.measure import Measured, Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.work import WholePartitions
@@ -26,7 +26,7 @@ def run(version: int, *slices: Slice, on: tuple[int, ...] = ()) -> Run:
 
 def wrote(places: dict[Slice, str], size: int, place: Place = Place.VOLUME) -> Written:
     files = SimpleNamespace(places={location: each for each, location in places.items()})
-    return Written(tuple(Made(each, 1, "") for each in places), (), files, size, place)
+    return Written(tuple(Made(each, 1, "") for each in places), (), files, place, Measured(size))
 
 
 def test_a_run_reads_the_runs_that_it_is_on_where_they_left_it():

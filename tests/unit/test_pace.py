@@ -12,7 +12,7 @@ from headwater.engine.methods.pace import FORGETTING, learn, saving
 from headwater.memory.planning.means import Costs, Means
 from headwater.memory.planning.pending import SMALLEST, problem
 from headwater.model.event import Published
-from headwater.model.measure import Effort, Moved, Place
+from headwater.model.measure import Effort, Measured, Moved, Place
 from headwater.model.state import Took, ViewState
 
 FORESEEN = 0.1
@@ -23,7 +23,7 @@ FAR, NEAR = Place.WAREHOUSE, Place.VOLUME
 def known(*runs: tuple[Moved, ...], seconds: float = 1.0, copying: int = 0) -> ViewState:
     state = ViewState(view("w", "a", "v"), took=Took(1.0, 0.0))
     for moved in runs:
-        learn(state, Published(0, 1, "w", (), (), seconds, 1000, moved, copying))
+        learn(state, Published(0, 1, "w", (), (), seconds, Measured(1000, moved, copying)))
     return state
 
 
@@ -61,14 +61,14 @@ def test_no_time_is_a_measurement_like_any_other():
 
 def test_a_first_run_takes_longer_than_others_and_is_left_out():
     state = ViewState(view("w", "a", "v"))
-    learn(state, Published(0, 1, "w", (), (), 9.0, 1000, (far(900),), 5))
+    learn(state, Published(0, 1, "w", (), (), 9.0, Measured(1000, (far(900),), 5)))
     assert (state.pace, state.unaided, state.copying) == ({}, 0, 0)
 
 
 def test_no_copy_took_less_than_nothing():
     """A journal may have that of a clock that went back; nothing could be planned with it."""
     state = ViewState(view("w", "a", "v"), took=Took(9.0, 0.0))
-    learn(state, Published(0, 1, "w", (), (), 9.0, 1000, (far(900),), -5))
+    learn(state, Published(0, 1, "w", (), (), 9.0, Measured(1000, (far(900),), -5)))
     assert state.copying == 0
 
 
@@ -84,13 +84,14 @@ def test_how_long_a_run_would_take_that_nothing_helps():
 def test_of_a_run_beside_others_its_own_time_counts():
     """Of 10 s its tasks were about for 9, and would have taken 4 alone, on half of all slots; the driver took 1 s."""
     state = ViewState(view("w", "a", "v"), took=Took(1.0, 0.0))
-    learn(state, Published(0, 1, "w", (), (), 10.0, 1000, effort=Effort(4_000_000, 9_000_000, 0.5, 4_000_000)))
+    effort = Effort(4_000_000, 9_000_000, 0.5, 4_000_000)
+    learn(state, Published(0, 1, "w", (), (), 10.0, Measured(1000, effort=effort)))
     assert (state.unaided, state.share) == (5_000_000, 0.4)
 
 
 def test_what_the_clock_says_does_not_count_where_more_is_known():
     state = ViewState(view("w", "a", "v"), took=Took(1.0, 0.0), unaided=5_000_000, share=0.4)
-    learn(state, Published(0, 1, "w", (), (), 10.0, 1000))
+    learn(state, Published(0, 1, "w", (), (), 10.0, Measured(1000)))
     assert (state.unaided, state.share) == (5_000_000, 0.4)
 
 

@@ -20,7 +20,7 @@ from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch, Written
 from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
 from headwater.model.event import Made, Published, Started
-from headwater.model.measure import Effort, Place
+from headwater.model.measure import Effort, Measured, Place
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.seen import TableQuestion
@@ -51,6 +51,7 @@ GOLDEN = Path(__file__).parents[1] / "golden/protocol"
 MARCH, FEBRUARY = Slice.of({"month": "1996-03-01"}), Slice.of({"month": "1996-02-01"})
 RECORD = PartitionRecord(1, "f" * 32, 25, content="c" * 32)
 ROOT = "file:/warehouse/shop.db"
+FOUND = Written((), (), Files(None, {}), measured=Measured(1815))
 
 
 KINDS = {
@@ -205,7 +206,7 @@ def test_a_cancelled_run_is_copied_no_further(tmp_path):
     base = Recorder(sparkContext=Recorder(_jsc=Recorder(sc=lambda: context)))
     nothing = Recorder(setJobGroup=lambda *_, **__: None, setLocalProperty=lambda *_: None)
     sessions = Recorder(of=lambda _: Recorder(sparkContext=nothing))
-    made = Written((), (), Files(None, {}), 0, Place.VOLUME)
+    made = Written((), (), Files(None, {}), Place.VOLUME)
     volume, tables = Volume(tmp_path, 1_000_000), Recorder(written=lambda *_: made)
     warehouse = warehouse_of(Shim(jvm.session()), sessions, base, volume, tables, bandwidth=5_000_000)
     warehouse.bring(launch(True), made)
@@ -441,7 +442,7 @@ def test_a_refreshed_partition_is_shown_as_the_golden_row():
     started = event(Started, **run, **needs, at=done[7], work=work, reason=Reason(Code.SOURCE_CHANGED, done[4]))
     started = evolve(started, foreseen=done[9], foreseen_cores=done[11])
     made, effort = (Made(MARCH, done[6], "f"),), Effort(800_000, 900_000, 1.0, 2_100_000)
-    published = event(Published, **run, at=done[7] + 1900, made=made, seconds=done[8], effort=effort)
+    published = event(Published, **run, at=done[7] + 1900, made=made, seconds=done[8], measured=Measured(effort=effort))
     [shown] = refreshes([published, started])
     named = dict(zip((each.name for each in reply.columns), done, strict=True))
     assert named.items() <= dict(zip(REFRESHES, shown.row, strict=True)).items()
@@ -597,7 +598,8 @@ def test_the_warehouse_asks_to_publish_the_golden_request_whole():
 def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expected: list):
     """What lay in two places is left out."""
     spent = golden("spent")
-    found = transfers(spent, launch(False).run, Written((), (), Files(None, {}), 1815, Place.VOLUME), near, {})
+    written = Written((), (), Files(None, {}), Place.VOLUME, Measured(1815))
+    found = transfers(spent, launch(False).run, written, near, {})
     assert [(each.table, each.place) for each in found] == expected
     assert (found[-1].size, found[-1].micros) == (1815, spent.writing)
     for each in found[:-1]:
@@ -607,13 +609,13 @@ def test_what_moving_bytes_took_is_told_apart_by_where_they_lay(near: dict, expe
 def test_what_a_view_reads_of_its_own_past_is_not_what_it_writes():
     [read] = golden("spent").reads
     spent = wire.Spent((evolve(read, table="shop.revenue"),), 7)
-    found = transfers(spent, launch(False).run, Written((), (), Files(None, {}), 1815), {}, {})
+    found = transfers(spent, launch(False).run, FOUND, {}, {})
     assert [(each.table, each.micros) for each in found] == [("shop.revenue", 7)]
 
 
 def test_what_a_query_needs_of_a_table_is_told_with_what_reading_it_took():
     [read] = golden("spent").reads
-    found, _ = transfers(golden("spent"), launch(False).run, Written((), (), Files(None, {}), 1815), {}, {})
+    found, _ = transfers(golden("spent"), launch(False).run, FOUND, {}, {})
     assert found.extract == read.needs and found.extract.columns == ("day", "price")
     assert found.extract.condition == "(`day` >= DATE '1996-03-01' AND `day` IS NOT NULL)" and found.share == 0.25
 
@@ -624,7 +626,7 @@ def test_what_was_read_of_a_scan_is_told_apart_from_the_table():
     place = evolve(read, table=None, place="file:/memory/v-1/data", needs=None)
     spent = wire.Spent((read, place, evolve(place, place="file:/elsewhere")), 7)
     scan = KeptScan(-1, Part(True, ()), ("day",), "file:/memory/v-1/data", 100)
-    found = transfers(spent, launch(False).run, Written((), (), Files(None, {}), 1815), {}, {"shop.lines": scan})
+    found = transfers(spent, launch(False).run, FOUND, {}, {"shop.lines": scan})
     [scan] = found[:-1]
     assert (scan.table, scan.place) == ("shop.lines", Place.SCAN)
     assert (scan.size, scan.micros) == (2 * read.bytes, 2 * read.micros)
@@ -636,7 +638,7 @@ def publish(answer):
     shim = Recorder(publish=lambda sent: answer if sent == shaped else None)
     march, null = (part.location for part in request.partitions)
     handle = Files(request, {march: MARCH, null: Slice.of(month=None)})
-    return FileTables(shim, None).publish(launch(True), Written((), (), handle, 0))
+    return FileTables(shim, None).publish(launch(True), Written((), (), handle))
 
 
 def test_what_was_superseded_is_left_for_later():

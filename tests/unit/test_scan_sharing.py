@@ -15,7 +15,7 @@ from headwater.memory.planning.arrange import ByPlan, pending_plan
 from headwater.memory.planning.means import Costs, Means, encode_means
 from headwater.model.event import Published
 from headwater.model.extract import Extract
-from headwater.model.measure import Moved, Place, Scanned
+from headwater.model.measure import Measured, Moved, Place, Scanned
 from headwater.model.partition import WHOLE
 from headwater.model.state import Reading, TableRecord, Took
 
@@ -129,9 +129,9 @@ def test_what_the_run_makes_is_scanned_if_it_cannot_be_kept():
 def test_what_runs_need_of_a_table_is_learned_where_it_is_read_from_the_warehouse(place: Place):
     made = pending()
     state = made.state.views["v"]
-    learn(state, Published(0, 1, "v", (), (), 1.0, 10, (Moved("u", place, 100, 50, TWO, 0.5),)))
+    learn(state, Published(0, 1, "v", (), (), 1.0, Measured(10, (Moved("u", place, 100, 50, TWO, 0.5),))))
     assert ("u" in state.readings) == (place is Place.WAREHOUSE)
-    learn(state, Published(0, 1, "v", (), (), 1.0, 10, (Moved("t", place, 8_000_000, 3_000_000, TWO, 0.5),)))
+    learn(state, Published(0, 1, "v", (), (), 1.0, Measured(10, (Moved("t", place, 8_000_000, 3_000_000, TWO, 0.5),))))
     if place is Place.WAREHOUSE:
         assert state.readings["t"] == Reading(TWO, 5_000_000, 0.2, 1_500_000)
 
@@ -139,7 +139,7 @@ def test_what_runs_need_of_a_table_is_learned_where_it_is_read_from_the_warehous
 def test_what_a_scan_saved_is_learned_by_those_who_read_it():
     made = pending()
     state = made.state.views["v"]
-    learn(state, Published(0, 1, "v", (), (), 1.0, 10, (Moved("t", Place.SCAN, 100, 200_000),)))
+    learn(state, Published(0, 1, "v", (), (), 1.0, Measured(10, (Moved("t", Place.SCAN, 100, 200_000),))))
     assert state.readings["t"].near == 200_000 and state.pace == {}
     assert state.unaided == 1_800_000, "it would have taken a second to read, instead of 0.2 s"
 

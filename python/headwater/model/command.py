@@ -13,7 +13,7 @@ from attrs import Factory, frozen
 
 from headwater.model.edge import Edge
 from headwater.model.event import Event, Made
-from headwater.model.measure import Effort, Moved, Place, Scanned
+from headwater.model.measure import Measured, Place
 from headwater.model.partition import Slice, Value
 from headwater.model.reason import Reason
 from headwater.model.state import PartitionRecord, Run
@@ -55,26 +55,15 @@ class Written:
     Attributes:
         handle: the warehouse's own.
         place: where the rows lie.
-        size: bytes; 0 where nobody knows.
-        moved: what reading and writing took, as far as it was measured.
-        held: bytes that it takes in blocks of Spark's memory; 0 if it lies in none.
-        scanned: the scans that were made for this run and others.
-        effort: what its tasks took; ``None`` where nobody knows.
         totals: a digest of the totals that it left; empty if it left none.
-        edge: the times of events in the sources; ``None`` where its view names none.
     """
 
     made: tuple[Made, ...]
     removed: tuple[Slice, ...]
     handle: Any = None
-    size: int = 0
     place: Place = Place.WAREHOUSE
-    moved: tuple[Moved, ...] = ()
-    held: int = 0
-    scanned: tuple[Scanned, ...] = ()
-    effort: Effort | None = None
+    measured: Measured = Measured()
     totals: str = ""
-    edge: Edge | None = None
 
 
 @frozen

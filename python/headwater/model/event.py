@@ -10,10 +10,9 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
-from headwater.model.edge import Edge
 from headwater.model.estimate import Estimate
 from headwater.model.extract import Shared
-from headwater.model.measure import Effort, Moved, Scanned
+from headwater.model.measure import Measured
 from headwater.model.partition import WHOLE, Slice, Value, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.version import Needs, Version
@@ -223,19 +222,12 @@ class Prepared:
 
 @frozen
 class Published:
-    """A run's partitions are what readers see now; ``removed`` ones have become empty. They take ``size`` bytes;
-    0 where nobody knows.
+    """A run's partitions are what readers see now; ``removed`` ones have become empty.
 
     Attributes:
         seconds: what it took in all.
-        moved: what of that went into reading and writing, as far as it was measured.
-        copying: µs in which what was kept in memory was brought to the warehouse.
-        held: bytes that it took in blocks of Spark's memory; 0 if it lay in none.
-        scanned: the scans that it made, for others too.
-        effort: what its tasks took; ``None`` where nobody knows.
         snapshot: of a view that is pinned, the snapshot that the publication made.
         totals: a digest of the totals that it left; empty if it left none.
-        edge: the times of events that it found; ``None`` where its view names none.
     """
 
     at: int
@@ -244,20 +236,14 @@ class Published:
     made: tuple[Made, ...]
     removed: tuple[Slice, ...]
     seconds: float
-    size: int = 0
-    moved: tuple[Moved, ...] = ()
-    copying: int = 0
-    held: int = 0
-    scanned: tuple[Scanned, ...] = ()
-    effort: Effort | None = None
+    measured: Measured = Measured()
     snapshot: str = ""
     totals: str = ""
-    edge: Edge | None = None
 
     @property
     def cores(self) -> float | None:
-        """The core-seconds that it took; ``None`` where nobody knows. A copy from memory counts as work of one core."""
-        return None if self.effort is None else self.effort.cores(self.seconds)
+        """The core-seconds that it took; ``None`` where nobody knows."""
+        return self.measured.cores(self.seconds)
 
 
 @frozen

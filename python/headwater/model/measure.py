@@ -1,4 +1,4 @@
-"""What a run measured: the bytes that it moved, the scans that it made, and what its tasks took."""
+"""What a run measured. It travels whole from the warehouse to the record and to what people see."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from headwater.model.edge import Edge
 from headwater.model.extract import Extract
 
 
@@ -81,3 +82,31 @@ class Effort:
         alone, active = max(0, self.alone - before.alone), max(0, self.active - before.active)
         work = None if self.work is None or before.work is None else max(0, self.work - before.work)
         return Effort(alone, active, self.share, work)
+
+
+@frozen
+class Measured:
+    """What a run measured.
+
+    Attributes:
+        size: bytes of what it made; 0 where nobody knows.
+        moved: what reading and writing took, as far as it was measured.
+        copying: µs in which what was kept in memory was brought to the warehouse.
+        held: bytes that it took in blocks of Spark's memory; 0 if it lay in none.
+        scanned: the scans that it made, for others too.
+        effort: what its tasks took; ``None`` where nobody knows.
+        edge: the times of events in the sources; ``None`` where its view names none.
+    """
+
+    size: int = 0
+    moved: tuple[Moved, ...] = ()
+    copying: int = 0
+    held: int = 0
+    scanned: tuple[Scanned, ...] = ()
+    effort: Effort | None = None
+    edge: Edge | None = None
+
+    def cores(self, seconds: float) -> float | None:
+        """The core-seconds of a run that took so many seconds; ``None`` where nobody knows. A copy from memory counts
+        as work of one core."""
+        return None if self.effort is None else self.effort.cores(seconds)

@@ -69,7 +69,7 @@ class Flight:
     Attributes:
         busy: its next step is being carried out.
         told: it is on record that other runs can read it; it takes no track any more.
-        seconds: what its steps took so far; ``copying``: µs of them that went into a copy to the warehouse.
+        seconds: what its steps took so far.
         unsure: its publication failed, so readers may see it all the same.
         error: why a step of it came to nothing; ``None`` as long as none did.
         unfollowed: why it cannot follow changes; empty as long as it can.
@@ -84,7 +84,6 @@ class Flight:
     replaced: Replaced = Factory(Replaced)
     shown_at: int = 0
     seconds: float = 0.0
-    copying: int = 0
     refused: bool = False
     unsure: bool = False
     error: Reason | None = None
@@ -224,8 +223,9 @@ def _advanced(flight: Flight, answer: RunAnswer) -> Flight:
         case Unfollowable(why=why):
             return evolve(flight, stage=Stage.REWORK, unfollowed=why)
         case Brought(written=written, seconds=seconds):
-            copied = 0 if written is flight.written else round(1e6 * seconds)
-            return evolve(flight, stage=Stage.PUBLISH, written=written, copying=copied)
+            if written is not flight.written:
+                written = evolve(written, measured=evolve(written.measured, copying=round(1e6 * seconds)))
+            return evolve(flight, stage=Stage.PUBLISH, written=written)
         case Shown(replaced=replaced, at=at):
             return evolve(flight, stage=Stage.RECORD, replaced=replaced, shown_at=at)
         case Stopped(error=error, cancelled=cancelled):
@@ -244,15 +244,9 @@ def published(flight: Flight) -> Published:
         made,
         written.removed,
         round(flight.seconds, 3),  # the clock has whole milliseconds, and people see their sum
-        written.size,
-        written.moved,
-        flight.copying,
-        written.held if flight.launch.run.kept else 0,
-        written.scanned,
-        written.effort,
+        written.measured,
         flight.replaced.snapshot,
         written.totals,
-        written.edge,
     )
 
 

@@ -24,22 +24,23 @@ def learn(view: ViewState, event: Published) -> None:
     """Adds what a run measured to what is known of its view. Call it before ``view.took`` is of this run."""
     if view.took is None:
         return
-    for each in event.moved:
+    measured = event.measured
+    for each in measured.moved:
         if each.place is Place.SCAN:
             _learn_shared(view, each)
         elif each.size:
             key = each.table, each.place
             view.pace[key] = _mean(view.pace.get(key), each.micros / each.size)
             _learn_scan(view, each)
-    if event.copying > 0 and event.size:
-        view.copying = _mean(view.copying or None, event.copying / event.size)
-    saved = sum(_saved(view, each) for each in event.moved if each.place is not Place.WAREHOUSE)
-    saved -= sum(each.micros for each in event.scanned)
-    took = 1e6 * event.seconds - event.copying
-    if event.effort is not None:
-        took = event.effort.own(took)
-        view.share = _mean(view.share or None, event.effort.share * event.effort.alone / max(1.0, took))
-    if event.effort is not None or not view.share:  # others ran beside it, so the clock says less than is known
+    if measured.copying > 0 and measured.size:
+        view.copying = _mean(view.copying or None, measured.copying / measured.size)
+    saved = sum(_saved(view, each) for each in measured.moved if each.place is not Place.WAREHOUSE)
+    saved -= sum(each.micros for each in measured.scanned)
+    took = 1e6 * event.seconds - measured.copying
+    if measured.effort is not None:
+        took = measured.effort.own(took)
+        view.share = _mean(view.share or None, measured.effort.share * measured.effort.alone / max(1.0, took))
+    if measured.effort is not None or not view.share:  # others ran beside it, so the clock says less than is known
         view.unaided = _mean(view.unaided or None, max(0.0, took + saved))
 
 

@@ -144,15 +144,15 @@ def published(state: State, view: ViewState, event: Published) -> None:
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
-    went = 0 if isinstance(run.work, ByAppending) else event.size
-    pinned_states.went_on(record, None if redefined else event.size + went, went)
+    went = 0 if isinstance(run.work, ByAppending) else event.measured.size
+    pinned_states.went_on(record, None if redefined else event.measured.size + went, went)
     view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
     view.unsure = tuple(each for each in view.unsure if not region.covers(each))
     view.overran = (event.version, state.highest)
     if WHOLE in run.slices:
         view.whole = run.inputs
-    if event.edge is not None:
-        view.edge = event.edge
+    if event.measured.edge is not None:
+        view.edge = event.measured.edge
     if event.totals:
         view.totals = Totals(event.version, run.inputs, event.totals)
     elif marked:
@@ -167,8 +167,8 @@ def published(state: State, view: ViewState, event: Published) -> None:
         learn(view, event)
         count = max(1, len(event.made))
         if not event.totals:  # a run that leaves some reads its sources before what it moves is measured
-            view.reads = {each.table: each.size / count for each in event.moved if each.table != event.view}
-    for scanned in event.scanned:
+            view.reads = {each.table: each.size / count for each in event.measured.moved if each.table != event.view}
+    for scanned in event.measured.scanned:
         learn_scanned(state.tables.setdefault(scanned.table, TableRecord()), scanned)
     if not follows_changes:
         view.took = learned(view.took, event.seconds)
@@ -176,10 +176,10 @@ def published(state: State, view: ViewState, event: Published) -> None:
     view.refreshed_at, view.estimate = event.at, None
     view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
     partly = isinstance(run.work, FollowsChanges)
-    if event.made and event.size and not partly:
-        view.size = _newer(view.size, event.size / len(event.made))
-    if event.made and event.held:
-        view.held = _newer(view.held, event.held / len(event.made))
+    if event.made and event.measured.size and not partly:
+        view.size = _newer(view.size, event.measured.size / len(event.made))
+    if event.made and event.measured.held:
+        view.held = _newer(view.held, event.measured.held / len(event.made))
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, None
     if view.released:

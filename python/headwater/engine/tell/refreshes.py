@@ -10,6 +10,7 @@ from attrs import frozen
 
 from headwater.engine.tell.columns import Time, columns_of
 from headwater.model.event import EngineLost, Event, Failed, Published, Reworked, Skipped, Started
+from headwater.model.measure import Measured
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason, codes
 from headwater.model.work import Mode
@@ -114,15 +115,27 @@ def _of_run(
     def refresh(
         each: Slice, rows: int | None, status: Outcome, seconds: float | None, error: Reason | None = None
     ) -> Refresh:
-        run, view = started.version, started.view
-        cores = ended.cores if isinstance(ended, Published) else None
-        costs = seconds, started.foreseen, cores and round(cores, 3), started.foreseen_cores
-        said = None if error is None else error.text
-        known = codes([*reasons, error] if error is not None else reasons)
-        return Refresh(run, view, str(each), mode, why, run, rows, Time(started.at), *costs, status, said, known)
+        cores = measured.cores(seconds or 0.0)
+        return Refresh(
+            run_id=started.version,
+            view=started.view,
+            partition=str(each),
+            mode=mode,
+            reason=why,
+            version=started.version,
+            rows=rows,
+            started_at=Time(started.at),
+            seconds=seconds,
+            foreseen=started.foreseen,
+            core_seconds=cores and round(cores, 3),
+            foreseen_core_seconds=started.foreseen_cores,
+            status=status,
+            error=None if error is None else error.text,
+            codes=codes([*reasons, error] if error is not None else reasons),
+        )
 
     mode, why, reasons = _method(started, reworked if isinstance(ended, Published) else None)
-
+    measured = ended.measured if isinstance(ended, Published) else Measured()
     match ended:
         case Published(made=made, removed=removed, seconds=seconds):
             kept = [refresh(each.slice, each.rows, Outcome.PUBLISHED, seconds) for each in made]

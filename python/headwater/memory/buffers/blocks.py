@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.memory.buffers.buffer import Application, Buffer
 from headwater.memory.planning.means import Costs
 from headwater.model.command import Launch, Written
-from headwater.model.measure import Place
+from headwater.model.measure import Measured, Place
 from headwater.model.version import Version
 from headwater.spark.jvm.counted import Counted, counts
 from headwater.spark.jvm.settings import MemoryLimit
@@ -54,7 +54,8 @@ class Blocks(Buffer):
         made = tuple(counts(counted.sums(), columns).values())
         slices = {each.slice for each in made}
         removed = tuple(each for each in launch.existing if each not in slices)
-        return Written(made, removed, Files(None, {}), held=self.size(run.version), place=self.kind), counted
+        measured = Measured(held=self.size(run.version))
+        return Written(made, removed, Files(None, {}), self.kind, measured), counted
 
     def bring(self, session: SparkSession, launch: Launch, kept: Written, writer: Writer) -> Written | None:
         return writer.rewrite(launch, self._shim.held(session, launch.run.version), kept.made)

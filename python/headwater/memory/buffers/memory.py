@@ -127,8 +127,8 @@ class SparkMemory:
             made=brought.made,
             removed=brought.removed,
             handle=brought.handle,
-            size=brought.size,
             place=brought.place,
+            measured=evolve(kept.measured, size=brought.measured.size),
         )
 
     def published(self, version: Version) -> None:

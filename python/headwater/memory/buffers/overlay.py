@@ -54,7 +54,7 @@ class Output:
         if written.place is Place.BLOCKS:
             return cls(whole, without, {}, 0, written.place, run.version)
         places = {each: location for location, each in files.places.items()}
-        return cls(whole, without, places, written.size, written.place)
+        return cls(whole, without, places, written.measured.size, written.place)
 
     @property
     def encoded(self) -> dict[str, Any]:

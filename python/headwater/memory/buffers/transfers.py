@@ -35,7 +35,7 @@ def transfers(
             near[table] = evolve(before, size=before.size + each.bytes, micros=before.micros + each.micros)
         elif place is not None and table != run.view and table not in scans:
             reads.append(_read(each, table, place))
-    return *reads, *near.values(), Moved(run.view, written.place, written.size, spent.writing)
+    return *reads, *near.values(), Moved(run.view, written.place, written.measured.size, spent.writing)
 
 
 def _read(read: ReadCost, table: str, place: Place) -> Moved:

@@ -118,7 +118,7 @@ class Volume(Buffer):
 
     def bring(self, session: SparkSession, launch: Launch, kept: Written, writer: Writer) -> Written | None:
         brought = writer.copy(launch, self.place(launch.run.version), kept.made)
-        return brought if brought.size == kept.size else None
+        return brought if brought.measured.size == kept.measured.size else None
 
     def leave(self, frame: DataFrame, number: Version, writer: Writer) -> tuple[str, int]:
         place = self.place(number)

@@ -73,7 +73,7 @@ class SparkWarehouse:
                 with self._memory.overlaid(context, run):
                     edge = self._edge(session, launch)
                 with trailing_edge.up_to(session, pins, definition, edge):
-                    written = evolve(self._computed(launch, session, sees), edge=edge)
+                    written = self._computed(launch, session, sees, edge)
         if not definition.storage.commits:
             self._memory.offer(launch, written)
         return written
@@ -134,9 +134,11 @@ class SparkWarehouse:
         self._shim.renew(session, launch.definition.sources)
         return trailing_edge.measured(session, launch)
 
-    def _computed(self, launch: Launch, session: SparkSession, sees: Mapping[str, Version]) -> Written:
-        """A run's rows, in memory if they are to be kept and fit there, else in the warehouse. Scans that it shares are
-        taken first, so that the rows are computed from them."""
+    def _computed(
+        self, launch: Launch, session: SparkSession, sees: Mapping[str, Version], edge: Edge | None
+    ) -> Written:
+        """A run's rows, in memory if they are to be kept and fit there, else in the warehouse. Scans that it shares
+        are taken first, so that the rows are computed from them."""
         run = launch.run
         memory, context = self._memory, session.sparkContext
         with contextlib.ExitStack() as held:
@@ -150,13 +152,9 @@ class SparkWarehouse:
                 moved = memory.transfers(counted.spent(), run, written)
         if made.reads_itself:
             self._refuse_late_drift(launch)
-        return evolve(
-            written,
-            moved=moved,
-            scanned=scanned,
-            effort=self._shim.effort(session, group(run.view, run.version)),
-            totals=made.totals,
-        )
+        effort = self._shim.effort(session, group(run.view, run.version))
+        measured = evolve(written.measured, moved=moved, scanned=scanned, effort=effort, edge=edge)
+        return evolve(written, measured=measured, totals=made.totals)
 
     def _refuse_late_drift(self, launch: Launch) -> None:
         """Refuses rows that were read from a view of files after another program wrote there. No snapshot kept them

@@ -21,6 +21,7 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import ChangesUnknown, TakenOver
 from headwater.model.event import Made
 from headwater.model.format import FILES, Format
+from headwater.model.measure import Measured
 from headwater.model.name import FunctionName, PathName, named
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
@@ -142,7 +143,7 @@ class FileTables(ViewFormat):
             [part] = parts
             request = evolve(request, location=part.location, rows=part.rows, bytes=part.bytes, was=part.was)
         found = Files(request, {file.location: each for each, file in files.items()})
-        return Written(made, removed, found, sum(file.bytes for file in files.values()))
+        return Written(made, removed, found, measured=Measured(sum(file.bytes for file in files.values())))
 
     # --- publications
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from headwater.model.command import Launch, Written
 from headwater.model.event import Made
+from headwater.model.measure import Measured
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.version import Version
@@ -102,7 +103,7 @@ class Staging:
         made = tuple(evolve(each, fingerprint=f"v{run.version}") for each in known.values())
         removed = emptied(launch, known, lambda looks: [self._looks.look(each) for each in looks])
         size = files.metrics["numOutputBytes"].value() if "numOutputBytes" in files.metrics else 0
-        return Written(made, removed, files, size)
+        return Written(made, removed, files, measured=Measured(size))
 
     def holds(self, view: str) -> bool:
         """Whether files of a view wait for their publication."""

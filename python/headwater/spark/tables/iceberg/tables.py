@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Made
+from headwater.model.measure import Measured
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.version import Version
@@ -120,7 +121,7 @@ class IcebergTables(ViewFormat):
         known = altered(launch, known) if staged.partly else known
         made = tuple(evolve(each, fingerprint=f"v{launch.run.version}") for each in known.values())
         removed = emptied(launch, known, self.look)
-        return Written(made, removed, staged, self._entries.size(staged.files))
+        return Written(made, removed, staged, measured=Measured(self._entries.size(staged.files)))
 
     # --- publications
 
