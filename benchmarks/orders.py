@@ -21,10 +21,11 @@ from benchmarks.harness import Goal, Size, bar, console, main, parser
 from headwater.engine.decide.readiness import Choice, ready, started, wake_at
 from headwater.engine.decide.urgency import first
 from headwater.engine.record.transition import transition
+from headwater.model.costs import Took
 from headwater.model.dependency import Dependency
 from headwater.model.event import Changed, Declared, Made, Observed, Published
 from headwater.model.partition import WHOLE
-from headwater.model.state import State, Took
+from headwater.model.state import State
 from headwater.model.view import Definition
 
 TRACKS, PRIORITIES, OLDEST = 2, (1, 10, 100), 300
@@ -181,7 +182,7 @@ def _pending(queue: Queue) -> State:
         properties = {"headwater.priority": str(queue.weight[name]), "headwater.settle": "1 millisecond"}
         definition = Definition(name, "", (), properties=properties, dependencies=tuple(map(Dependency, reads)))
         state = transition(state, Declared(0, state.highest + 1, definition, "was created", fill=False))
-        state.views[name].took = Took(float(queue.seconds[name]), 0.0)
+        state.views[name].costs.took = Took(float(queue.seconds[name]), 0.0)
     for table, ago in sorted(queue.changed.items(), key=lambda each: -each[1]):
         seen = (Observed(WHOLE, str(state.highest)),)
         state = transition(state, Changed(1000 * (OLDEST - ago), state.highest + 1, table, seen, "", 0, "changed"))

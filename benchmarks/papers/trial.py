@@ -16,7 +16,7 @@ from benchmarks.papers.script import Trial
 from benchmarks.papers.small import Lazy, Literal, Small
 from benchmarks.papers.world import World
 from headwater.engine.waits.freshness import QUANTILE
-from headwater.model.state import Took
+from headwater.model.costs import Took
 
 EXACT = ("lazy", "group", "ratio", "eager", "lazy, held", "eager, held")
 """Methods that must converge; ``eager`` is the product's core, which is its default."""

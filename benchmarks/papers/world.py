@@ -9,10 +9,11 @@ from attrs import Factory, define, field
 
 from benchmarks.papers.truth import Graph, Job, Truth
 from headwater.model.command import Launch, Written
+from headwater.model.costs import Took
 from headwater.model.dependency import Dependency
 from headwater.model.event import Declared, Made, Requested
 from headwater.model.partition import WHOLE
-from headwater.model.state import State, Took
+from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.simulate.interpreter import Interpreter
@@ -46,7 +47,7 @@ class World:
             properties = {f"headwater.{key}": value for key, value in self.properties.get(job, {}).items()}
             definition = Definition(job, "", (), properties=properties, dependencies=tuple(map(Dependency, inputs)))
             self._engine.record(lambda version, it=definition: Declared(0, version, it, "was created", fill=False))
-            self.state.views[job].took = self.took.get(job)
+            self.state.views[job].costs.took = self.took.get(job)
 
     @property
     def state(self) -> State:

@@ -10,10 +10,11 @@ from world import World
 
 from headwater.engine.decide.readiness import ready
 from headwater.engine.record.transition import transition
+from headwater.model.costs import Took
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Observed
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import State, Status, Took
+from headwater.model.state import State, Status
 from headwater.model.view import Definition
 
 A1, A2, B2 = Slice.of(a="1"), Slice.of(a="2"), Slice.of(b="2")
@@ -95,7 +96,7 @@ def warehouse(views: dict[str, tuple[tuple[str, ...], dict[str, str], float | No
         definition = Definition(name, "", (), properties=named, dependencies=tuple(map(Dependency, reads)))
         state = transition(state, Declared(0, version, definition, "was created", fill=False))
         if seconds is not None:
-            state.views[name].took = Took(seconds, 0.0)
+            state.views[name].costs.took = Took(seconds, 0.0)
     return state
 
 

@@ -323,8 +323,8 @@ MUTATIONS = {
     ),
     "totals of another definition are used": (
         "engine/record/transition.py",
-        "        known.definition, known.estimate, known.totals, known.whole = event.definition, None, None, None\n",
-        "        known.definition, known.estimate, known.whole = event.definition, None, None\n",
+        "        known.definition, known.totals, known.whole = event.definition, None, None\n",
+        "        known.definition, known.whole = event.definition, None\n",
     ),
     "totals are said to reflect what was recorded since the run began": (
         "engine/record/runs.py",

@@ -159,10 +159,10 @@ def test_a_publication_tells_the_readers_whether_rows_went(work, instead, went):
 def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(work, instead, learned):
     made = copied()
     version = made.state.highest + 1
-    made.state.views["v"].size = 1000.0
+    made.state.views["v"].costs.size = 1000.0
     begun = Started(made.now, version, "v", ((A1, ()),), (), work, Reason(Code.SOURCE_CHANGED, "because"))
     publish(made, begun, instead)
-    assert (made.state.views["v"].size != 1000.0) == learned
+    assert (made.state.views["v"].costs.size != 1000.0) == learned
 
 
 def test_a_view_that_does_not_ask_is_followed_when_its_refreshes_take_long():

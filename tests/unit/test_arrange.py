@@ -14,10 +14,10 @@ from headwater.memory.planning.means import Costs, Means
 from headwater.memory.planning.pending import SMALLEST, problem
 from headwater.memory.planning.problem import Problem, Task
 from headwater.memory.planning.timeline import timeline
+from headwater.model.costs import Took
 from headwater.model.estimate import Estimate
 from headwater.model.event import Published
 from headwater.model.measure import Measured
-from headwater.model.state import Took
 
 PAYS = Costs(written=0.1, read=0.1, copied=0.2)
 DIAMOND = (view("v", "a", "t"), view("w", "a", "v"), view("x", "a", "v"), view("y", "", "w", "x"))
@@ -27,7 +27,7 @@ def pending(size: float = 1_000_000, seconds: float = 1.0):
     """A diamond of which all is to be refreshed."""
     made = machine({"t": "a"}, *DIAMOND)
     for state in made.state.views.values():
-        state.took, state.size = Took(seconds, 0.0), size
+        state.costs.took, state.costs.size = Took(seconds, 0.0), size
     change(made, "t", A1)
     made.now += SETTLE
     return made
@@ -80,7 +80,7 @@ def test_nothing_is_kept_whose_size_nobody_knows():
 def foreseen(made, estimate: Estimate | None):
     """The same, when no view was ever refreshed."""
     for state in made.state.views.values():
-        state.took, state.size, state.estimate = None, 0, estimate
+        state.costs.took, state.costs.size, state.costs.estimate = None, 0, estimate
     return made
 
 
@@ -102,7 +102,7 @@ def test_a_first_refresh_takes_no_less_than_nothing_where_memory_is_the_slower_p
 def test_what_was_foreseen_is_forgotten_when_a_view_was_refreshed():
     made = foreseen(pending(), Estimate(1_000_000, 5_000_000))
     made.drain()
-    assert not any(state.estimate for state in made.state.views.values())
+    assert not any(state.costs.estimate for state in made.state.views.values())
 
 
 def test_a_plan_serves_until_something_new_is_pending():
@@ -123,7 +123,7 @@ def test_the_same_views_are_planned_anew_for_a_larger_change():
     assert not plan.kept
     made.drain()
     for state in made.state.views.values():
-        state.size = 1_000_000
+        state.costs.size = 1_000_000
     change(made, "t", A1)
     made.now += SETTLE
     assert "v" in schedule.solve(schedule.question(made.state, plan)).kept
@@ -172,8 +172,8 @@ def test_a_brief_search_finds_an_order_that_is_complete_sooner():
 def test_without_history_the_order_is_topological_and_it_is_said():
     made = pending(size=0)
     for state in made.state.views.values():
-        state.took = None
-        state.unaided = 0
+        state.costs.took = None
+        state.costs.unaided = 0
     plan = planned(problem(made.state, pending_views(made.state), Means(PAYS, 10_000_000, 2)))
     assert [plan.problem.tasks[task].name for task in plan.order] == ["v", "w", "x", "y"] and not plan.flagged
     assert plan.method == "topological order, for no refresh was measured yet"
@@ -189,7 +189,7 @@ def test_the_size_of_a_view_is_learned_and_forgotten():
         flight = made.flights.pop("v")
         run, found = flight.launch.run, made.world.written(flight.launch, {"t": made.world.read("t")})
         made.record(lambda _: Published(made.now, run.version, "v", found.made, (), 1.0, Measured(size)))
-        return made.state.views["v"].size
+        return made.state.views["v"].costs.size
 
     assert publish(100) == 100
     assert [publish(1000) for _ in range(4)] == [550, 775, 887.5, 943.75]

@@ -12,8 +12,8 @@ from headwater.cli.explain import say_plan
 from headwater.engine.requests.limits import SETTLE
 from headwater.memory.planning.arrange import explained
 from headwater.memory.planning.means import Costs, Means, decode_means, encode_means
+from headwater.model.costs import Took
 from headwater.model.estimate import Estimate
-from headwater.model.state import Took
 from headwater.store.sql_store import SqlStore
 
 MEANS = Means(Costs(written=1.0, read=1.0, copied=2.0), 10_000_000, 2)
@@ -29,7 +29,7 @@ def made():
     found.now += SETTLE
     found.drain()
     for state in found.state.views.values():
-        state.took, state.unaided, state.size = Took(5.0, 0.0), 5e6, 1_000_000
+        state.costs.took, state.costs.unaided, state.costs.size = Took(5.0, 0.0), 5e6, 1_000_000
     return found
 
 
@@ -89,7 +89,7 @@ def test_a_view_is_told_its_place_in_the_plan(made):
 def test_of_a_first_refresh_it_is_told_where_its_size_is_from(made):
     change(made, "t", A1)
     state = made.state.views["v"]
-    state.took, state.size, state.estimate = None, 0, Estimate(size=2_000_000, read=1)
+    state.costs.took, state.costs.size, state.costs.estimate = None, 0, Estimate(size=2_000_000, read=1)
     lines = explained(made.state, "v", MEANS)
     assert any("its output, about 2.0 MB by Spark's statistics, is" in line for line in lines)
 

@@ -36,7 +36,7 @@ def test_it_computes_whole_partitions_and_says_so():
     assert (reworked.work, reworked.why) == (WholePartitions(), WHY)
     [shown, *_] = refreshes(reversed(made.journal))
     assert (shown.mode.value, shown.reason) == ("partition", f"{begun.reason}; not by changes, as {WHY}")
-    assert made.state.views["v"].added.seconds is None, "the last run by changes computed whole partitions"
+    assert made.state.views["v"].costs.added.seconds is None, "the last run by changes computed whole partitions"
 
 
 def test_it_fails_if_its_view_allows_nothing_else():

@@ -37,7 +37,7 @@ def test_readers_have_them_if_it_was_foreseen_to_be_kept(estimate):
 def test_a_redefinition_may_have_other_columns_so_its_readers_wait():
     made = created(FORESEEN)
     made.declare(view("v", "a", "t", fingerprint="2"))
-    assert made.state.views["v"].estimate is None and not start(made, "w")
+    assert made.state.views["v"].costs.estimate is None and not start(made, "w")
     sound(made)
 
 

@@ -6,14 +6,16 @@ import pytest
 from attrs import evolve
 
 from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.methods.costs import took as learned
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import PATIENCE, SETTLE
 from headwater.engine.tell import report
-from headwater.engine.waits.freshness import QUANTILE, hold, learned, needed, waits_for
+from headwater.engine.waits.freshness import QUANTILE, hold, needed, waits_for
+from headwater.model.costs import Took
 from headwater.model.dependency import Dependency
 from headwater.model.event import Altered, Changed, Declared, Hurried, Made, Observed, Published, Suspended
 from headwater.model.partition import WHOLE
-from headwater.model.state import State, Took
+from headwater.model.state import State
 from headwater.model.view import Definition
 
 
@@ -25,7 +27,7 @@ def build(views: dict[str, tuple[tuple[str, ...], str, float | None]]) -> State:
         definition = Definition(name, "", (), properties=properties, dependencies=tuple(map(Dependency, reads)))
         state = transition(state, Declared(0, version, definition, "was created", fill=False))
         if seconds is not None:
-            state.views[name].took = Took(seconds, 0.0)
+            state.views[name].costs.took = Took(seconds, 0.0)
     return state
 
 
@@ -43,7 +45,7 @@ def published(state: State, at: int, view: str) -> State:
     """A run ends, which takes what it is known to take."""
     begun = state.running[view]
     made = (Made(WHOLE, 1, str(begun.version)),)
-    return transition(state, Published(at, begun.version, view, made, (), state.views[view].took.mean))
+    return transition(state, Published(at, begun.version, view, made, (), state.views[view].costs.took.mean))
 
 
 def test_a_view_waits_for_its_bound_less_its_own_run():
@@ -208,6 +210,6 @@ def test_a_run_that_took_longer_shortens_what_is_held_above():
     state = change(build({"a": (("t",), "1 minute", 10.0), "b": (("a",), "1 minute", 5.0)}))
     assert hold(state, "a").millis == 45_000
     state = published(run(state, 45_000, "a"), 55_000, "a")
-    state.views["b"].took = Took(9.0, 0.0)
+    state.views["b"].costs.took = Took(9.0, 0.0)
     state = published(run(state, 55_000, "b"), 60_000, "b")
     assert hold(state, "a").millis == 41_000

@@ -11,14 +11,14 @@ from cases import A1, A2, change, machine, view
 from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 
 from headwater.algebra.derive.keys import derive_keys
-from headwater.engine.methods import basis, choice, cost
+from headwater.engine.methods import basis, choice, costs
 from headwater.engine.methods.choice import ByKeys, choose_method
 from headwater.engine.requests.limits import SETTLE
 from headwater.model import work
+from headwater.model.costs import Narrow, Took
 from headwater.model.dependency import Keys, common
 from headwater.model.event import Requested, Started
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import Narrow, Took
 from headwater.model.work import Mode
 
 PLANS = Path(__file__).parents[1] / "golden/plans"
@@ -167,21 +167,21 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
     later(made, A1)
     known = made.state.views["v"]
     assert why(made, A1) == "is out: a refresh takes less than 3.0 s"
-    known.took = Took(10.0, 0.0)
+    known.costs.took = Took(10.0, 0.0)
     assert why(made, A1) == "is out: how much a refresh reads is not known yet"
-    known.reads = {"t": 0.5}
+    known.costs.reads = {"t": 0.5}
     assert why(made, A1) == "is out: a refresh reads less than 4 MB", "its seconds are those of a cold engine"
     with monkeypatch.context() as patched:
-        for each in (choice, cost):
+        for each in (choice, costs):
             patched.setattr(each, "SMALL", 0)
         assert why(made, A1) == "is out: too much changed"
-    known.reads = {"t": 1e8}
+    known.costs.reads = {"t": 1e8}
     assert choose_method(made.state, "v", (A1,)).method == ByKeys()
-    known.keyed = Narrow(None, 1)
+    known.costs.keyed = Narrow(None, 1)
     assert why(made, A1) == "is out: the last one had to compute whole partitions"
-    known.keyed = Narrow(30.0, 1)
+    known.costs.keyed = Narrow(30.0, 1)
     assert why(made, A1) == "would take about 30.0 s"
-    known.keyed = Narrow(3.3, 1)
+    known.costs.keyed = Narrow(3.3, 1)
     assert choose_method(made.state, "v", (A1,)).method == ByKeys()
 
 

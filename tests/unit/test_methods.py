@@ -14,11 +14,12 @@ from headwater.engine.methods.choice import METHODS, ByPartition, Chosen, Cost, 
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
+from headwater.model.costs import Took
 from headwater.model.estimate import Estimate
 from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
 from headwater.model.partition import WHOLE, Region, Slice
-from headwater.model.state import State, Took
+from headwater.model.state import State
 from headwater.model.work import Mode
 
 LONG = 10**9
@@ -80,7 +81,7 @@ def filled(partitions: int = 10, **properties):
     made.now += 2 * SETTLE
     made.drain()
     known = made.state.views["v"]
-    known.took, known.partitions, known.size = Took(2.0, 0.0), 1.0, 100.0
+    known.costs.took, known.costs.partitions, known.costs.size = Took(2.0, 0.0), 1.0, 100.0
     return made
 
 
@@ -117,7 +118,7 @@ def test_a_run_records_the_duration_that_was_foreseen():
     change(made, "t", A1, 99)
     made.now += 2 * SETTLE
     made.drain()
-    made.state.views["v"].took = None
+    made.state.views["v"].costs.took = None
     change(made, "t", A1, 98)
     made.now += 2 * SETTLE
     made.drain()
@@ -135,14 +136,14 @@ def test_new_partitions_count_for_both_methods():
 
 def test_a_first_refresh_costs_what_spark_foresees():
     made = filled()
-    made.state.views["v"].estimate = Estimate(size=5_000, read=12_000_000)
+    made.state.views["v"].costs.estimate = Estimate(size=5_000, read=12_000_000)
     cost = InFull().offer(made.state, "v", (WHOLE,)).cost
     assert (cost.seconds, cost.read, cost.written, cost.said) == (None, 12_000_000, 5_000, "about 12.0 MB to read")
 
 
 def test_without_any_run_the_narrower_frame_is_chosen():
     made = filled()
-    made.state.views["v"].took = None
+    made.state.views["v"].costs.took = None
     chosen = choose_method(made.state, "v", (A1,))
     assert chosen.method == ByPartition() and chosen.cost.said == "of unknown duration"
     assert chosen.rejected[0][1].startswith("would write ")
@@ -150,12 +151,12 @@ def test_without_any_run_the_narrower_frame_is_chosen():
 
 def test_runs_teach_how_many_partitions_one_of_them_makes():
     made = machine({"t": "a"}, view("v", "a", "t"))
-    before = made.state.views["v"].partitions
+    before = made.state.views["v"].costs.partitions
     for _ in range(30):
         change(made, "t", A1, made.now)
         made.now += 2 * SETTLE
         made.drain()
-    assert before == 2 and 1 <= made.state.views["v"].partitions < 1.01
+    assert before == 2 and 1 <= made.state.views["v"].costs.partitions < 1.01
 
 
 def test_explain_refresh_tells_the_method():
@@ -178,7 +179,7 @@ def test_each_method_has_a_mode_of_its_own():
 def test_a_method_tells_its_core_seconds():
     made = filled()
     known = made.state.views["v"]
-    known.cores = 6.0
+    known.costs.cores = 6.0
     chosen = choose_method(made.state, "v", (A1, A2))
     assert chosen.cost == Cost(2, seconds=4.0, written=200, cores=12.0)
     assert chosen.cost.told == "about 4.0 s (12.0 core-seconds)"
@@ -193,5 +194,5 @@ def test_core_seconds_are_learned_and_foretold():
     state = State()
     for each in (*before, costly):
         transition(state, each)
-    assert state.views["v"].cores == pytest.approx(1.9)
+    assert state.views["v"].costs.cores == pytest.approx(1.9)
     assert ByPartition().offer(state, "v", (A1,)).cost.cores == pytest.approx(1.9)

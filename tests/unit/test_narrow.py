@@ -8,10 +8,11 @@ from cases import warehouse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.engine.methods.cost import FIXED, fixed, foreseen, learned
+from headwater.engine.methods.costs import FIXED, fixed, foreseen, line
+from headwater.model.costs import Narrow
 from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
-from headwater.model.state import Narrow, Run
+from headwater.model.state import Run
 from headwater.model.work import ByAppending, ByKeys, Mode
 
 MB = 1_000_000
@@ -51,31 +52,31 @@ END = Published(9, 5, "v", (), (), 1.8, Measured(effort=Effort(0, 1_800_000, 1.0
 def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
     state = warehouse({"v": (("t",), {}, None)})
     view = state.views["v"]
-    assert learned(state, view, RUN, WORK, END) == Narrow(1.4, MB, 2.5)
-    assert learned(state, view, Run(evolve(RUN.started, foreseen=None, foreseen_cores=None)), WORK, END) == Narrow(
+    assert line(state, view, RUN, WORK, END) == Narrow(1.4, MB, 2.5)
+    assert line(state, view, Run(evolve(RUN.started, foreseen=None, foreseen_cores=None)), WORK, END) == Narrow(
         1.8, MB, 3.0
     )
-    assert learned(state, view, RUN, WORK, evolve(END, measured=Measured())).cores is None
-    assert learned(state, view, evolve(RUN, instead="an extreme value went"), WORK, END) == Narrow(None, MB)
+    assert line(state, view, RUN, WORK, evolve(END, measured=Measured())).cores is None
+    assert line(state, view, evolve(RUN, instead="an extreme value went"), WORK, END) == Narrow(None, MB)
 
 
 def test_a_warehouse_learns_what_runs_take_after_small_changes():
     """Quicker runs tell more. One of a large change tells nothing."""
     state = warehouse({"v": (("t",), {}, None), "w": (("t",), {}, None)})
     view = state.views["v"]
-    learned(state, view, RUN, WORK, evolve(END, seconds=3.0))
+    line(state, view, RUN, WORK, evolve(END, seconds=3.0))
     assert not state.fixed, "nobody knows how large the change was"
-    view.reads = {"t": 100 * MB}
-    learned(state, view, RUN, evolve(WORK, churn=6 * MB), evolve(END, seconds=30.0))
+    view.costs.reads = {"t": 100 * MB}
+    line(state, view, RUN, evolve(WORK, churn=6 * MB), evolve(END, seconds=30.0))
     assert fixed(state, view, Mode.CHANGES) == FIXED[Mode.CHANGES] == 1.0
-    learned(state, view, RUN, WORK, evolve(END, seconds=3.0))
+    line(state, view, RUN, WORK, evolve(END, seconds=3.0))
     assert fixed(state, view, Mode.CHANGES) == pytest.approx(1.2)
     for _ in range(6):
-        learned(state, view, RUN, WORK, evolve(END, seconds=0.5))
+        line(state, view, RUN, WORK, evolve(END, seconds=0.5))
     assert fixed(state, state.views["w"], Mode.CHANGES) == pytest.approx(0.5, abs=0.02), "of another view"
-    learned(state, view, RUN, ByKeys(WORK.since, MB), evolve(END, seconds=0.1))
+    line(state, view, RUN, ByKeys(WORK.since, MB), evolve(END, seconds=0.1))
     assert fixed(state, view, Mode.KEYS) == FIXED[Mode.KEYS] and len(state.fixed) == 1, "another method"
     lake = evolve(view, definition=evolve(view.definition, format="delta"))
     assert fixed(state, lake, Mode.CHANGES) == FIXED[Mode.CHANGES], "another format"
-    learned(state, view, evolve(RUN, instead="it computed whole partitions"), WORK, evolve(END, seconds=0.1))
+    line(state, view, evolve(RUN, instead="it computed whole partitions"), WORK, evolve(END, seconds=0.1))
     assert fixed(state, view, Mode.CHANGES) == pytest.approx(0.5, abs=0.02)

@@ -37,7 +37,7 @@ def changing(views) -> State:
 
 
 def end(state: State, view: str, at: int) -> State:
-    run, took = state.running[view], state.views[view].took
+    run, took = state.running[view], state.views[view].costs.took
     made = (Made(WHOLE, 1, str(run.version)),)
     return transition(state, Published(at, run.version, view, made, (), took.mean))
 
@@ -154,7 +154,7 @@ def test_ten_days_of_random_changes_cost_what_may_be_spent(core_seconds: int):
     while arrivals:
         for chosen in ready(state, now):
             state = transition(state, started(state, Choice(chosen), state.highest + 1, now))
-            spent += state.views[chosen.view].took.mean
+            spent += state.views[chosen.view].costs.took.mean
             state = end(state, chosen.view, now)
         if ready(state, now):
             continue

@@ -8,11 +8,11 @@ from headwater.engine.decide.readiness import Choice, ready, started
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
+from headwater.model.costs import Narrow
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Reworked, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.state import Narrow
 from headwater.model.view import Column, Definition
 from headwater.model.work import ByKeys, WholePartitions, WholeView
 
@@ -261,7 +261,7 @@ def test_what_a_refresh_costs_and_how_often_sources_change_is_told():
     state = warehouse({"v": (("t",), {}, 4.12)})
     for at in (0, 20_000, 40_000):
         state = written(state, "t", at)
-    state.views["v"].added = Narrow(1.2, 1_500_000)
+    state.views["v"].costs.added = Narrow(1.2, 1_500_000)
     told = report.describe(state, "v", True, 40_000)
     said = "4.1 s as whole partitions; 1.2 s by changes, when 1.5 MB had come and gone"
     assert ["a refresh", said, "lately"] in told

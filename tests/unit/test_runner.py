@@ -64,7 +64,7 @@ def test_only_what_was_kept_has_a_copy_that_took_time(bench, engine):
     bench.world.pause = lambda step, launch: setattr(bench.clock, "at", bench.clock.at + 7) if step == "bring" else None
     bench.write(engine, A1, 5)
     bench.drain(engine)
-    copying = {event.view: event.copying for event in bench.of(Published)[3:]}
+    copying = {event.view: event.measured.copying for event in bench.of(Published)[3:]}
     assert copying.keys() == {"v", "w", "x"} and copying["v"] >= 7000
     assert copying["w"] == copying["x"] == 0
 
@@ -147,7 +147,7 @@ def test_a_clock_that_goes_back_makes_no_time_negative(bench, engine):
     bench.drain(engine)
     found = bench.of(Published)[3:]
     assert {event.view for event in found} == {"v", "w", "x"}
-    assert all(event.copying == 0 and event.seconds >= 0 for event in found)
+    assert all(event.measured.copying == 0 and event.seconds >= 0 for event in found)
 
 
 def test_nothing_is_prepared_that_may_prove_to_be_unchanged(bench, engine):

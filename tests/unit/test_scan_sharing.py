@@ -9,15 +9,16 @@ from cases import A1, A2, change, machine, view
 from headwater.cli.explain import say_plan
 from headwater.engine.decide.readiness import ready
 from headwater.engine.decide.schedule import pending_views
-from headwater.engine.methods.pace import learn, learn_scanned
+from headwater.engine.methods.costs import learn_pace, learn_scanned
 from headwater.engine.requests.limits import SETTLE
 from headwater.memory.planning.arrange import ByPlan, pending_plan
 from headwater.memory.planning.means import Costs, Means, encode_means
+from headwater.model.costs import Reading, Took
 from headwater.model.event import Published
 from headwater.model.extract import Extract
 from headwater.model.measure import Measured, Moved, Place, Scanned
 from headwater.model.partition import WHOLE
-from headwater.model.state import Reading, TableRecord, Took
+from headwater.model.state import TableRecord
 
 COSTS = Costs(written=0.0, read=0.3, copied=0.1)
 MEANS = Means(COSTS, 10_000_000, 1)
@@ -32,7 +33,7 @@ def pending(partitioned: bool = False, reader=lambda name: view(name, "", "t"), 
     """Two views that are to be refreshed, and read a second of a table each; and others."""
     made = machine({"t": "a" if partitioned else ""}, reader("v"), reader("w"), *others)
     for name, extract in (("v", ONE), ("w", TWO)):
-        made.state.views[name].took, made.state.views[name].readings = Took(2.0, 0.0), {"t": scan(extract)}
+        made.state.views[name].costs.took, made.state.views[name].costs.readings = Took(2.0, 0.0), {"t": scan(extract)}
     change(made, "t", A1 if partitioned else WHOLE)
     made.now += SETTLE
     return made
@@ -66,7 +67,7 @@ def test_a_scan_counts_as_no_output(capsys):
     say_plan(pending().state, encode_means(MEANS), None, False)
     assert "; making 1 scan for several readers saves " in capsys.readouterr().out
     made = pending(others=(view("x", "", "w"),))
-    made.state.views["w"].size = 2_000_000
+    made.state.views["w"].costs.size = 2_000_000
     say_plan(made.state, encode_means(MEANS), None, False)
     assert "; keeping 1 of 3 outputs and making 1 scan for several readers saves " in capsys.readouterr().out
 
@@ -79,14 +80,14 @@ def test_one_that_is_not_made_is_not_shown():
 
 def test_nothing_is_shared_that_one_alone_reads():
     made = pending()
-    made.state.views["w"].readings = {}
+    made.state.views["w"].costs.readings = {}
     assert shared(made) == {"v": (), "w": ()}
 
 
 def test_nothing_is_shared_that_would_take_longer_than_it_saves():
     """The first time as long as the longer of both, and then as long as it took."""
     made = pending()
-    made.state.views["v"].readings["t"] = scan(ONE, micros=30_000)
+    made.state.views["v"].costs.readings["t"] = scan(ONE, micros=30_000)
     assert shared(made) == {"v": (), "w": ()}
     made = pending()
     made.state.tables["t"].scanned = Scanned("t", ONE | TWO, 500_000, 3_000_000)
@@ -97,7 +98,7 @@ def test_nothing_is_shared_that_would_take_longer_than_it_saves():
 
 def test_who_reads_a_scan_no_faster_reads_the_table():
     made = pending(reader=lambda name: view(name, "", "t"))
-    made.state.views["v"].readings["t"] = evolve(scan(ONE), near=2_000_000)
+    made.state.views["v"].costs.readings["t"] = evolve(scan(ONE), near=2_000_000)
     assert shared(made) == {"v": (), "w": ()}
 
 
@@ -116,9 +117,9 @@ def test_what_the_run_makes_is_scanned_if_it_cannot_be_kept():
     views = view("s", "", "t"), view("v", "", "s"), view("w", "", "s")
     made = machine({"t": ""}, *views)
     for name, state in made.state.views.items():
-        state.took, state.size = Took(2.0, 0.0), 4_000_000
+        state.costs.took, state.costs.size = Took(2.0, 0.0), 4_000_000
         if name != "s":
-            state.readings = {"s": scan(ONE)}
+            state.costs.readings = {"s": scan(ONE)}
     change(made, "t", WHOLE)
     for memory, names in ((10_000_000, ["s", "v", "w"]), (3_000_000, ["s", "scan of s", "v", "w"])):
         plan = plan_of(made, Means(COSTS, memory, 1))
@@ -129,19 +130,21 @@ def test_what_the_run_makes_is_scanned_if_it_cannot_be_kept():
 def test_what_runs_need_of_a_table_is_learned_where_it_is_read_from_the_warehouse(place: Place):
     made = pending()
     state = made.state.views["v"]
-    learn(state, Published(0, 1, "v", (), (), 1.0, Measured(10, (Moved("u", place, 100, 50, TWO, 0.5),))))
-    assert ("u" in state.readings) == (place is Place.WAREHOUSE)
-    learn(state, Published(0, 1, "v", (), (), 1.0, Measured(10, (Moved("t", place, 8_000_000, 3_000_000, TWO, 0.5),))))
+    learn_pace(state, Published(0, 1, "v", (), (), 1.0, Measured(10, (Moved("u", place, 100, 50, TWO, 0.5),))))
+    assert ("u" in state.costs.readings) == (place is Place.WAREHOUSE)
+    learn_pace(
+        state, Published(0, 1, "v", (), (), 1.0, Measured(10, (Moved("t", place, 8_000_000, 3_000_000, TWO, 0.5),)))
+    )
     if place is Place.WAREHOUSE:
-        assert state.readings["t"] == Reading(TWO, 5_000_000, 0.2, 1_500_000)
+        assert state.costs.readings["t"] == Reading(TWO, 5_000_000, 0.2, 1_500_000)
 
 
 def test_what_a_scan_saved_is_learned_by_those_who_read_it():
     made = pending()
     state = made.state.views["v"]
-    learn(state, Published(0, 1, "v", (), (), 1.0, Measured(10, (Moved("t", Place.SCAN, 100, 200_000),))))
-    assert state.readings["t"].near == 200_000 and state.pace == {}
-    assert state.unaided == 1_800_000, "it would have taken a second to read, instead of 0.2 s"
+    learn_pace(state, Published(0, 1, "v", (), (), 1.0, Measured(10, (Moved("t", Place.SCAN, 100, 200_000),))))
+    assert state.costs.readings["t"].near == 200_000 and state.costs.pace == {}
+    assert state.costs.unaided == 1_800_000, "it would have taken a second to read, instead of 0.2 s"
 
 
 def test_what_a_scan_took_is_learned_by_all():
@@ -155,7 +158,7 @@ def test_one_that_did_not_fit_is_not_made_again_unless_something_else_is_needed(
     made = pending()
     made.state.tables["t"].scanned = Scanned("t", ONE | TWO, MEANS.memory + 1, 1000)
     assert shared(made) == {"v": (), "w": ()}
-    made.state.views["v"].readings["t"] = scan(TWO)
+    made.state.views["v"].costs.readings["t"] = scan(TWO)
     assert [each.size for each in shared(made)["v"]] == [800_000]
 
 
@@ -166,7 +169,7 @@ def test_conditions_mean_the_same_only_with_the_same_settings():
 
     made = machine({"t": ""}, *map(zoned, "vwx"))
     for state in made.state.views.values():
-        state.took, state.readings = Took(2.0, 0.0), {"t": scan(ONE)}
+        state.costs.took, state.costs.readings = Took(2.0, 0.0), {"t": scan(ONE)}
     change(made, "t", WHOLE)
     made.now += SETTLE
     assert {name: [each.readers for each in some] for name, some in shared(made).items()} == {

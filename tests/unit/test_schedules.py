@@ -16,10 +16,11 @@ from headwater.engine.decide.schedule import InOrder, Planned
 from headwater.engine.requests.limits import SETTLE
 from headwater.memory.planning.arrange import ByPlan
 from headwater.memory.planning.means import Costs, Means
+from headwater.model.costs import Reading, Took
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Place
 from headwater.model.partition import WHOLE
-from headwater.model.state import Reading, State, Took
+from headwater.model.state import State
 
 COSTS = Costs(written=0.1, read=0.1, copied=0.2, moved=0.01)
 SCHEDULES = {
@@ -42,9 +43,13 @@ def pending(draw) -> tuple[State, int]:
     made.now += SETTLE
     figures = st.sampled_from((0, 1_000, 1_000_000, 30_000_000))
     for each in made.state.views.values():
-        each.took, each.size, each.unaided = Took(draw(figures) / 1e6, 0.0), draw(figures), draw(figures)
+        each.costs.took, each.costs.size, each.costs.unaided = (
+            Took(draw(figures) / 1e6, 0.0),
+            draw(figures),
+            draw(figures),
+        )
         extract, size, micros = draw(st.sampled_from(EXTRACTS)), draw(figures), draw(figures)
-        each.readings = {source: Reading(extract, size, 0.1, micros) for source in each.definition.sources}
+        each.costs.readings = {source: Reading(extract, size, 0.1, micros) for source in each.definition.sources}
     return made.state, made.now
 
 
@@ -97,9 +102,9 @@ def test_a_solution_does_not_depend_on_events_after_the_question(schedule, given
     planned = question and schedule.solve(question)
     for each in state.views.values():
         each.pending.clear()
-        each.pace[("t", Place.WAREHOUSE)] = 7.0
-        each.readings.clear()
-        each.size = 8_000_000
+        each.costs.pace[("t", Place.WAREHOUSE)] = 7.0
+        each.costs.readings.clear()
+        each.costs.size = 8_000_000
     for record in state.tables.values():
         record.partitions.clear()
     state.origins.clear()

@@ -11,10 +11,10 @@ from headwater.engine.methods.choice import ByChanges, ByKeys, ByPartition, choo
 from headwater.engine.methods.totals import added, leaves_totals
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
+from headwater.model.costs import Narrow, Took
 from headwater.model.dependency import Adding, Keys
 from headwater.model.event import Declared, Published, Requested, Started
 from headwater.model.partition import Slice
-from headwater.model.state import Narrow, Took
 from headwater.model.work import ByTotals, Mode
 
 FOLLOWED = Adding(True, True)
@@ -136,24 +136,24 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     assert not leaves_totals(made.state, "v")
     assert why(made) == "is out: it has no totals yet"
     known = made.state.views["v"]
-    known.took = Took(2.0, 0.0)
+    known.costs.took = Took(2.0, 0.0)
     assert not leaves_totals(made.state, "v")
-    known.reads = {"t": 1e8}
+    known.costs.reads = {"t": 1e8}
     assert leaves_totals(made.state, "v")
-    known.took = Took(1.1, 0.0)
+    known.costs.took = Took(1.1, 0.0)
     assert not leaves_totals(made.state, "v")
-    known.took = Took(1.2, 0.0)
+    known.costs.took = Took(1.2, 0.0)
     assert leaves_totals(made.state, "v")
-    known.added = Narrow(4.0, 1)
+    known.costs.added = Narrow(4.0, 1)
     assert not leaves_totals(made.state, "v")
 
 
 def test_a_large_change_that_was_dear_keeps_no_later_one_from_being_followed():
     made = totalled("auto")
     known = made.state.views["v"]
-    known.took, known.reads = Took(2.0, 0.0), {"t": 1e8}
+    known.costs.took, known.costs.reads = Took(2.0, 0.0), {"t": 1e8}
     for dear, leaves in ((Narrow(4.0, 10_000_000), True), (Narrow(4.0, 500_000), False), (Narrow(None, 0), False)):
-        known.added = dear
+        known.costs.added = dear
         assert leaves_totals(made.state, "v") is leaves
 
 
@@ -162,10 +162,10 @@ def test_core_seconds_decide_where_all_are_known():
     made = totalled()
     known = made.state.views["v"]
     known.definition = evolve(known.definition, properties={})
-    known.reads, known.took, known.added = {"t": 1e8}, Took(2.5, 0.0), Narrow(2.0, 1, cores=4.0)
+    known.costs.reads, known.costs.took, known.costs.added = {"t": 1e8}, Took(2.5, 0.0), Narrow(2.0, 1, cores=4.0)
     later(made, A1)
     assert choose_method(made.state, "v", (A1,)).method == ByChanges() and leaves_totals(made.state, "v")
-    known.cores = 3.0
+    known.costs.cores = 3.0
     assert choose_method(made.state, "v", (A1,)).method == ByPartition() and not leaves_totals(made.state, "v")
 
 
@@ -175,9 +175,9 @@ def test_a_run_by_keys_leaves_no_totals():
     known = made.state.views["v"]
     keyed = tuple(evolve(each, keys=Keys(("a",), (("a",),))) for each in known.definition.dependencies)
     known.definition = evolve(known.definition, dependencies=keyed)
-    known.took, known.reads, known.added = Took(12.0, 0.0), {"t": 1e8}, Narrow(None, 0)
+    known.costs.took, known.costs.reads, known.costs.added = Took(12.0, 0.0), {"t": 1e8}, Narrow(None, 0)
     later(made, A1)
-    known.added = None
+    known.costs.added = None
     assert choose_method(made.state, "v", (A1,)).method == ByKeys() and leaves_totals(made.state, "v")
     made.drain()
     assert started(made).work.mode is Mode.KEYS
@@ -210,10 +210,10 @@ def test_a_view_that_allows_nothing_else_computes_all_rows_if_somebody_asks():
 
 def test_the_time_of_a_run_by_changes_says_nothing_of_others():
     made = totalled()
-    took = made.state.views["v"].took
+    took = made.state.views["v"].costs.took
     later(made, A1).drain()
     ended = next(each for each in reversed(made.journal) if isinstance(each, Published))
-    assert made.state.views["v"].added == Narrow(ended.seconds, 1) and made.state.views["v"].took == took
+    assert made.state.views["v"].costs.added == Narrow(ended.seconds, 1) and made.state.views["v"].costs.took == took
 
 
 # --- what a query says

@@ -11,9 +11,10 @@ from headwater.engine.decide.benefit import benefit, best
 from headwater.engine.decide.readiness import Choice, ready, ready_at, wake_at
 from headwater.engine.decide.urgency import MANY, PATIENCE, first, queue
 from headwater.engine.record.transition import transition
+from headwater.model.costs import Took
 from headwater.model.event import Altered, Hurried, Requested
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import State, Took
+from headwater.model.state import State
 
 
 def ordered(state: State, now: int, planned: bool = False) -> list[str]:
@@ -121,7 +122,7 @@ def test_a_promise_that_is_expected_counts_too():
     state = written(state, "u", 121_000)
     found = choices(state, 122_000)
     assert first(state, found, 122_000, free=1, tracks=2) is None, "t changes at 150 s, and may be held for 10 s"
-    state.views["other"].took = Took(35.0, 0.0)
+    state.views["other"].costs.took = Took(35.0, 0.0)
     assert first(state, found, 122_000, free=1, tracks=2) is not None
 
 
@@ -148,8 +149,8 @@ def test_a_piece_ends_before_a_promise_must_start():
         change(made, "t", each, 3)
     change(made, "u", days[0], 3)
     state = transition(made.state, Altered(made.now, "w", {"headwater.freshness": "70 seconds"}))
-    state.views["v"].took, state.views["v"].partitions = Took(5.0, 0.0), 1
-    state.views["w"].took = Took(10.0, 0.0)
+    state.views["v"].costs.took, state.views["v"].costs.partitions = Took(5.0, 0.0), 1
+    state.views["w"].costs.took = Took(10.0, 0.0)
     at = ready_at(state, "w")
     for left, count in ((55_000, 10), (50_000, 10), (49_000, 9), (21_000, 4), (5_000, 1)):
         [found] = choices(state, at - left)
@@ -165,14 +166,14 @@ def test_many_partitions_run_in_pieces_in_the_order_of_time_while_others_wait():
         change(made, "t", each, 3)
     made.now += 2_000
     known = made.state.views["v"]
-    known.took, known.partitions = Took(30.0, 0.0), 1
+    known.costs.took, known.costs.partitions = Took(30.0, 0.0), 1
     [alone] = choices(made.state, made.now)
     assert first(made.state, [alone], made.now, free=4, tracks=4) is alone, "nothing else waits"
     change(made, "u", days[0], 3)
     made.now += 2_000
     found = [each for each in choices(made.state, made.now) if each.ready.view == "v"]
     other = [each for each in choices(made.state, made.now) if each.ready.view == "w"]
-    made.state.views["w"].took = Took(1e6, 0.0)
+    made.state.views["w"].costs.took = Took(1e6, 0.0)
     piece = first(made.state, [*found, *other], made.now, free=4, tracks=4)
     assert piece.ready.slices == tuple(days[:2]), "300 s of ten partitions, and a minute of two"
     assert set(piece.ready.needs) < set(found[0].ready.needs)

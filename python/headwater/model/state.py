@@ -6,12 +6,12 @@ from enum import Enum
 
 from attrs import Factory, define, field, frozen
 
+from headwater.model.costs import RefreshCosts
 from headwater.model.edge import Edge
-from headwater.model.estimate import Estimate
 from headwater.model.event import Started
-from headwater.model.extract import Extract, Shared
+from headwater.model.extract import Shared
 from headwater.model.index import Index
-from headwater.model.measure import Place, Scanned
+from headwater.model.measure import Scanned
 from headwater.model.partition import Slice, Value
 from headwater.model.reason import Code, Reason
 from headwater.model.version import Inputs, Needs, Version
@@ -108,25 +108,6 @@ class TableRecord:
 
 
 @frozen
-class Reading:
-    """What runs of a view read of a table lately.
-
-    Attributes:
-        extract: what they needed of it, the last time.
-        size: bytes of the files.
-        share: the part of them that was needed; an estimate.
-        micros: µs that reading took them in the warehouse.
-        near: µs that reading a shared scan took them; ``None`` if they read none.
-    """
-
-    extract: Extract
-    size: float
-    share: float
-    micros: float
-    near: float | None = None
-
-
-@frozen
 class Run:
     """A refresh under way.
 
@@ -185,29 +166,6 @@ def _sets(needs: Needs) -> tuple[tuple[Slice, frozenset[Version]], ...]:
     return tuple((each, frozenset(origins)) for each, origins in needs)
 
 
-@frozen
-class Took:
-    """What runs of a view took lately, in seconds: mean and variance."""
-
-    mean: float
-    variance: float
-
-
-@frozen
-class Narrow:
-    """The last run of a view by keys, or by changes.
-
-    Attributes:
-        seconds: that such a run takes by now; ``None`` if it computed whole partitions after all.
-        churn: bytes of files that had come and gone in its sources.
-        cores: core-seconds that such a run takes; ``None`` where nobody knows.
-    """
-
-    seconds: float | None
-    churn: int
-    cores: float | None = None
-
-
 @define
 class ViewState:
     """The condition of one view.
@@ -223,24 +181,11 @@ class ViewState:
         failed: the version of the last run that failed; 0 if there was none.
         reason: why it stands still, or its last run failed; ``None`` if neither is so.
         stopped: why the last run was cancelled; ``None`` if it was not.
-        took: how long its runs take, but for those by keys or by changes; ``None`` before the first.
-        cores: core-seconds of these runs, in the mean lately; ``None`` where nobody knows.
-        keyed, added: its last run by keys, and by changes; ``None`` if there was none.
+        costs: what its refreshes cost.
         totals: the newest totals of its aggregate; ``None`` if there are none.
         edge: the times of events that its last refresh found; ``None`` where it names none.
         whole: the versions of the sources that its newest run of all partitions read; ``None`` if none was published
             with this definition. A partition that is on no record had no rows then.
-        estimate: what is foreseen of its first refresh, as long as it is as it was created; ``None`` where nobody
-            knows.
-        reads: bytes of each source that the last of them read for a partition that it made.
-        partitions: how many partitions one of them makes, in the mean lately; 0 where nobody knows.
-        size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
-        held: the same in blocks of Spark's memory; 0 if they never lay there.
-        pace: µs for each byte that its runs read of a table, or write of itself, by the place where that lies.
-        readings: what they read of each table lately, where it is known what they need of it.
-        copying: µs for each byte that is brought to the warehouse; 0 where nobody knows.
-        unaided: µs of a run that reads nothing in memory, and all slots to itself; 0 where nobody knows.
-        share: the part of all slots that it would fill in that time; 0 where nobody knows.
         preempted: how many runs in a row were preempted.
         hurried: somebody waits for all its changes up to this version.
         unsure: slices of runs that came to nothing on record, and may have been published: their engine was lost, their
@@ -261,23 +206,10 @@ class ViewState:
     failed: Version = 0
     stopped: Reason | None = None
     refreshed_at: int | None = None
-    took: Took | None = None
-    cores: float | None = None
-    keyed: Narrow | None = None
-    added: Narrow | None = None
+    costs: RefreshCosts = Factory(RefreshCosts)
     totals: Totals | None = None
     edge: Edge | None = None
     whole: Inputs | None = None
-    estimate: Estimate | None = None
-    reads: dict[str, float] = Factory(dict)
-    partitions: float = 0
-    size: float = 0
-    held: float = 0
-    pace: dict[tuple[str, Place], float] = Factory(dict)
-    readings: dict[str, Reading] = Factory(dict)
-    copying: float = 0
-    unaided: float = 0
-    share: float = 0
     preempted: int = 0
     hurried: Version = 0
     unsure: tuple[Slice, ...] = ()

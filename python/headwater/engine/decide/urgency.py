@@ -30,7 +30,7 @@ from attrs import frozen
 
 from headwater.engine.decide.benefit import benefit
 from headwater.engine.decide.readiness import Choice, Ready, ready_at
-from headwater.engine.methods.cost import lately
+from headwater.engine.methods.costs import lately
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.freshness import slack
 from headwater.model.partition import overlapping, sort_key
@@ -164,7 +164,7 @@ def _promises(state: State, now: int, expected: bool) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, view in state.views.items():
         held = slack(state, name) if view.status is Status.ACTIVE else None
-        if held is None or view.took is None:
+        if held is None or view.costs.took is None:
             continue
         at = ready_at(state, name) if view.pending else None
         if not view.pending and expected and (change := _next(state, name, now)) < inf:
@@ -235,7 +235,7 @@ def _seconds(state: State, ready: Ready) -> float:
     narrow = lately(view)
     if narrow is not None:
         return max(LEAST, narrow)
-    more = max(1.0, len(ready.needs) / view.partitions) if view.partitions else 1.0
+    more = max(1.0, len(ready.needs) / view.costs.partitions) if view.costs.partitions else 1.0
     return more * _took(state, ready.view)
 
 
@@ -271,7 +271,7 @@ def _oldest(state: State, name: str) -> int:
 
 
 def _took(state: State, name: str) -> float:
-    took = state.views[name].took
+    took = state.views[name].costs.took
     return max(LEAST, took.mean) if took is not None else UNKNOWN
 
 
@@ -280,7 +280,7 @@ def _blocks(state: State, claimed: Claim, now: int, weights: Weights) -> bool:
     before it ends."""
     name = claimed.choice.ready.view
     for other, view in state.views.items():
-        took = view.took
+        took = view.costs.took
         if other == name or view.status is not Status.ACTIVE or took is None or took.mean * MUCH > claimed.seconds:
             continue
         if weights[other] >= claimed.weight and _next(state, other, now) < now + 1000 * claimed.seconds:

@@ -13,12 +13,13 @@ from attrs import evolve, frozen
 
 from headwater.engine.methods.appending import appended, has_rows
 from headwater.engine.methods.basis import keyed, only_changed
-from headwater.engine.methods.cost import SMALL, fixed, foreseen, read_in_full
+from headwater.engine.methods.costs import SMALL, fixed, foreseen, read_in_full
 from headwater.engine.methods.totals import added, leaves_totals
 from headwater.model import work
+from headwater.model.costs import Narrow
 from headwater.model.partition import WHOLE, Region, Slice, simplified
 from headwater.model.policy import Following
-from headwater.model.state import Narrow, State, ViewState
+from headwater.model.state import State, ViewState
 from headwater.model.work import FollowsChanges, Mode, NoMethod, Work
 
 Slices = Sequence[Slice]
@@ -234,11 +235,11 @@ def _following(state: State, view: str, slices: Slices, found: FollowsChanges) -
     frame, own = simplified(slices), state.views[view]
     known, least = _known(own, found.mode), fixed(state, own, found.mode)
     by_cores = None if known is None else evolve(known, seconds=known.cores)
-    whole, read = own.took.mean if own.took is not None else None, read_in_full(own, dict(found.since))
+    whole, read = own.costs.took.mean if own.costs.took is not None else None, read_in_full(own, dict(found.since))
     cost = Cost(
         _count(state, view, frame, slices),
         seconds=foreseen(known, least, found.churn, whole, read),
-        cores=foreseen(by_cores, least, found.churn, own.cores, read),
+        cores=foreseen(by_cores, least, found.churn, own.costs.cores, read),
     )
     return Offer(frame, cost, found)
 
@@ -253,32 +254,32 @@ def _untried(state: State, view: ViewState, method: Method, found: Offer | str) 
     if known is not None:
         return "the last one had to compute whole partitions" if known.seconds is None and churn >= known.churn else ""
     least, read, told = fixed(state, view, mode), read_in_full(view, dict(found.work.since)), found.cost.seconds
-    if view.took is None or view.took.mean < least:
+    if view.costs.took is None or view.costs.took.mean < least:
         return f"a refresh takes less than {least:.1f} s"
     if told is None or not read:
         return "how much a refresh reads is not known yet"
     if read < SMALL:
         return f"a refresh reads less than {SMALL / 1e6:.0f} MB"
-    return "too much changed" if told > view.took.mean else ""
+    return "too much changed" if told > view.costs.took.mean else ""
 
 
 def _known(view: ViewState, mode: Mode) -> Narrow | None:
     """The last run of a view by a method that follows changes."""
-    return view.keyed if mode is Mode.KEYS else view.added
+    return view.costs.keyed if mode is Mode.KEYS else view.costs.added
 
 
 def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> Cost:
     view, count = state.views[name], _count(state, name, frame, slices)
-    if view.estimate is not None:
-        return Cost(count, None, view.estimate.read, view.estimate.size)
-    more = max(1.0, count / view.partitions) if view.partitions else 1.0
-    read = sum(each.size * each.share for each in view.readings.values())
+    if view.costs.estimate is not None:
+        return Cost(count, None, view.costs.estimate.read, view.costs.estimate.size)
+    more = max(1.0, count / view.costs.partitions) if view.costs.partitions else 1.0
+    read = sum(each.size * each.share for each in view.costs.readings.values())
     return Cost(
         count,
-        seconds=None if view.took is None else more * view.took.mean,
-        read=round(more * read) if view.readings else None,
-        written=round(view.size * count) if view.size else None,
-        cores=None if view.cores is None else more * view.cores,
+        seconds=None if view.costs.took is None else more * view.costs.took.mean,
+        read=round(more * read) if view.costs.readings else None,
+        written=round(view.costs.size * count) if view.costs.size else None,
+        cores=None if view.costs.cores is None else more * view.costs.cores,
     )
 
 

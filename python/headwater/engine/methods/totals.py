@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headwater.engine.methods.appending import has_rows
 from headwater.engine.methods.basis import inputs, never, strict, unpinned
-from headwater.engine.methods.cost import SMALL, fixed, is_cheaper, read_in_full
+from headwater.engine.methods.costs import SMALL, fixed, is_cheaper, read_in_full
 from headwater.model.partition import Slice
 from headwater.model.policy import Following
 from headwater.model.state import State, ViewState
@@ -83,11 +83,11 @@ def _pays(view: ViewState, least: float) -> bool:
     """Whether a run by changes, of so many seconds at least, may be cheaper than others by enough that its totals are
     worth their time."""
     read = read_in_full(view)
-    if view.took is None or read < SMALL:
+    if view.costs.took is None or read < SMALL:
         return False
-    if view.added is not None:
-        return is_cheaper(view, view.added, least, round(FEW * read), read)
-    return view.took.mean >= PAYS * least
+    if view.costs.added is not None:
+        return is_cheaper(view, view.costs.added, least, round(FEW * read), read)
+    return view.costs.took.mean >= PAYS * least
 
 
 def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:

@@ -10,25 +10,20 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
-from headwater.engine.methods import cost
-from headwater.engine.methods.pace import learn, learn_scanned
+from headwater.engine.methods import costs
 from headwater.engine.record import pinned_states, queue
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, together
 from headwater.engine.requests.limits import back_off, follows, gives_up
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.succession import inherited, preceded
-from headwater.engine.waits.freshness import lately, learned
 from headwater.model.command import Launch
 from headwater.model.event import Failed, Prepared, Published, Reworked
 from headwater.model.partition import WHOLE, Region, Slice, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, ViewState
 from headwater.model.version import Version
-from headwater.model.work import ByAppending, ByKeys, FollowsChanges, Totals
-
-FORGETTING = 0.5
-"""The weight of the newest size in the mean, so that a view that grew is noticed soon."""
+from headwater.model.work import ByAppending, Totals
 
 
 def originate(state: State, origin: Origin, itself: Reach) -> None:
@@ -69,17 +64,19 @@ def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[in
     """How many bytes a run of a view writes for these slices, and how many they take in blocks of Spark's memory, by
     what its partitions took lately or, of the first run, by an estimate; 0 if nobody knows."""
     slices, view = tuple(slices), state.views[name]
-    if view.estimate is not None:
-        return view.estimate.size, view.estimate.size
+    if view.costs.estimate is not None:
+        return view.costs.estimate.size, view.costs.estimate.size
     count = max(len(_existing(state, name, slices)), len(slices))
-    return round(view.size * count), round((view.held or view.size) * count)
+    return round(view.costs.size * count), round((view.costs.held or view.costs.size) * count)
 
 
 def unfilled(state: State, sources: Iterable[str]) -> dict[str, int | None]:
     """Bytes of those tables that are views which were not filled yet; ``None`` where nothing is foreseen."""
     views = {name: state.views[name] for name in sources if name in state.views}
     never = {
-        name: view.estimate for name, view in views.items() if view.took is None and not state.tables[name].partitions
+        name: view.costs.estimate
+        for name, view in views.items()
+        if view.costs.took is None and not state.tables[name].partitions
     }
     return {name: estimate.size if estimate else None for name, estimate in never.items()}
 
@@ -109,7 +106,7 @@ def prepared(state: State, view: ViewState, event: Prepared) -> None:
     run = state.running.get(event.view)
     if run is None or run.version != event.version or view.released or view.status is not Status.ACTIVE:
         return
-    if _is_of_a_definition(state, run) and view.estimate is None:
+    if _is_of_a_definition(state, run) and view.costs.estimate is None:
         return  # it may have other columns than what is published
     if not ahead.may_be_read(state, run, event):
         return
@@ -127,6 +124,27 @@ def published(state: State, view: ViewState, event: Published) -> None:
     changed, redefined = _differing(state, run, event), _is_of_a_definition(state, run)
     marked = any(state.origins[origin].marked for _, origins in run.needs for origin in origins)
     queue.end(state, run)
+    _record_partitions(state, view, run, event, redefined)
+    region = Region(run.slices)
+    view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
+    view.unsure = tuple(each for each in view.unsure if not region.covers(each))
+    view.overran, view.refreshed_at = (event.version, state.highest), event.at
+    if WHOLE in run.slices:
+        view.whole = run.inputs
+    if event.measured.edge is not None:
+        view.edge = event.measured.edge
+    if event.totals:
+        view.totals = Totals(event.version, run.inputs, event.totals)
+    elif marked:
+        view.totals = None  # who asks for all rows doubts those that there are, and the totals with them
+    costs.learn(state, view, run, event)
+    if view.status is Status.FAILED:
+        view.status, view.reason = Status.ACTIVE, None
+    _tell_all(state, view, event, changed, marked)
+
+
+def _record_partitions(state: State, view: ViewState, run: Run, event: Published, redefined: bool) -> None:
+    """What a run made and removed is on record as what readers see."""
     record = state.tables.setdefault(event.view, TableRecord())
     for made in event.made:
         record.partitions[made.slice] = PartitionRecord(
@@ -146,42 +164,12 @@ def published(state: State, view: ViewState, event: Published) -> None:
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
     went = 0 if isinstance(run.work, ByAppending) else event.measured.size
     pinned_states.went_on(record, None if redefined else event.measured.size + went, went)
-    view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
-    view.unsure = tuple(each for each in view.unsure if not region.covers(each))
-    view.overran = (event.version, state.highest)
-    if WHOLE in run.slices:
-        view.whole = run.inputs
-    if event.measured.edge is not None:
-        view.edge = event.measured.edge
-    if event.totals:
-        view.totals = Totals(event.version, run.inputs, event.totals)
-    elif marked:
-        view.totals = None  # who asks for all rows doubts those that there are, and the totals with them
-    began = run.started.work  # what it took says nothing of whole partitions, even if it had to compute them
-    follows_changes = isinstance(began, FollowsChanges)
-    if isinstance(began, ByKeys):
-        view.keyed = cost.learned(state, view, run, began, event)
-    elif isinstance(began, FollowsChanges):
-        view.added = cost.learned(state, view, run, began, event)
-    else:
-        learn(view, event)
-        count = max(1, len(event.made))
-        if not event.totals:  # a run that leaves some reads its sources before what it moves is measured
-            view.reads = {each.table: each.size / count for each in event.measured.moved if each.table != event.view}
-    for scanned in event.measured.scanned:
-        learn_scanned(state.tables.setdefault(scanned.table, TableRecord()), scanned)
-    if not follows_changes:
-        view.took = learned(view.took, event.seconds)
-        view.cores = view.cores if event.cores is None else lately(view.cores or 0.0, event.cores)
-    view.refreshed_at, view.estimate = event.at, None
-    view.partitions = lately(view.partitions, len(event.made) + len(event.removed))
-    partly = isinstance(run.work, FollowsChanges)
-    if event.made and event.measured.size and not partly:
-        view.size = _newer(view.size, event.measured.size / len(event.made))
-    if event.made and event.measured.held:
-        view.held = _newer(view.held, event.measured.held / len(event.made))
-    if view.status is Status.FAILED:
-        view.status, view.reason = Status.ACTIVE, None
+
+
+def _tell_all(
+    state: State, view: ViewState, event: Published, changed: list[tuple[Slice, frozenset[Version]]], marked: bool
+) -> None:
+    """Lets all readers of a view know what a run changed."""
     if view.released:
         # What is still pending was not announced to the readers either, so the view stays released
         # until it has caught up; and a run that was under way when it was released is news as well.
@@ -200,10 +188,6 @@ def published(state: State, view: ViewState, event: Published) -> None:
 def _is_of_a_definition(state: State, run: Run) -> bool:
     """Whether a run is the first of a definition."""
     return any(state.origins[origin].definition for _, origins in run.needs for origin in origins)
-
-
-def _newer(mean: float, size: float) -> float:
-    return mean + FORGETTING * (size - mean) if mean else size
 
 
 def _differing(state: State, run: Run, event: Prepared | Published) -> list[tuple[Slice, frozenset[Version]]]:

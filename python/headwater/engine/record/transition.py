@@ -19,6 +19,7 @@ from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.requests.limits import follows
 from headwater.engine.waits.ration import learn_gap
+from headwater.model.costs import RefreshCosts
 from headwater.model.event import (
     Advanced,
     Altered,
@@ -193,15 +194,16 @@ def _declared(state: State, event: Declared) -> None:
     follows_again = known is not None and follows(event.definition) and not follows(known.definition)
     fill = event.fill or follows_again
     if known is None:
-        state.views[name] = ViewState(event.definition, estimate=event.estimate)
+        state.views[name] = ViewState(event.definition, costs=RefreshCosts(estimate=event.estimate))
         state.tables.setdefault(name, TableRecord())
         _halt_unreadable(state, name)
     else:
         if name in state.running:
             queue.put_back(state, state.running[name], unsure=True)  # what it makes is of the old definition
-        known.definition, known.estimate, known.totals, known.whole = event.definition, None, None, None
+        known.definition, known.totals, known.whole = event.definition, None, None
+        known.costs.estimate = None
         known.edge = None
-        known.reads = {each: size for each, size in known.reads.items() if each in event.definition.sources}
+        known.costs.reads = {each: size for each, size in known.costs.reads.items() if each in event.definition.sources}
         if known.status is not Status.SUSPENDED:
             known.status, known.reason = Status.ACTIVE, None
         known.failures, known.retry_at = 0, 0

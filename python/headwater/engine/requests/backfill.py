@@ -72,5 +72,5 @@ def _order(value: str) -> tuple[int, float, str]:
 
 
 def _seconds(state: State, view: str) -> float | None:
-    took = state.views[view].took
+    took = state.views[view].costs.took
     return None if took is None else took.mean

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from headwater.engine.methods.cost import lately
+from headwater.engine.methods.costs import lately
 from headwater.engine.waits.freshness import slack
 from headwater.model.index import Hold
 from headwater.model.state import State, Status, ViewState
@@ -83,7 +83,7 @@ class RefreshRates:
     def own(self, name: str) -> float | None:
         """The freshness (s) that the refreshes on the way to a view allow if no others run; ``None``: not known."""
         above = self._above(name)
-        if any(self._state.views[each].took is None for each in above):
+        if any(self._state.views[each].costs.took is None for each in above):
             return None
         way = self._way(name)
         running = max(
@@ -141,7 +141,7 @@ class RefreshRates:
 
 def _takes(view: ViewState) -> float:
     """Seconds of a refresh, by those of the past; 0 before the first."""
-    whole = 0.0 if view.took is None else view.took.mean
+    whole = 0.0 if view.costs.took is None else view.costs.took.mean
     narrow = lately(view)
     return whole if narrow is None else narrow
 

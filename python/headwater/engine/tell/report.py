@@ -257,8 +257,8 @@ def _found(state: State, source: str, formats: Mapping[str, str] | None) -> str:
 
 def _costs(view: ViewState) -> str:
     """What refreshes of a view took, by their methods; empty before the first."""
-    told = [f"{view.took.mean:.1f} s as whole partitions"] if view.took is not None else []
-    for known, said in ((view.keyed, "by keys"), (view.added, "by changes")):
+    told = [f"{view.costs.took.mean:.1f} s as whole partitions"] if view.costs.took is not None else []
+    for known, said in ((view.costs.keyed, "by keys"), (view.costs.added, "by changes")):
         if known is not None and known.seconds is not None:
             told.append(f"{known.seconds:.1f} s {said}, when {known.churn / 1e6:.1f} MB had come and gone")
     return "; ".join(told)

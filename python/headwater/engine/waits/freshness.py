@@ -28,31 +28,15 @@ from math import inf
 
 from headwater.engine.requests.coverage import plan
 from headwater.engine.requests.limits import PATIENCE
+from headwater.model.costs import Took
 from headwater.model.index import Hold
 from headwater.model.partition import Slice
-from headwater.model.state import Origin, State, Status, Took, ViewState
+from headwater.model.state import Origin, State, Status, ViewState
 from headwater.model.version import Version
 
 CONFIDENCE = 0.999
 QUANTILE = 3.09
 """The standard normal quantile of ``CONFIDENCE``."""
-
-FORGETTING = 0.25
-"""The weight of the newest run in mean and variance, so that a warehouse that changed is noticed."""
-
-
-def learned(before: Took | None, seconds: float) -> Took:
-    """Mean and variance after one more run. A single run tells nothing of the spread: its deviation is
-    taken to be as large as itself."""
-    if before is None:
-        return Took(seconds, seconds**2)
-    surprise = seconds - before.mean
-    return Took(before.mean + FORGETTING * surprise, (1 - FORGETTING) * (before.variance + FORGETTING * surprise**2))
-
-
-def lately(mean: float, newest: float) -> float:
-    """The mean of another figure of the runs after one more, with the same weight."""
-    return mean + FORGETTING * (newest - mean) if mean else newest
 
 
 def needed(took: Took | None) -> float:
@@ -64,7 +48,7 @@ def hold(state: State, name: str) -> Hold | None:
     """How long a change that the view reads itself may wait; ``None`` when the view promises no freshness,
     has not run yet, or has no time to spare beyond settling."""
     policy = state.views[name].definition.policy
-    if policy.freshness is None or state.views[name].took is None:
+    if policy.freshness is None or state.views[name].costs.took is None:
         return None
     found = slack(state, name)
     return found if found is not None and found.millis > policy.settle else None
@@ -110,7 +94,7 @@ def spare(state: State, roots: Iterable[str]) -> int | None:
     """How long after another change one that starts from these views may come and be reflected within the
     other's bounds (ms); ``None`` when there are no bounds, or some run time on the way is not known."""
     found = [each for root in roots if (each := slack(state, root)) is not None]
-    if not all(state.views[name].took is not None for each in found for name in each.path):
+    if not all(state.views[name].costs.took is not None for each in found for name in each.path):
         return None
     return min((max(0, each.millis) for each in found), default=None)
 
@@ -136,7 +120,7 @@ def _before(name: str, view: ViewState, ends: list[Hold]) -> Hold | None:
     """The slack before a view runs, given that of its readers."""
     if view.status is not Status.ACTIVE:
         return None
-    bound, takes = view.definition.policy.freshness, needed(view.took)
+    bound, takes = view.definition.policy.freshness, needed(view.costs.took)
     if bound is not None:
         ends = [*ends, Hold(bound, bound, 0, ())]
     if not ends:

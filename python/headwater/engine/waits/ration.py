@@ -67,7 +67,7 @@ def _rations(state: State, budget: Budget, now: int) -> Rations:
 
 def _cost(state: State, table: str, budget: Budget) -> float:
     """Core-seconds of refreshing all that a change of a table reaches."""
-    runs = (state.views[step.view].took for step in plan(state, table))
+    runs = (state.views[step.view].costs.took for step in plan(state, table))
     return budget.cores * sum(took.mean for took in runs if took is not None)
 
 

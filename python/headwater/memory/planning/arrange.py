@@ -84,7 +84,8 @@ def _copied(state: State, names: Iterable[str]) -> State:
 
 def _view(view: ViewState) -> ViewState:
     copied = copy(view)
-    copied.pending, copied.pace, copied.readings = dict(view.pending), dict(view.pace), dict(view.readings)
+    copied.pending, copied.costs = dict(view.pending), copy(view.costs)
+    copied.costs.pace, copied.costs.readings = dict(view.costs.pace), dict(view.costs.readings)
     return copied
 
 
@@ -133,7 +134,7 @@ def _lines(state: State, names: tuple[str, ...], name: str, means: Means) -> lis
         lines.append(f"  reads from memory: {', '.join(near)}")
     if span.released is not None:
         size, readers = f"{tasks[task].size / 1e6:.1f} MB", len(plan.problem.readers[task])
-        if state.views[name].estimate is not None:
+        if state.views[name].costs.estimate is not None:
             size += " by Spark's statistics"
         lines.append(
             f"  its output, about {size}, is kept in memory for {readers} reader{'s' if readers != 1 else ''} "

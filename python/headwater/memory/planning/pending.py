@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from headwater.engine.methods.pace import saving
+from headwater.engine.methods.costs import saving
 from headwater.engine.record.runs import expected_sizes
 from headwater.memory.planning.means import Costs, Means
 from headwater.memory.planning.problem import Problem, Read, Task
@@ -22,7 +22,7 @@ def problem(state: State, names: tuple[str, ...], means: Means) -> Problem:
     so that it is not kept; one of which nobody knows how long it takes takes no time."""
     sizes = {name: _sizes(state, name) for name in names}
     tasks = tuple(_task(state.views[name], sizes, means) for name in names)
-    shares = [state.views[name].share for name in names]
+    shares = [state.views[name].costs.share for name in names]
     return Problem(tasks, means.memory, means.tracks, _abreast(tasks, shares))
 
 
@@ -50,18 +50,18 @@ def _task(view: ViewState, sizes: Mapping[str, tuple[int, int]], means: Means) -
         run=round(_run(view, costs)),
         reads=tuple(Read(each, round(sizes[each][0] * max(0.0, saved(each, costs.read)))) for each in near),
         spared=round(size * (saved(name, costs.written) - costs.moved)) - SMALLEST,
-        copy=round(size * (view.copying or costs.copied)),
+        copy=round(size * (view.costs.copying or costs.copied)),
     )
 
 
 def _run(view: ViewState, costs: Costs) -> float:
     """µs that a view's run takes, as measured; of a first run, at least the time for storage."""
-    if view.unaided:
-        return view.unaided
-    if view.took is not None:
-        return 1e6 * view.took.mean
-    if view.estimate is not None:
-        return view.estimate.read * max(0.0, costs.read) + view.estimate.size * max(0.0, costs.written)
+    if view.costs.unaided:
+        return view.costs.unaided
+    if view.costs.took is not None:
+        return 1e6 * view.costs.took.mean
+    if view.costs.estimate is not None:
+        return view.costs.estimate.read * max(0.0, costs.read) + view.costs.estimate.size * max(0.0, costs.written)
     return 0
 
 
@@ -70,6 +70,6 @@ def _sizes(state: State, name: str) -> tuple[int, int]:
     kept."""
     view = state.views[name]
     redefined = any(state.origins[origin].definition for origins in view.pending.values() for origin in origins)
-    if view.definition.storage.commits or (redefined and view.estimate is None):
+    if view.definition.storage.commits or (redefined and view.costs.estimate is None):
         return 0, 0
     return expected_sizes(state, name, view.pending or (WHOLE,))

@@ -12,15 +12,16 @@ from operator import or_
 
 from attrs import evolve
 
-from headwater.engine.methods.pace import saving
+from headwater.engine.methods.costs import saving
 from headwater.memory.planning.means import Means
 from headwater.memory.planning.pending import SMALLEST
 from headwater.memory.planning.plan import Plan
 from headwater.memory.planning.problem import Problem, Read, Task
+from headwater.model.costs import Reading
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Scanned
 from headwater.model.partition import WHOLE, Region, Slice, sort_key
-from headwater.model.state import Reading, State, ViewState
+from headwater.model.state import State, ViewState
 from headwater.model.view import Pairs
 
 MOST_SLICES = 1_000
@@ -38,7 +39,7 @@ def shared_scans(state: State, run: Problem, means: Means) -> tuple[Shared, ...]
         saved = [view for view in views if _saved(view, table, means) > 0]
         slices = _slices(state, table, saved)
         if len(saved) > 1 and slices:
-            extract = reduce(or_, (view.readings[table].extract for view in saved))
+            extract = reduce(or_, (view.costs.readings[table].extract for view in saved))
             names = tuple(view.definition.view for view in saved)
             if extract.columns:
                 found.append(Shared(table, extract, slices, names, _size(state, table, extract, saved)))
@@ -95,7 +96,7 @@ def _readers(state: State, names: Iterable[str]) -> dict[str, list[ViewState]]:
     found: dict[tuple[str, Pairs], list[ViewState]] = {}
     for view in (state.views[name] for name in names):
         if view.definition.reads_ahead:
-            for table in sorted(view.readings.keys() & set(view.definition.sources)):
+            for table in sorted(view.costs.readings.keys() & set(view.definition.sources)):
                 found.setdefault((table, view.definition.settings), []).append(view)
     most: dict[str, list[ViewState]] = {}
     for (table, _), views in found.items():
@@ -105,7 +106,7 @@ def _readers(state: State, names: Iterable[str]) -> dict[str, list[ViewState]]:
 
 def _saved(view: ViewState, table: str, means: Means) -> int:
     """µs that a view's run saves by reading a scan instead of a table: measured, or foreseen for as many bytes."""
-    known = view.readings[table]
+    known = view.costs.readings[table]
     if known.near is not None:
         return max(0, round(known.micros - known.near))
     return round(min(known.micros, max(0.0, known.size * saving(view, table, means.place, means.costs.read))))
@@ -120,7 +121,7 @@ def _took(state: State, shared: Shared) -> int:
 
 
 def _known(state: State, reader: str, shared: Shared) -> Reading:
-    return state.views[reader].readings[shared.table]
+    return state.views[reader].costs.readings[shared.table]
 
 
 def _last(state: State, table: str, extract: Extract) -> Scanned | None:
@@ -133,7 +134,7 @@ def _size(state: State, table: str, extract: Extract, views: Iterable[ViewState]
     scanned = _last(state, table, extract)
     if scanned is not None:
         return scanned.size
-    scans = [view.readings[table] for view in views]
+    scans = [view.costs.readings[table] for view in views]
     return round(min(1.0, sum(scan.share for scan in scans)) * max(scan.size for scan in scans))
 
 
