@@ -14,6 +14,7 @@ from attrs import asdict, evolve, has
 from cases import A1, view
 
 import headwater
+from headwater.model.costs import RefreshCosts
 from headwater.model.error import HeadwaterError, StatementError, StoreError
 from headwater.model.event import FRESH, Changed, Declared, Dropped, Event, Hurried, Made, Published, Renamed, Started
 from headwater.model.index import Index
@@ -36,7 +37,7 @@ from headwater.store.sql_store import SqlStore
 
 SOURCE = Path(headwater.__file__).parent
 LOCKING = ("runtime/recorder.py", "runtime/loop.py", "runtime/wait.py")
-CHANGING = (State, ViewState, TableRecord, Index, dict, set)
+CHANGING = (State, ViewState, RefreshCosts, TableRecord, Index, dict, set)
 
 V = evolve(view("default.v", "a", "t"), owner="me", root="file:/w/v")
 W = evolve(view("default.w", "a", "default.v"), owner="you", root="file:/w/w")
