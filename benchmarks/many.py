@@ -255,7 +255,7 @@ def _followed(journal: Journal, views: int, verb: str) -> tuple[list[Started], l
                         step()
                         deadline = time.monotonic() + PATIENCE
                     case Failed():
-                        raise RuntimeError(f"the refresh of {event.view} failed: {event.error}")
+                        raise RuntimeError(f"the refresh of {event.view} failed: {event.error.text}")
             if time.monotonic() > deadline:
                 raise RuntimeError(f"{len(published)} of {views} views were {verb} within {PATIENCE} s")
             time.sleep(LOOK)

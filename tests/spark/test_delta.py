@@ -331,7 +331,7 @@ def test_a_program_without_delta_makes_a_table_anew_in_the_same_place(lake: Lake
         lake.sql(f"INSERT INTO there VALUES ({n})")
     before = lake.look("there")
     shutil.rmtree(tmp_path / "there")
-    assert "/there has no log of Delta; put it back" in lake.look("there", before.snapshot).unreadable
+    assert "/there has no log of Delta; put it back" in lake.look("there", before.snapshot).unreadable.text
     shutil.move(tmp_path / "new", tmp_path / "there")
     after = lake.look("there", before.snapshot)
     assert after.exists and after.incarnation != before.incarnation and after.lost == "it is another table now"
@@ -360,7 +360,7 @@ def test_tables_at_paths(lake: Lake, tmp_path: Path) -> None:
 
 def test_a_table_that_becomes_one_of_delta_or_stays_none(lake: Lake) -> None:
     lake.sql("CREATE TABLE turns USING parquet PARTITIONED BY (p) AS SELECT 1 AS x, 'a' AS p")
-    assert "no table that spark_catalog takes for one of Delta" in lake.look("turns").unreadable
+    assert "no table that spark_catalog takes for one of Delta" in lake.look("turns").unreadable.text
     lake.sql("CONVERT TO DELTA turns PARTITIONED BY (p STRING)")
     assert lake.look("turns", "a snapshot of files").lost == "it had another format"
 

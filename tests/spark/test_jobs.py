@@ -56,7 +56,9 @@ def test_what_a_job_raises_is_in_the_history(daily, journal: Journal):
     journal.mark()
     with pytest.raises(HeadwaterError, match="no such rate"):
         headwater.register(daily, job_examples.stubborn)
-    [error] = {each.error for each in journal.events() if isinstance(each, Failed) and each.view.endswith(".stubborn")}
+    [error] = {
+        each.error.text for each in journal.events() if isinstance(each, Failed) and each.view.endswith(".stubborn")
+    }
     assert "the job job_examples:stubborn raised" in error
     assert 'job_examples.py", line' in error and "ValueError: no such rate: EUR/XYZ" in error
     shown = daily.sql("SHOW REFRESHES FOR stubborn LIMIT 1").first()

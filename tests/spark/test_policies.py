@@ -128,7 +128,7 @@ def test_a_timeout_ends_the_tasks_of_a_run(sales, journal: Journal) -> None:
     until(works, "tasks of a refresh")
     version = min(worked)
     [ended] = until(lambda: [each for each in seen(Failed) if each.version == version], "end of the refresh", 30)
-    assert "headwater.timeout, and was cancelled" in ended.error
+    assert "headwater.timeout, and was cancelled" in ended.error.text
     until(lambda: not running(sales, view, version), "end of its tasks", 30)
     sales.sql("DROP MATERIALIZED VIEW spun")
 

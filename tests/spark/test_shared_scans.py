@@ -60,8 +60,8 @@ def test_three_views_read_one_scan(tmp_path, kind, partitioned):
         )
         versions = {event.version for event in shared}
         published = [event for event in happened if isinstance(event, Published) and event.version in versions]
-        scanned = [each for event in published for each in event.scanned]
+        scanned = [each for event in published for each in event.measured.scanned]
         assert scanned and len(scanned) * 3 == len(published) and {each.table for each in scanned} == {"default.facts"}
         if kind == "volume":  # of blocks Spark does not say how long they took
-            assert all(Place.SCAN in {each.place for each in event.moved} for event in published)
+            assert all(Place.SCAN in {each.place for each in event.measured.moved} for event in published)
         until(lambda: not [each for each in volume.rglob("*.parquet") if each.suffix != LOCK], "removal of scans", 30)

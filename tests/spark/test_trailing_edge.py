@@ -119,9 +119,9 @@ def test_each_published_view_is_its_query_over_all_that_happened_until_its_edge(
                 spark.sql(f"INSERT INTO {table} (ts, k) VALUES {values}")
         drain(spark)
         found = edges(journal)
-        assert all(each.edge.late == 0 for each in found)
+        assert all(each.measured.edge.late == 0 for each in found)
         if found:
-            published.append((found[-1].edge.at, rows(spark, "SELECT * FROM paired")))
+            published.append((found[-1].measured.edge.at, rows(spark, "SELECT * FROM paired")))
         [said] = spark.sql("VERIFY MATERIALIZED VIEW paired").collect()
         assert said.result == "equal"
     reached = [edge for edge, _ in published if edge is not None]
@@ -141,7 +141,7 @@ def test_what_comes_too_late_is_counted_told_and_added(spark: SparkSession, jour
     assert rows(spark, "SELECT * FROM paired") == [(1, 2, 2)]
     spark.sql(f"INSERT INTO orders VALUES {Row(1, 150, 0).sql}, {Row(2, 50, 0).sql}, {Row(3, 900, 0).sql}")
     drain(spark)
-    assert [each.edge.late for each in edges(journal)][-1] == 2
+    assert [each.measured.edge.late for each in edges(journal)][-1] == 2
     assert rows(spark, "SELECT * FROM paired") == [(1, 3, 2), (2, 1, None)], "the order of 900 s waits for the clicks"
     assert shown(spark)["reason"].startswith(
         "2 rows came later than headwater.lateness or a watermark allows; the last"
@@ -162,7 +162,7 @@ def test_rows_without_a_time_and_with_one_in_the_future(spark: SparkSession, jou
     )
     drain(spark)
     assert rows(spark, "SELECT * FROM paired") == [(7, 1, None)], "there are no clicks, so there is no edge"
-    assert edges(journal)[-1].edge.at is None and shown(spark)["fresh_to"] is None
+    assert edges(journal)[-1].measured.edge.at is None and shown(spark)["fresh_to"] is None
     spark.sql(f"INSERT INTO clicks VALUES {Row(1, 300, 0).sql}")
     drain(spark)
     assert rows(spark, "SELECT * FROM paired") == [(1, 1, None), (7, 1, None)], "the edge is at 100 s"
