@@ -129,9 +129,8 @@ def _past(each: int, before: int, count: int) -> Iterator[Entry]:
             seen = (Observed(day, f"{n:032x}"),)
             event = Changed(n, version, base, seen, "day STRING", 1, "was overwritten")
         elif kind == 1:
-            event = Started(
-                n, version, view, ((day, (version - 1,)),), ((base, version - 1),), WholePartitions(), "changed"
-            )
+            why = Reason(Code.SOURCE_CHANGED, "changed")
+            event = Started(n, version, view, ((day, (version - 1,)),), ((base, version - 1),), WholePartitions(), why)
         else:
             event = Published(n, version - 1, view, (Made(day, 1, f"{n:032x}"),), (), 1.0)
         yield Entry(before + n + 1, event)

@@ -1,6 +1,6 @@
 """What the recipes of all methods share: the queries of a run, and the rows that a recipe gives back.
 
-``methods/`` has a recipe for each method. ``methods/registry.py`` lists them by the work of a run.
+``methods/`` has a recipe for each method. ``methods/recipes.py`` lists them by the work of a run.
 """
 
 from __future__ import annotations
