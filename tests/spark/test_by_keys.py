@@ -52,6 +52,20 @@ def test_a_changed_row_is_followed_by_its_key(spark: SparkSession, journal: Jour
     assert runs(journal.events(), view)[1:] == [(Mode.KEYS, "")] * 4
 
 
+@pytest.mark.thorough
+def test_a_subquery_that_names_columns_around_it_is_followed_by_keys(spark: SparkSession, journal: Journal) -> None:
+    """Spark cannot infer conditions through the union of its rows with those that stay."""
+    spark.sql("CREATE TABLE customers USING delta AS SELECT id AS customer, 'north' AS region FROM range(9)")
+    spark.sql("CREATE TABLE sales USING delta AS SELECT id, id % 5 AS customer, id AS price FROM range(40)")
+    query = "SELECT c.customer, (SELECT max(s.price) FROM sales s WHERE s.customer = c.customer) AS p FROM customers c"
+    spark.sql(f"CREATE MATERIALIZED VIEW nested USING delta TBLPROPERTIES ('headwater.method' = 'keys') AS {query}")
+    for statement in ("INSERT INTO sales VALUES (90, 7, 90), (91, NULL, 91)", "DELETE FROM sales WHERE customer = 3"):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        assert_equals_query(spark, "nested", query)
+    assert runs(journal.events(), f"{database(spark)}.nested")[1:] == [(Mode.KEYS, "")] * 2
+
+
 @pytest.mark.parametrize("name", LENIENT)
 def test_a_session_that_leaves_out_rows_of_missing_files_is_refused(spark: SparkSession, name: str) -> None:
     """An application may be configured so. The rows of a file that was cleaned up would be left out, and their keys."""

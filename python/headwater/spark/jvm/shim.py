@@ -114,6 +114,10 @@ class Shim:
         """The ordinary views and functions of a query, as its analysis found them."""
         return self._call("Meant.of", frame._jdf)
 
+    def is_correlated(self, frame: DataFrame) -> bool:
+        """Whether a query has a subquery that names columns of the query around it."""
+        return self._call("Correlated.is", frame._jdf)
+
     def renew(self, session: SparkSession, tables: Sequence[str]) -> None:
         """Lets the next queries of a session see tables and paths as they are now."""
         self._call("Tables.renew", session._jsparkSession, wire.encode(tables))

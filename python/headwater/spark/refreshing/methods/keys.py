@@ -32,6 +32,9 @@ from headwater.spark.tables.view_rows import cast, condition, held, within
 MOST = 100_000
 """With more keys, whole partitions are computed."""
 
+CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+"""Whether Spark infers conditions from others. They let a run read fewer files."""
+
 LISTED = 500
 """So many values of a column are listed in a condition on the sources; of more, the least and the greatest."""
 
@@ -56,7 +59,14 @@ def rows(run: Ingredients, work: ByKeys) -> Rows:
         reach = run.held.enter_context(reached(session, run.formats, launch, work.since))
     files = run.files(reach)
     stay = None if files is None else files.rows
-    return Rows(lambda: frame(session, reach, launch, run.whole(), stay), files, reads_itself=True)
+
+    def planned() -> DataFrame:
+        computed = run.whole()
+        if run.shim.is_correlated(computed):
+            run.held.enter_context(_without_constraints(session))
+        return frame(session, reach, launch, computed, stay)
+
+    return Rows(planned, files, reads_itself=True)
 
 
 @contextlib.contextmanager
@@ -113,6 +123,18 @@ def frame(
 
 
 # --- inside
+
+
+@contextlib.contextmanager
+def _without_constraints(session: SparkSession) -> Iterator[None]:
+    """Lets Spark infer no conditions. Through the union of new and old rows, Spark 4.1 takes along the condition of a
+    correlated subquery, which names columns of the subquery alone, and fails to find these."""
+    before = session.conf.get(CONSTRAINTS)
+    session.conf.set(CONSTRAINTS, "false")
+    try:
+        yield
+    finally:
+        session.conf.set(CONSTRAINTS, before)
 
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:
