@@ -192,6 +192,7 @@ class Engine:
             dropped[:] = filter(None, [state.definition(name)])
             return Dropped(self._now(), name) if dropped else None
 
+        self._recorder.sync()  # another program may have declared it
         self._recorder.record(drop)
         self._loop.step()  # which stops a run of it
         for definition in dropped:

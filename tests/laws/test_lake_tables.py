@@ -150,9 +150,9 @@ def test_when_writes_stop_the_record_has_the_snapshots_that_readers_see(graph, s
 @pytest.mark.parametrize(
     ("asked", "adding", "counted", "often", "least"),
     [
-        ("keys, full", ADDING, "by_keys", 450, 300),
-        ("incremental, full", ADDING, "by_changes", 300, 200),
-        ("incremental, full", ROWS, "appended", 300, 30),
+        ("keys, full", ADDING, "by_keys", 700, 1_000),
+        ("incremental, full", ADDING, "by_changes", 300, 700),
+        ("incremental, full", ROWS, "appended", 300, 100),
     ],
     ids=["keys", "totals", "rows"],
 )

@@ -76,6 +76,14 @@ def test_a_dropped_table_is_removed_from_the_warehouse(tmp_path: Path) -> None:
         assert list(engine.behind()) == []
 
 
+def test_a_table_that_another_program_declared_is_dropped(tmp_path: Path) -> None:
+    warehouse = Nothing()
+    with Engine(warehouse, tmp_path / "store.db") as one, Engine(Nothing(), tmp_path / "store.db") as other:
+        other.declare("a", "q", [table("b")])
+        one.drop("a")
+    assert warehouse.removed == "a"
+
+
 def test_unknown_names_are_unknown() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Motor'"):
         headwater.Motor  # noqa: B018

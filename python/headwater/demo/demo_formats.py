@@ -12,7 +12,7 @@ class DemoFormat:
     Attributes:
         name: the word after ``USING``.
         package: what ``spark.jars.packages`` names; Spark's own formats need nothing.
-        extension: of ``spark.jvm.sql.extensions``.
+        extension: of ``spark.sql.extensions``.
         settings: further settings of every session.
     """
 

@@ -90,7 +90,7 @@ class Format:
 
     @property
     def tables(self) -> str:
-        """The name under which ``ports.TableFormat`` has its tables."""
+        """The name under which ``spark.tables.table_format.TableFormat`` has its tables."""
         return FILES if self.listed else self.name
 
     @property

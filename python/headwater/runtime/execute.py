@@ -35,6 +35,7 @@ from headwater.model.error import (
     ViewGone,
 )
 from headwater.model.reason import Code, Reason
+from headwater.model.work import FollowsChanges
 from headwater.ports import Clock, Looks, Store, Warehouse
 
 log = logging.getLogger("headwater")
@@ -67,7 +68,12 @@ def performed(step: Step, warehouse: Warehouse, looks: Looks, store: Store, cloc
                 looks.look(launch, before)
                 return Looked(version, seconds())
             case Compute(sees=sees):
-                return RunComputed(version, warehouse.compute(launch, sees), seconds())
+                try:
+                    return RunComputed(version, warehouse.compute(launch, sees), seconds())
+                except ChangesUnknown as error:
+                    if not isinstance(launch.run.work, FollowsChanges):
+                        raise  # whole partitions follow no changes, so computing them again would end the same
+                    return Unfollowable(version, str(error), seconds())
             case Bring(written=written):
                 return Brought(version, warehouse.bring(launch, written), seconds())
             case Publish(written=written):
@@ -77,8 +83,6 @@ def performed(step: Step, warehouse: Warehouse, looks: Looks, store: Store, cloc
                 at, took = clock.now(), seconds()
                 _discard(store, launch, replaced.locations, at)
                 return Shown(version, replaced, at, took)
-    except ChangesUnknown as error:
-        return Unfollowable(version, str(error), seconds())
     except RefreshEnded as error:
         tables = (view,) if isinstance(error, ViewGone) else error.look_at
         if tables:  # before it is answered, so that the next run, if there is one, knows

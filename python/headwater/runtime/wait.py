@@ -72,7 +72,7 @@ class Waiting:
         the wait for ``abandon``.
 
         Raises:
-            Abandoned: the user stopped waiting.
+            StoppedWaiting: the user stopped waiting.
             StatementError: no engine refreshes on this store.
         """
         recorder = self._recorder

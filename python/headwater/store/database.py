@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from headwater.model.error import StoreError
 from headwater.store.address import Where
 from headwater.store.dialect import dialect
-from headwater.store.schema import NEWEST, migrate, require_newest, version_of
+from headwater.store.schema import NEWEST, make, require_newest, version_of
 
 
 class Database:
@@ -47,7 +47,7 @@ class Database:
         elif version != NEWEST:
             with self._beside() as connection:
                 self._dialect.prepare(connection)
-                migrate(connection, self.name, version_of(connection))
+                make(connection, self.name, version_of(connection))
 
     def close(self) -> None:
         self._engine.dispose()

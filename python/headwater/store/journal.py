@@ -21,6 +21,7 @@ from headwater.store.schema import engine, journal, meta
 
 ENDED = ("Published", "Failed", "Skipped")
 LOST = "EngineLost"
+RUNS = ("Started", "Reworked", LOST, *ENDED)
 Build = Callable[[int], "Event | None"]
 
 TRIES = 3
@@ -138,7 +139,7 @@ class Journal(Database):
         With ``ended_after``, only those of runs that ended after that entry. Entries that are removed are left
         out; ``gone`` describes them.
         """
-        query = sa.select(journal.c.seq, journal.c.body).where(journal.c.kind.in_(("Started", LOST, *ENDED)))
+        query = sa.select(journal.c.seq, journal.c.body).where(journal.c.kind.in_(RUNS))
         if ended_after is not None:
             ended = sa.select(journal.c.version).where(journal.c.kind.in_(ENDED), journal.c.seq > ended_after)
             query = query.where(journal.c.version.in_(ended))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import sqlalchemy as sa
 
 from headwater.model.error import StoreError
@@ -95,64 +93,36 @@ note = sa.Table(
 )
 
 
-def _add_summary(connection: sa.Connection) -> None:
-    summary.create(connection)
+NEWEST = 5
+"""The version of the schema, and of the shape of events and states. Before a first release, none becomes another."""
 
 
-def _add_note(connection: sa.Connection) -> None:
-    note.create(connection)
-
-
-def _add_engines(connection: sa.Connection) -> None:
-    """Several engines act on a store, and the journal can be compacted."""
-    for name in ("last", "compacted", "compacted_at", "engines"):
-        _execute(connection, f"ALTER TABLE meta ADD COLUMN {name} BIGINT NOT NULL DEFAULT 0")
-    connection.execute(
-        sa.update(meta).values(last=sa.select(sa.func.coalesce(sa.func.max(journal.c.seq), 0)).scalar_subquery())
-    )
-    _execute(connection, "ALTER TABLE journal ADD COLUMN token VARCHAR")
-    _execute(connection, "ALTER TABLE command ADD COLUMN taken_by BIGINT")
-    _execute(connection, "DROP TABLE lease")
-    for each in (engine, snapshot, piece):
-        each.create(connection)
-
-
-def _execute(connection: sa.Connection, statement: str) -> None:
-    connection.execute(sa.text(statement))
-
-
-STEPS: tuple[Callable[[sa.Connection], None], ...] = (_add_summary, _add_note, _add_engines)
-"""Step n, counted from 1, brings a store of schema version n to n + 1."""
-
-NEWEST = len(STEPS) + 1
-
-
-def migrate(connection: sa.Connection, name: str, version: int) -> None:
-    """Brings a store of this schema version to the newest schema, in the caller's transaction; 0: there is none yet.
+def make(connection: sa.Connection, name: str, version: int) -> None:
+    """Makes the tables of a store, in the caller's transaction, if there are none yet (``version`` 0).
 
     Raises:
-        StoreError: the store was written by a newer Headwater.
+        StoreError: another Headwater wrote the store.
     """
-    _refuse_newer(version, name)
     if version == 0:
         metadata.create_all(connection)
         row = {"highest": 0, "last": 0, "compacted": 0, "compacted_at": 0, "engines": 0}
         connection.execute(sa.insert(meta).values(schema_version=NEWEST, **row))
-    elif version < NEWEST:
-        for step in STEPS[version - 1 :]:
-            step(connection)
-        connection.execute(sa.update(meta).values(schema_version=NEWEST))
+    else:
+        require_newest(name, version)
 
 
 def require_newest(name: str, version: int) -> None:
     """Raises:
-    StoreError: the store has another schema than the newest.
+    StoreError: another Headwater wrote the store.
     """
-    _refuse_newer(version, name)
+    if version > NEWEST:
+        raise StoreError(
+            f"the store {name} has schema {version}, newer than this Headwater's {NEWEST}; upgrade Headwater"
+        )
     if version < NEWEST:
         raise StoreError(
-            f"the store {name} has schema {version} and cannot be brought to this Headwater's {NEWEST}, as it "
-            "cannot be written here; run the same command once where it can"
+            f"the store {name} has schema {version}, older than this Headwater's {NEWEST}, which cannot read it; "
+            "name another store, or remove this one: the catalog has the views, and the next session finds them there"
         )
 
 
@@ -160,10 +130,3 @@ def version_of(connection: sa.Connection) -> int:
     """The schema version of the store; 0 when there is none."""
     known = sa.inspect(connection).has_table("meta")
     return int(connection.scalars(sa.select(meta.c.schema_version)).one()) if known else 0
-
-
-def _refuse_newer(version: int, name: str) -> None:
-    if version > NEWEST:
-        raise StoreError(
-            f"the store {name} has schema {version}, newer than this Headwater's {NEWEST}; upgrade Headwater"
-        )

@@ -23,7 +23,7 @@ import pyspark
 from headwater.model.error import JarError
 
 EXTENSION = "io.headwater.spark.HeadwaterExtensions"
-"""The jar's class that ``spark.jvm.sql.extensions`` names."""
+"""The jar's class that ``spark.sql.extensions`` names."""
 
 
 RESOURCES = "resources"

@@ -254,6 +254,7 @@ class EngineProcess:
         def event(state: State) -> CancelAsked | None:
             return CancelAsked(self.recorder.clock.now(), view) if view in state.running else None
 
+        self.recorder.sync()  # another engine may have begun the run a moment ago
         self.recorder.record(event)
 
     def _backfill(self, asked: Mapping[str, Any]) -> None:

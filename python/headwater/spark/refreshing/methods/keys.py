@@ -129,7 +129,7 @@ def frame(
 def _without_constraints(session: SparkSession) -> Iterator[None]:
     """Lets Spark infer no conditions. Through the union of new and old rows, Spark 4.1 takes along the condition of a
     correlated subquery, which names columns of the subquery alone, and fails to find these."""
-    before = session.conf.get(CONSTRAINTS)
+    before = session.conf.get(CONSTRAINTS) or "true"
     session.conf.set(CONSTRAINTS, "false")
     try:
         yield
