@@ -450,6 +450,24 @@ def test_show_refreshes(shop: SparkSession) -> None:
     assert {row["view"] for row in shop.sql("SHOW REFRESHES FOR monthly").collect()} == {f"{here}.monthly"}
 
 
+def test_a_time_is_shown_whatever_the_session_calls_a_timestamp(shop: SparkSession) -> None:
+    [expected] = shop.sql("SHOW REFRESHES LIMIT 1").collect()
+    shop.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        assert shop.sql("SHOW REFRESHES LIMIT 1").collect() == [expected] and expected["started_at"]
+    finally:
+        shop.conf.unset("spark.sql.timestampType")
+
+
+@pytest.mark.parametrize("mode", ["", "EXTENDED", "FORMATTED", "COST", "CODEGEN"])
+def test_what_is_explained_is_not_created(shop: SparkSession, mode: str) -> None:
+    """Spark analyses a statement that it explains, and Headwater answers a statement while Spark analyses it."""
+    lines = shop.sql(f"EXPLAIN {mode} CREATE MATERIALIZED VIEW explained AS SELECT count(*) AS n FROM sales").collect()
+    assert f"{database(shop)}.sales" in "".join(line[0] for line in lines)
+    assert not shop.catalog.tableExists("explained")
+    assert shop.sql("SHOW MATERIALIZED VIEWS LIKE 'explained'").collect() == []
+
+
 def test_reasons_are_sentences(sales: SparkSession) -> None:
     """Each kind of change is told as what happened to which partitions of which table."""
     here = database(sales)

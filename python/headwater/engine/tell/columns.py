@@ -16,7 +16,7 @@ class ColumnType(Enum):
     STRING = "STRING"
     BIGINT = "BIGINT"
     DOUBLE = "DOUBLE"
-    TIMESTAMP = "TIMESTAMP"
+    TIMESTAMP = "TIMESTAMP_LTZ"  # what TIMESTAMP means is a setting of the session
 
 
 Columns = Mapping[str, ColumnType]

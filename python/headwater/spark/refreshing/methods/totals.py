@@ -69,9 +69,11 @@ def rows(run: Ingredients, work: ByTotals) -> Rows:
     Raises:
         ChangesUnknown: it is not known what to add to the totals.
     """
-    query = run.analysed()
+    query, where = run.analysed(), place(run)
+    if not where:
+        raise ChangesUnknown("its table has no directory now")
     with finding_changes(run.shim):
-        left = kept(run, place(run), _changed(run, work, query))
+        left = kept(run, where, _changed(run, work, query, where))
 
     def finished() -> DataFrame:
         return run.cut(run.shim.finished(query, left.rows))
@@ -103,9 +105,9 @@ def kept(run: Ingredients, place: str, rows: DataFrame) -> Left:
 # --- inside
 
 
-def _changed(run: Ingredients, work: ByTotals, query: DataFrame) -> DataFrame:
+def _changed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> DataFrame:
     """The totals on record with those of the rows that came and went since then."""
-    before = read(run.session, posixpath.join(place(run), _name(work.before.version)))
+    before = read(run.session, posixpath.join(place, _name(work.before.version)))
     if _digest(before) != work.before.digest:
         raise ChangesUnknown("the files of its totals are not all there")
     return run.shim.with_totals(query, before, sides(run, work.since, run.shim.totals))

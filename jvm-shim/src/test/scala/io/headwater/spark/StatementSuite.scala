@@ -97,6 +97,10 @@ class StatementSuite extends AnyFunSuite {
       Creation("        create            materialized view v as select 1", explained = true, orReplace = true)))
     assert(recognise("EXPLAIN CREATE MATERIALIZED VIEW v AS SELECT 1").contains(
       Creation("        CREATE MATERIALIZED VIEW v AS SELECT 1", explained = true, orReplace = false)))
+    for (mode <- Seq("EXTENDED", "formatted", "COST", "/* all */ CODEGEN")) {
+      val Some(Creation(stripped, true, false)) = recognise(s"EXPLAIN $mode CREATE MATERIALIZED VIEW v AS SELECT 1")
+      assert(stripped.trim == "CREATE MATERIALIZED VIEW v AS SELECT 1")
+    }
     assert(recognise("CREATE MATERIALIZED VIEW v AS SELECT 1").isEmpty)
     assert(recognise("EXPLAIN CREATE TABLE t AS SELECT 1").isEmpty)
   }

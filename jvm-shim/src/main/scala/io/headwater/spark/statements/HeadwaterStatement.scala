@@ -16,7 +16,8 @@ case class AskedStatement(question: Question) extends LeafNode {
 
 /**
  * Asks the engine while Spark analyses a statement: a plan needs its columns then, and only the answer has them. Spark's own
- * `CALL` runs a procedure then for the same reason (`InvokeProcedures`). Spark analyses a statement once.
+ * `CALL` runs a procedure then for the same reason (`InvokeProcedures`). Spark analyses a statement that it runs once. One that
+ * it only explains, it analyses, too: `Statement` takes each such statement as a question for an explanation.
  */
 case class AskEngine(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {

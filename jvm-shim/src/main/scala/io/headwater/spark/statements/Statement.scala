@@ -12,7 +12,8 @@ object Statement {
 
   /**
    * `[EXPLAIN] CREATE [OR REPLACE] MATERIALIZED VIEW` with at least one of both, which are blanked so that positions stay.
-   * Spark itself would explain that it cannot plan the statement.
+   * Spark itself would explain that it cannot plan the statement, after its analysis, which asks the engine. `EXPLAIN
+   * EXTENDED` and its like are the same here.
    */
   final case class Creation(stripped: String, explained: Boolean, orReplace: Boolean) extends Recognised
 
@@ -38,7 +39,7 @@ object Statement {
     words("DROP", "MATERIALIZED", "VIEW") -> StatementKind.Drop)
 
   private val creation = Pattern.compile(
-    s"^$Gap*+(?:(EXPLAIN)$Gap++)?CREATE$Gap++(?:(OR$Gap++REPLACE)$Gap++)?MATERIALIZED$Gap++VIEW\\b",
+    s"^$Gap*+(?:(EXPLAIN(?:$Gap++(?:EXTENDED|FORMATTED|COST|CODEGEN))?)$Gap++)?CREATE$Gap++(?:(OR$Gap++REPLACE)$Gap++)?MATERIALIZED$Gap++VIEW\\b",
     Pattern.CASE_INSENSITIVE)
 
   def recognise(sql: String): Option[Recognised] = {
