@@ -253,7 +253,7 @@ def test_an_engine_that_ends_in_a_refresh_leaves_none_that_runs(home: Home) -> N
     assert is_running(home, "default.slow"), "nobody records its end before the next engine"
     until(lambda: said()[0] != "running", "end of its time", 40)
     state, reason, newest = said()
-    assert (state, newest) == ("behind", "cancelled") and "work of an engine that has gone" in reason
+    assert (state, newest) == ("behind", "cancelled") and "the engine that refreshed it has ended" in reason
     with home.session() as session:
         session.run(fast(120, 120))
         session.run("REFRESH MATERIALIZED VIEWS")

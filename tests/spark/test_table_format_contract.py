@@ -66,6 +66,14 @@ DROPPED = "ALTER TABLE t DROP PARTITION (p = 'a')"
 A, B, C, D = (Slice.of(p=each) for each in "abcd")
 
 
+def test_the_cases_have_the_abilities_that_these_tests_ask_for() -> None:
+    """A test of an ability that nobody has any more would be skipped, and fail nowhere."""
+    lakes = {"delta", "iceberg"}
+    for ability in ("commits", "snapshots", "tells_changes", "replaces_files"):
+        assert {each.format.name for each in CASES if getattr(each.format, ability)} == lakes, ability
+    assert all(each.format.holds_views for each in CASES)
+
+
 def parametrized(lacks: Callable[[Format], str]) -> pytest.MarkDecorator:
     """A test of each format; ``lacks`` says why it is none of one."""
     skipped = [(each, lacks(each.format)) for each in CASES]

@@ -18,7 +18,7 @@ from headwater.model.event import Made, Published, Requested, Reworked, Started
 from headwater.model.measure import Measured
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.work import ByAppending, ByKeys, WholePartitions
+from headwater.model.work import ByAppending, ByKeys, ByTotals, Totals, WholePartitions
 
 ROWS = Adding(True, True, rows=True)
 
@@ -52,7 +52,7 @@ def why(made, *slices: Slice) -> str:
     return dict(choose_method(made.state, "v", slices).rejected)[ByChanges()]
 
 
-ADDS, KEYED = ByAppending((), 0), ByKeys((), 0)
+ADDS, KEYED, SUMMED = ByAppending((), 0), ByKeys((), 0), ByTotals(Totals(1, (), "d"), (), 0)
 
 
 def started(made) -> Started:
@@ -145,7 +145,9 @@ def publish(made, begun: Started, instead: str):
     transition(made.state, Published(made.now, begun.version, "v", rows, (), 1.0, measured=Measured(7), snapshot="s"))
 
 
-@pytest.mark.parametrize(("work", "instead", "went"), [(ADDS, "", 0), (KEYED, "", 7), (ADDS, "rows of t went", 7)])
+@pytest.mark.parametrize(
+    ("work", "instead", "went"), [(ADDS, "", 0), (KEYED, "", 7), (SUMMED, "", 7), (ADDS, "rows of t went", 7)]
+)
 def test_a_publication_tells_the_readers_whether_rows_went(work, instead, went):
     made = copied()
     before, version = list(made.state.tables["v"].past.values())[-1], made.state.highest + 1
@@ -155,7 +157,9 @@ def test_a_publication_tells_the_readers_whether_rows_went(work, instead, went):
     assert (last.churn - before.churn, last.went - before.went) == (7 + went, went)
 
 
-@pytest.mark.parametrize(("work", "instead", "learned"), [(ADDS, "", False), (KEYED, "", False), (KEYED, "no", True)])
+@pytest.mark.parametrize(
+    ("work", "instead", "learned"), [(ADDS, "", False), (KEYED, "", False), (SUMMED, "", False), (KEYED, "no", True)]
+)
 def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(work, instead, learned):
     made = copied()
     version = made.state.highest + 1

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PYTHON, SCALA = ROOT / "python/headwater", ROOT / "jvm-shim/src/main/scala"
 TABLE = ROOT / "jvm-shim/src/main/resources/headwater/formats.json"
 
-OWN = ("model/format.py", "spark/tables/delta/", "spark/tables/iceberg/", "demo/")
+OWN = ("model/format.py", "demo/", *(f"spark/tables/{each.name}/" for each in FORMATS if each.artifact))
 """The table, each format's own code, and the demo, which is played in a format that its user names."""
 
 WORDS = {each.name for each in FORMATS} - {"json", "csv", "text", "xml"}
@@ -74,8 +74,8 @@ def test_the_shim_reads_the_same_table(request: pytest.FixtureRequest) -> None:
 
 def test_the_shim_names_a_format_in_its_own_code_only() -> None:
     """Of Delta's and Iceberg's own classes there are the names, beside the code that knows them."""
-    files = {each.name: each.read_text() for each in sorted(SCALA.rglob("*.scala"))}
-    found = {(file, each) for file, text in files.items() for each in QUOTED.findall(text) if each in WORDS}
+    files = [(each.name, each.read_text()) for each in sorted(SCALA.rglob("*.scala"))]
+    found = {(file, each) for file, text in files for each in QUOTED.findall(text) if each in WORDS}
     assert found == CLASSES_OF_SPARK
 
 

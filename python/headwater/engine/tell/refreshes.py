@@ -167,9 +167,19 @@ def _of_skipped(event: Skipped) -> list[Refresh]:
     known = codes([why])
     return [
         Refresh(
-            *(version, event.view, str(each), Mode.SKIPPED, why.text, version, None, Time(event.at)),
-            *(0.0, None, 0.0, None),
-            Outcome.UNCHANGED,
+            run_id=version,
+            view=event.view,
+            partition=str(each),
+            mode=Mode.SKIPPED,
+            reason=why.text,
+            version=version,
+            rows=None,
+            started_at=Time(event.at),
+            seconds=0.0,
+            foreseen=None,
+            core_seconds=0.0,
+            foreseen_core_seconds=None,
+            status=Outcome.UNCHANGED,
             codes=known,
         )
         for each, _ in event.needs
