@@ -21,10 +21,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lakes
 from benchmarks.choices_plot import draw
-from benchmarks.harness import Goal, Row, Size, Worker, bar, console, core_seconds, main, parser, refreshes, scratch
-from benchmarks.shapes import CHANGES, SHAPES, Change, Shape, changing, tables
+from benchmarks.parts import lakes
+from benchmarks.parts.harness import (
+    Goal,
+    Row,
+    Size,
+    Worker,
+    bar,
+    console,
+    core_seconds,
+    main,
+    parser,
+    refreshes,
+    scratch,
+)
+from benchmarks.parts.shapes import CHANGES, SHAPES, Change, Shape, changing, tables
 
 AUTO = "auto"
 ASKED = {AUTO: "auto", "partition": "full", "full": "full", "keys": "keys, full", "incremental": "incremental, full"}

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, refreshes, scratch, spread
+from benchmarks.parts.harness import (
+    Goal,
+    Size,
+    Worker,
+    console,
+    extension,
+    main,
+    parser,
+    ratio,
+    refreshes,
+    scratch,
+    spread,
+)
 
 LINES = """CREATE TABLE lines USING parquet PARTITIONED BY (month) AS
 SELECT id, id % 9973 AS part, id % 97 AS supplier, CAST(id % 50 AS DECIMAL(12, 2)) AS quantity,

@@ -14,9 +14,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.evaluations import beside_a_cone, days, per_change
-from benchmarks.harness import Goal, Size, console, main, parser, scratch, spread
-from benchmarks.large import large_store
+from benchmarks.parts.evaluations import beside_a_cone, days, per_change
+from benchmarks.parts.harness import Goal, Size, console, main, parser, scratch, spread
+from benchmarks.parts.large_store import large_store
 from headwater.engine.decide.readiness import Choice, ready, started
 from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same

@@ -19,8 +19,8 @@ from typing import Any
 
 from attrs import frozen
 
-from benchmarks import slow
-from benchmarks.harness import (
+from benchmarks.parts import slow
+from benchmarks.parts.harness import (
     Goal,
     Row,
     Size,
@@ -35,7 +35,7 @@ from benchmarks.harness import (
     scratch,
     spread,
 )
-from benchmarks.services import has_postgresql, metastore, postgresql
+from benchmarks.parts.services import has_postgresql, metastore, postgresql
 
 TABLE = "CREATE TABLE events (shop INT, amount BIGINT) USING parquet"
 WRITE = "INSERT INTO events VALUES (1, 10)"

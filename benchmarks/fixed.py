@@ -15,8 +15,20 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.calls import Call, recorded, traced
-from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, refreshes, scratch, spread
+from benchmarks.parts.calls import Call, recorded, traced
+from benchmarks.parts.harness import (
+    Goal,
+    Size,
+    Worker,
+    console,
+    extension,
+    main,
+    parser,
+    ratio,
+    refreshes,
+    scratch,
+    spread,
+)
 
 SETTINGS = {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}
 LINES = """CREATE TABLE lines USING parquet PARTITIONED BY (month) AS

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lakes
-from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, ratio, refreshes, scratch, spread
+from benchmarks.parts import lakes
+from benchmarks.parts.harness import Goal, Size, Worker, bar, console, main, parser, ratio, refreshes, scratch, spread
 
 MONTH = "2024-01"
 LINES = """CREATE TABLE {lines} USING {using} PARTITIONED BY (month) AS

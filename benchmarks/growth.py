@@ -11,8 +11,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.harness import Goal, Size, main, parser
 from benchmarks.incremental import METHODS_SAID, Refreshed, Taken, by_query, followed, measured
+from benchmarks.parts.harness import Goal, Size, main, parser
 
 ROWS = 10_000
 LINES = 10

@@ -11,8 +11,20 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks import lakes, published, tpch
-from benchmarks.harness import Goal, Size, Worker, bar, console, core_seconds, main, parser, ratio, refreshed, scratch
+from benchmarks.parts import lakes, published, tpch
+from benchmarks.parts.harness import (
+    Goal,
+    Size,
+    Worker,
+    bar,
+    console,
+    core_seconds,
+    main,
+    parser,
+    ratio,
+    refreshed,
+    scratch,
+)
 
 METHODS = ("full", "keys", "incremental")
 ASKED = {"full": "full", "keys": "keys, full", "incremental": "incremental, full"}

@@ -20,9 +20,9 @@ from typing import Any
 
 from attrs import frozen
 
-from benchmarks.calls import Call, recorded, traced
-from benchmarks.harness import Goal, Size, Worker, bar, console, extension, main, parser, scratch
-from benchmarks.processes import driver_of, engine_of, resident, used
+from benchmarks.parts.calls import Call, recorded, traced
+from benchmarks.parts.harness import Goal, Size, Worker, bar, console, extension, main, parser, scratch
+from benchmarks.parts.processes import driver_of, engine_of, resident, used
 from headwater.model.event import Event, Failed, Published, Started
 from headwater.store.address import default_store
 from headwater.store.sql_store import SqlStore

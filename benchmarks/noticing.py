@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks import lakes
-from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, ratio, scratch, spread
+from benchmarks.parts import lakes
+from benchmarks.parts.harness import Goal, Size, Worker, bar, console, main, parser, ratio, scratch, spread
 
 LOOKS = ("change", "everything")
 GROWTH, SECONDS = 1.5, 0.3
@@ -24,7 +24,7 @@ def run(size: Size) -> dict[str, Any]:
     counts = size.of((1_000, 10_000), (100, 1_000), (2, 4))
     files, warm, rounds = size.of((10, 2, 9), (10, 2, 5), (2, 0, 1))
     with scratch() as place:
-        worker = Worker(place / "spark", lakes.settings(place / "lake", headwater=False), "benchmarks.looking")
+        worker = Worker(place / "spark", lakes.settings(place / "lake", headwater=False), "benchmarks.parts.looking")
         found = {name: _measured(worker, name, counts, files, warm, rounds) for name in lakes.USING}
         worker.close()
     goals = [goal for name, each in found.items() for goal in _goals(name, each, counts)]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks import lakes
-from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, ratio, refreshed, scratch
+from benchmarks.parts import lakes
+from benchmarks.parts.harness import Goal, Size, Worker, bar, console, main, parser, ratio, refreshed, scratch
 
 MOST = 1.5
 ROWS = """CREATE TABLE lines USING delta AS

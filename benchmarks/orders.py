@@ -17,7 +17,7 @@ from typing import Any
 from attrs import frozen
 from ortools.sat.python import cp_model
 
-from benchmarks.harness import Goal, Size, bar, console, main, parser
+from benchmarks.parts.harness import Goal, Size, bar, console, main, parser
 from headwater.engine.decide.readiness import Choice, ready, started, wake_at
 from headwater.engine.decide.urgency import first
 from headwater.engine.record.transition import transition

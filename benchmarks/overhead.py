@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
+from benchmarks.parts.harness import Goal, Size, Worker, console, extension, main, parser, ratio, scratch, spread
 from headwater.engine.requests.limits import SETTLE
 from headwater.model.event import Started
 from headwater.store.address import default_store

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Goal, Size, Worker, console, extension, main, parser, refreshes, scratch, spread
+from benchmarks.parts.harness import Goal, Size, Worker, console, extension, main, parser, refreshes, scratch, spread
 
 VIEW = """CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS
 SELECT l_month AS month, l_returnflag, l_linestatus, sum(l_quantity) AS quantity,

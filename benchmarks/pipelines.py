@@ -24,9 +24,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from benchmarks import tpcds
-from benchmarks.harness import Goal, Row, Worker, console, extension, grown, parser, ratio, scratch, spread
-from benchmarks.workload import BASE, WORKLOADS, View, sources, workload
+from benchmarks.parts import tpcds
+from benchmarks.parts.harness import Goal, Row, Worker, console, extension, grown, parser, ratio, scratch, spread
+from benchmarks.parts.workload import BASE, WORKLOADS, View, sources, workload
 
 SPEC = """
 name: {name}

@@ -20,10 +20,10 @@ from typing import Any
 
 from attrs import asdict, evolve
 
-from benchmarks import methods
-from benchmarks.generated import Setting, generated
-from benchmarks.harness import Goal, Row, console, grown, parser
 from benchmarks.papers.exact import proven
+from benchmarks.parts import baselines as methods
+from benchmarks.parts.generated import Setting, generated
+from benchmarks.parts.harness import Goal, Row, console, grown, parser
 from headwater.memory.planning.flag import flags
 from headwater.memory.planning.joint import alternate, by_turns
 from headwater.memory.planning.order import depth_first

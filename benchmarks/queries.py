@@ -16,8 +16,9 @@ from typing import Any
 
 from attrs import frozen
 
-from benchmarks import lakes, published, query_table, tpcds, tpch
-from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, refreshes, scratch
+from benchmarks.parts import lakes, published, tpcds, tpch
+from benchmarks.parts import query_page as query_table
+from benchmarks.parts.harness import Goal, Size, Worker, bar, console, main, parser, refreshes, scratch
 
 PARSER = parser(__doc__)
 PARSER.add_argument("--suite", choices=("tpch", "tpcds"), help="one of the two (both)")

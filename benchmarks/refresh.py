@@ -23,11 +23,11 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from benchmarks import slow, tpcds
-from benchmarks.harness import Goal, Row, Worker, console, extension, grown, parser, ratio, scratch, spread
+from benchmarks.parts import slow, tpcds
+from benchmarks.parts.harness import Goal, Row, Worker, console, extension, grown, parser, ratio, scratch, spread
+from benchmarks.parts.refreshing import METHODS
+from benchmarks.parts.workload import WORKLOADS
 from benchmarks.refresh_plot import draw
-from benchmarks.refreshing import METHODS
-from benchmarks.workload import WORKLOADS
 
 OPEN_MILLIS = {"slow": 0, "object": 30}
 THREADS = ("2 threads", "4 threads")
@@ -111,7 +111,7 @@ def measured(name: str, storage: str, share: float, extent: Extent) -> Row:
         shutil.copytree(made, place / "tables", copy_function=_linked)
         scheme = "file" if storage == "local" else "slow"
         conf = {} if storage == "local" else slow.settings(open_millis=OPEN_MILLIS[storage])
-        worker = Worker(place / "spark", conf | _settings(place, scheme, memory, volume), "benchmarks.refreshing")
+        worker = Worker(place / "spark", conf | _settings(place, scheme, memory, volume), "benchmarks.parts.refreshing")
         try:
             speed = worker.call("speed", f"{scheme}:{place}/speed")
             _require(storage, speed)

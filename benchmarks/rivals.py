@@ -5,7 +5,7 @@ Four sides refresh the same views by turns, each in a Spark application of its o
 - ``headwater``: ``headwater run --once``, with views as they are by default;
 - ``following``: the same, with views that ask for ``'headwater.method' = 'incremental, keys, full'``;
 - ``pipelines``: ``spark-pipelines run`` of Spark's Declarative Pipelines, with views in Parquet;
-- ``statements``: ``spark-sql`` with the statements of dbt's incremental models, by hand (``benchmarks.models``).
+- ``statements``: ``spark-sql`` with the statements of dbt's incremental models, by hand (``benchmarks.parts.models``).
   It is these statements alone: dbt's own start comes on top, and the filters are what their author must know.
 
 First rows only come, then they come, change and go. The first round of each kind does not count, but with ``--quick``
@@ -27,8 +27,21 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import Goal, Row, Size, Worker, bar, console, extension, main, parser, ratio, scratch, spread
-from benchmarks.models import MODELS, Model, changing, coming, tables
+from benchmarks.parts.harness import (
+    Goal,
+    Row,
+    Size,
+    Worker,
+    bar,
+    console,
+    extension,
+    main,
+    parser,
+    ratio,
+    scratch,
+    spread,
+)
+from benchmarks.parts.models import MODELS, Model, changing, coming, tables
 from benchmarks.pipelines import CORES, SPEC
 from headwater.demo.demo_formats import DELTA
 

@@ -23,11 +23,11 @@ from typing import Any
 
 from attrs import Factory, define
 
-from benchmarks import lakes
-from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, scratch
-from benchmarks.processes import driver_of, running_engine
-from benchmarks.services import metastore, postgresql
-from benchmarks.soaking.world import DATABASE
+from benchmarks.parts import lakes
+from benchmarks.parts.harness import Goal, Size, Worker, bar, console, main, parser, scratch
+from benchmarks.parts.processes import driver_of, running_engine
+from benchmarks.parts.services import metastore, postgresql
+from benchmarks.parts.soaking.world import DATABASE
 from headwater.demo.session import SETTINGS
 from headwater.model.event import Event, Published
 from headwater.store.sql_store import SqlStore
@@ -139,7 +139,7 @@ class Drivers:
     def _started(self, format: str) -> Worker:
         """Another driver for the tables of a format."""
         number = next(self._numbers)
-        worker = Worker(self.folder / f"driver-{number}", dict(self.conf), "benchmarks.soaking.driver")
+        worker = Worker(self.folder / f"driver-{number}", dict(self.conf), "benchmarks.parts.soaking.driver")
         worker.call("driver", str(self.folder), format, self.seed + 100 * number)
         return worker
 
@@ -176,7 +176,7 @@ def run(size: Size) -> dict[str, Any]:
         reader = Worker(
             place / "reader",
             {**conf, **lakes.settings(warehouse / "lake", headwater=False)},
-            "benchmarks.soaking.reader",
+            "benchmarks.parts.soaking.reader",
         )
         try:
             found = _soaked(drivers, reader, SqlStore(store), seed, seconds)

@@ -20,11 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lakes
-from benchmarks.harness import Goal, Row, Size, Worker, bar, console, main, parser, scratch
-from benchmarks.overload.commits import commits, staleness
-from benchmarks.overload.plot import draw
-from benchmarks.overload.warehouse import LEVELS, PRIORITIES, View, appends, demand, periods, warehouse
+from benchmarks.parts import lakes
+from benchmarks.parts.harness import Goal, Row, Size, Worker, bar, console, main, parser, scratch
+from benchmarks.parts.overload.commits import commits, staleness
+from benchmarks.parts.overload.plot import draw
+from benchmarks.parts.overload.warehouse import LEVELS, PRIORITIES, View, appends, demand, periods, warehouse
 from headwater.simulate.staleness import Staleness
 
 OURS, BARE = "headwater", ("first come", "two threads", "four threads")
@@ -96,9 +96,8 @@ def goals(found: Sequence[Row], loads: Sequence[float]) -> list[Goal]:
 
 
 def _workers(home: Path, sides: Sequence[str], counts: Sequence[int]) -> dict[str, Worker]:
-    workers = {
-        side: Worker(home / side.replace(" ", "-"), _settings(home, side), "benchmarks.overload.side") for side in sides
-    }
+    module = "benchmarks.parts.overload.side"
+    workers = {side: Worker(home / side.replace(" ", "-"), _settings(home, side), module) for side in sides}
     with ThreadPoolExecutor(len(sides)) as pool:
         list(pool.map(lambda each: each[1].call("make", each[0] == OURS, counts), workers.items()))
     return workers

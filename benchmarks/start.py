@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from benchmarks.harness import Goal, Size, console, main, parser, scratch, spread
+from benchmarks.parts.harness import Goal, Size, console, main, parser, scratch, spread
 from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Event, Made, Observed, Published, Started

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import lakes
-from benchmarks.harness import Goal, Size, Worker, bar, console, main, parser, ratio, scratch, spread
+from benchmarks.parts import lakes
+from benchmarks.parts.harness import Goal, Size, Worker, bar, console, main, parser, ratio, scratch, spread
 
 KINDS = ("bare", "extension", "view")
 FORMATS = ("delta", "iceberg")
@@ -52,7 +52,7 @@ def _measured(place: Path, format: str, batches: int, rounds: int) -> dict[str, 
 
 
 def _worker(home: Path, headwater: bool) -> Worker:
-    return Worker(home, lakes.settings(home / "lake", headwater), "benchmarks.streaming")
+    return Worker(home, lakes.settings(home / "lake", headwater), "benchmarks.parts.streaming")
 
 
 def _goals(format: str, found: Mapping[str, Any]) -> Sequence[Goal]:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks import lakes, published, tpch
-from benchmarks.harness import (
+from benchmarks.parts import lakes, published, tpch
+from benchmarks.parts.harness import (
     Goal,
     Row,
     Size,

@@ -21,9 +21,23 @@ from typing import Any
 
 from attrs import frozen
 
-from benchmarks import lakes, tpcdi_warehouse
-from benchmarks.harness import Goal, Row, Size, Worker, bar, console, main, parser, ratio, refreshes, scratch, spread
-from benchmarks.tpcdi_warehouse import BATCHES, View
+from benchmarks.parts import lakes
+from benchmarks.parts import tpcdi as tpcdi_warehouse
+from benchmarks.parts.harness import (
+    Goal,
+    Row,
+    Size,
+    Worker,
+    bar,
+    console,
+    main,
+    parser,
+    ratio,
+    refreshes,
+    scratch,
+    spread,
+)
+from benchmarks.parts.tpcdi import BATCHES, View
 
 SETUPS = ("bare", "auto", "followed")
 METHODS = {"auto": "auto", "followed": "incremental, keys, full"}
@@ -112,7 +126,7 @@ def _measured(home: Path, place: Path, extent: Extent) -> Row:
 
 
 def _worker(home: Path, setup: str) -> Worker:
-    module = "benchmarks.worker" if setup in METHODS else "benchmarks.tpcdi_bare"
+    module = "benchmarks.parts.worker" if setup in METHODS else "benchmarks.parts.tpcdi_bare"
     return Worker(home, {**lakes.settings(home / "lake", headwater=setup in METHODS), **SETTINGS}, module)
 
 

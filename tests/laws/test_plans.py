@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from plan_reference import Ambiguous, algorithm_2, orders, paying, played, score, subsets
 from strategies import examples
 
-from benchmarks.generated import Setting, generated
-from benchmarks.methods import without_copies
 from benchmarks.papers.exact import proven
+from benchmarks.parts.baselines import without_copies
+from benchmarks.parts.generated import Setting, generated
 from headwater.memory.planning.bound import bound, shortest
 from headwater.memory.planning.flag import constraints, flags
 from headwater.memory.planning.joint import alternate, joint, side_by_side

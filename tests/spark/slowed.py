@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from processes import Home
 
-from benchmarks import slow
+from benchmarks.parts import slow
 
 
 def settings(home: Home, room: str, **speed: int) -> dict[str, str]:

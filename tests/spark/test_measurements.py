@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 from support import SHORT
 
-from benchmarks import worker
+from benchmarks.parts import worker
 
 HERE = {
     "choices": {"rows", "pairs", "refreshes"},
@@ -51,7 +51,7 @@ class Here:
     databases: list[str]
     numbers = itertools.count()
 
-    def __init__(self, home: Path, conf: dict[str, str], module: str = "benchmarks.worker") -> None:
+    def __init__(self, home: Path, conf: dict[str, str], module: str = "benchmarks.parts.worker") -> None:
         self._session = self.application.newSession()
         database = f"benchmark_{next(self.numbers)}"
         self.databases.append(database)

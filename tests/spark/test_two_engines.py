@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from processes import SALES, SLOW, SPIN, Home, Session, is_alive, until
 
-from benchmarks import services
+from benchmarks.parts import services
 from headwater.model.event import EngineLost, Event, Published, Started
 from headwater.runtime.loop import ALIVE
 from headwater.store.sql_store import SqlStore

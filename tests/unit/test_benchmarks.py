@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.traced.start import timed
+from benchmarks.parts.traced.start import timed
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 BENCHMARKS = sorted(file.stem for file in FOLDER.glob("*.py") if "PARSER = parser(" in file.read_text())

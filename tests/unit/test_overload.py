@@ -11,9 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.overload.commits import Commit, commits, staleness
-from benchmarks.overload.schedulers import Cycles, FirstCome
-from benchmarks.overload.warehouse import PRIORITIES, View, appends, demand, downstream, levels, periods, warehouse
+from benchmarks.parts.overload.commits import Commit, commits, staleness
+from benchmarks.parts.overload.schedulers import Cycles, FirstCome
+from benchmarks.parts.overload.warehouse import (
+    PRIORITIES,
+    View,
+    appends,
+    demand,
+    downstream,
+    levels,
+    periods,
+    warehouse,
+)
 
 CHAIN = (View("a", 1, ("s",), ("s",), ""), View("b", 1, ("a",), ("s",), ""), View("c", 1, ("t",), ("t",), ""))
 

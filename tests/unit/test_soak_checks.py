@@ -8,9 +8,22 @@ from pathlib import Path
 import pytest
 from attrs import evolve, frozen
 
-from benchmarks.soaking.arriving import Arriving
-from benchmarks.soaking.checks import Checks
-from benchmarks.soaking.world import BATCH, DAYS, KINDS, STREAM, TABLES, VIEWS, Day, States, Table, added, opening, pair
+from benchmarks.parts.soaking.arriving import Arriving
+from benchmarks.parts.soaking.checks import Checks
+from benchmarks.parts.soaking.world import (
+    BATCH,
+    DAYS,
+    KINDS,
+    STREAM,
+    TABLES,
+    VIEWS,
+    Day,
+    States,
+    Table,
+    added,
+    opening,
+    pair,
+)
 
 TABLE = Table(BATCH, "delta")
 DAILY = next(each for each in VIEWS if each.of == TABLE)

@@ -10,9 +10,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from benchmarks.overload.schedulers import Cycles, FirstCome
-from benchmarks.overload.warehouse import APPENDED, GROUPS, ROWS, View, levels, sources, warehouse
-from benchmarks.worker import serve
+from benchmarks.parts.overload.schedulers import Cycles, FirstCome
+from benchmarks.parts.overload.warehouse import APPENDED, GROUPS, ROWS, View, levels, sources, warehouse
+from benchmarks.parts.worker import serve
 
 TRACKS = 4
 """Refreshes at a time where the scheduler does not say; Headwater's default, too."""

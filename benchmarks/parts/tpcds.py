@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 
-from benchmarks.harness import console
+from benchmarks.parts.harness import console
 
 GENERATOR = "duckdb==0.10.3"
 MADE = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import asdict
 
-from benchmarks.soaking.world import DAYS, Day, Days, Row, Table, added
+from benchmarks.parts.soaking.world import DAYS, Day, Days, Row, Table, added
 
 
 class Arriving:

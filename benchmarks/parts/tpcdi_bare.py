@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from benchmarks import worker
+from benchmarks.parts import worker
 
 
 def on_threads(spark, statements: Mapping[str, str], reads: Mapping[str, Sequence[str]], threads: int) -> float:

@@ -1,4 +1,4 @@
-"""The calls of an engine, as ``benchmarks/traced`` writes them down."""
+"""The calls of an engine, as ``benchmarks/parts/traced`` writes them down."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from benchmarks.processes import resident, used
+from benchmarks.parts.processes import resident, used
 from headwater.memory.buffers.volume import size
 
 LOOK = 0.05

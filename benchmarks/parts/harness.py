@@ -148,7 +148,7 @@ def ratio(values: Sequence[float], base: Sequence[float]) -> dict[str, float]:
 class Worker:
     """A Spark process of its own that runs statements on request and times each. ``module`` adds functions to call."""
 
-    def __init__(self, home: Path, conf: dict[str, str], module: str = "benchmarks.worker") -> None:
+    def __init__(self, home: Path, conf: dict[str, str], module: str = "benchmarks.parts.worker") -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
         self._process = subprocess.Popen(

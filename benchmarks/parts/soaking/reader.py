@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from benchmarks.soaking.checks import Checks
-from benchmarks.soaking.world import VIEWS, View
-from benchmarks.worker import serve
+from benchmarks.parts.soaking.checks import Checks
+from benchmarks.parts.soaking.world import VIEWS, View
+from benchmarks.parts.worker import serve
 
 
 def violations(spark: SparkSession, view: View, checks: Checks) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from benchmarks import lakes
-from benchmarks.worker import serve
+from benchmarks.parts import lakes
+from benchmarks.parts.worker import serve
 
 SCHEMA, DAYS = "amount INT, day STRING", 3
 QUERY = "SELECT sum(amount) AS total, day FROM {} GROUP BY day"

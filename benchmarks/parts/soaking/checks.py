@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks.soaking.world import TABLES, Day, States, Table, View
+from benchmarks.parts.soaking.world import TABLES, Day, States, Table, View
 
 
 class Row(Protocol):

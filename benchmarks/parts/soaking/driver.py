@@ -16,10 +16,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from benchmarks.soaking.arriving import Arriving
-from benchmarks.soaking.checks import Checks
-from benchmarks.soaking.reader import violations
-from benchmarks.soaking.world import (
+from benchmarks.parts.soaking.arriving import Arriving
+from benchmarks.parts.soaking.checks import Checks
+from benchmarks.parts.soaking.reader import violations
+from benchmarks.parts.soaking.world import (
     BATCH,
     DATABASE,
     DAYS,
@@ -35,7 +35,7 @@ from benchmarks.soaking.world import (
     opening,
     pair,
 )
-from benchmarks.worker import serve
+from benchmarks.parts.worker import serve
 
 PAUSES = (1.0, 4.0)
 """Seconds between two writes of a table."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from benchmarks import lakes
-from benchmarks.fabricated import KINDS, Fabricated, partition
-from benchmarks.worker import serve
+from benchmarks.parts import lakes
+from benchmarks.parts.fabricated import KINDS, Fabricated, partition
+from benchmarks.parts.worker import serve
 from headwater.model.partition import Slice
 from headwater.model.seen import Seen, TableQuestion
 from headwater.spark.jvm.sessions import Sessions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.harness import extension
+from benchmarks.parts.harness import extension
 from headwater.demo.demo_formats import DELTA, ICEBERG
 
 CATALOG = "lake"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from benchmarks.lakes import CATALOGS, USING
+from benchmarks.parts.lakes import CATALOGS, USING
 
 DATABASE = "soak"
 DAYS = ("01", "02", "03", "04")

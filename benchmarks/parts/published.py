@@ -12,7 +12,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Sequence
 
-from benchmarks import tpcds
+from benchmarks.parts import tpcds
 
 TEXTS = """
 import duckdb, json, sys

@@ -11,7 +11,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.harness import scratch, spread
+from benchmarks.parts.harness import scratch, spread
 from headwater.engine.decide.readiness import ready
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import TRACKS

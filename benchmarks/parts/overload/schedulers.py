@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from benchmarks.overload.warehouse import View
+from benchmarks.parts.overload.warehouse import View
 
 Refresh = Callable[[View], None]
 PAUSE = 0.02

@@ -25,10 +25,10 @@ from typing import Any
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.methods import greedy
-from benchmarks.peaks import stored, watched
-from benchmarks.worker import serve
-from benchmarks.workload import BASE, View, sources, workload
+from benchmarks.parts.baselines import greedy
+from benchmarks.parts.peaks import stored, watched
+from benchmarks.parts.worker import serve
+from benchmarks.parts.workload import BASE, View, sources, workload
 from headwater.memory.planning.joint import alternate
 from headwater.memory.planning.plan import Plan
 from headwater.memory.planning.problem import Problem, Read, Task
