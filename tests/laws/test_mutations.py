@@ -232,8 +232,8 @@ MUTATIONS = {
     ),
     "a run by changes reads a table as it is at that moment": (
         "engine/methods/totals.py",
-        "    return unpinned(state, view) or unfollowed(definition)\n",
-        "    return unfollowed(definition)\n",
+        "    return unpinned(state, view) or barred(definition)\n",
+        "    return barred(definition)\n",
     ),
     "rows are added to partitions of several states": (
         "engine/methods/appending.py",
@@ -334,7 +334,7 @@ MUTATIONS = {
     ),
     "a run by keys reads a table as it is at that moment": ("engine/methods/basis.py", "unpinned(state, view) or ", ""),
     "a run by keys goes on from one state of several": (
-        "engine/methods/basis.py",
+        "engine/methods/keys.py",
         "past[each].snapshot) for each in known)",
         "past[each].snapshot) for each in known[:1])",
     ),

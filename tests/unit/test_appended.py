@@ -8,9 +8,10 @@ from cases import A1, A2, change, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.methods.appending import appended
-from headwater.engine.methods.choice import ByChanges, ByPartition, choose_method
+from headwater.engine.methods.appending import BY_APPENDING, appended
+from headwater.engine.methods.choice import choose_method
 from headwater.engine.methods.totals import leaves_totals
+from headwater.engine.methods.whole import BY_PARTITION
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import SETTLE
 from headwater.model.dependency import Adding
@@ -49,7 +50,7 @@ def came(made, partition: Slice, source: str = "t"):
 
 
 def why(made, *slices: Slice) -> str:
-    return dict(choose_method(made.state, "v", slices).rejected)[ByChanges()]
+    return dict(choose_method(made.state, "v", slices).rejected)[BY_APPENDING]
 
 
 ADDS, KEYED, SUMMED = ByAppending((), 0), ByKeys((), 0), ByTotals(Totals(1, (), "d"), (), 0)
@@ -82,7 +83,7 @@ def test_partitions_that_reflect_two_states_are_computed_as_a_whole():
     made = copied()
     came(made, A1).drain()
     came(came(made, A1), A2)
-    assert choose_method(made.state, "v", (A1,)).method == ByChanges()
+    assert choose_method(made.state, "v", (A1,)).method == BY_APPENDING
     assert why(made, A1, A2) == "is out: its partitions reflect 2 states of its sources"
 
 
@@ -119,7 +120,7 @@ def test_a_source_whose_rows_depend_on_each_other_is_not_followed():
     came(made, A1, "u")
     assert why(made, A1) == "is out: u is on a side of a LEFT OUTER JOIN"
     came(made.drain() or made, A1)
-    assert choose_method(made.state, "v", (A1,)).method == ByChanges()
+    assert choose_method(made.state, "v", (A1,)).method == BY_APPENDING
 
 
 def test_other_reasons_than_new_rows_make_whole_partitions():
@@ -172,7 +173,7 @@ def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(wor
 def test_a_view_that_does_not_ask_is_followed_when_its_refreshes_take_long():
     made = came(copied(asked="auto"), A1)
     chosen = choose_method(made.state, "v", (A1,))
-    assert chosen.method == ByPartition() and why(made, A1) == "is out: a refresh takes less than 1.0 s"
+    assert chosen.method == BY_PARTITION and why(made, A1) == "is out: a refresh takes less than 1.0 s"
 
 
 def test_a_query_without_an_aggregate_makes_rows_of_rows():

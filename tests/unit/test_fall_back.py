@@ -9,7 +9,7 @@ from headwater.engine.tell.refreshes import refreshes
 from headwater.model.error import ChangesUnknown
 from headwater.model.event import Failed, Published, Reworked, Started
 from headwater.model.partition import Slice
-from headwater.model.work import FollowsChanges, WholePartitions
+from headwater.model.work import FollowsChanges, Mode, WholePartitions
 
 A1, WHY = Slice.of(a="1"), "rows of t went or changed"
 
@@ -36,7 +36,9 @@ def test_it_computes_whole_partitions_and_says_so():
     assert (reworked.work, reworked.why) == (WholePartitions(), WHY)
     [shown, *_] = refreshes(reversed(made.journal))
     assert (shown.mode.value, shown.reason) == ("partition", f"{begun.reason}; not by changes, as {WHY}")
-    assert made.state.views["v"].costs.added.seconds is None, "the last run by changes computed whole partitions"
+    assert made.state.views["v"].costs.narrow[Mode.CHANGES].seconds is None, (
+        "the last run by changes computed whole partitions"
+    )
 
 
 def test_it_fails_if_its_view_allows_nothing_else():

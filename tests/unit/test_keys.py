@@ -11,8 +11,10 @@ from cases import A1, A2, change, machine, view
 from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 
 from headwater.algebra.derive.keys import derive_keys
-from headwater.engine.methods import basis, choice, costs
-from headwater.engine.methods.choice import ByKeys, choose_method
+from headwater.engine.methods import following
+from headwater.engine.methods import keys as by_keys
+from headwater.engine.methods.choice import choose_method
+from headwater.engine.methods.keys import BY_KEYS
 from headwater.engine.requests.limits import SETTLE
 from headwater.model import work
 from headwater.model.costs import Narrow, Took
@@ -92,7 +94,7 @@ def test_a_run_goes_on_from_the_snapshot_that_its_partition_reflects():
     made = keyed()
     before = made.state.tables["t"].snapshot
     later(made, A1)
-    assert basis.keyed(made.state, "v", (A1,)) == work.ByKeys((("t", before),), 1)
+    assert by_keys.keyed(made.state, "v", (A1,)) == work.ByKeys((("t", before),), 1)
     made.drain()
     assert started(made).work == work.ByKeys((("t", before),), 1)
 
@@ -103,7 +105,7 @@ def test_partitions_of_different_states_need_the_changes_since_each_of_them():
     later(made, A1).drain()
     second = made.state.tables["t"].snapshot
     later(made, A1, A2)
-    found = basis.keyed(made.state, "v", (A1, A2))
+    found = by_keys.keyed(made.state, "v", (A1, A2))
     assert found == work.ByKeys((("t", first), ("t", second)), 3)
 
 
@@ -112,7 +114,7 @@ def started(made) -> Started:
 
 
 def why(made, *slices: Slice) -> str:
-    return dict(choose_method(made.state, "v", slices).rejected)[ByKeys()]
+    return dict(choose_method(made.state, "v", slices).rejected)[BY_KEYS]
 
 
 def test_a_new_partition_had_no_row_when_all_of_the_view_was_made():
@@ -122,7 +124,7 @@ def test_a_new_partition_had_no_row_when_all_of_the_view_was_made():
     second = made.state.tables["t"].snapshot
     later(made, A1, new)
     for slices in ((A1, new), (WHOLE,)):
-        assert basis.keyed(made.state, "v", slices) == work.ByKeys((("t", first), ("t", second)), 3)
+        assert by_keys.keyed(made.state, "v", slices) == work.ByKeys((("t", first), ("t", second)), 3)
     made.drain()
     assert started(made).work.mode is Mode.KEYS and new in made.state.tables["v"].partitions
 
@@ -172,20 +174,19 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
     known.costs.reads = {"t": 0.5}
     assert why(made, A1) == "is out: a refresh reads less than 4 MB", "its seconds are those of a cold engine"
     with monkeypatch.context() as patched:
-        for each in (choice, costs):
-            patched.setattr(each, "SMALL", 0)
+        patched.setattr(following, "SMALL", 0)
         assert why(made, A1) == "is out: too much changed"
     known.costs.reads = {"t": 1e8}
-    assert choose_method(made.state, "v", (A1,)).method == ByKeys()
-    known.costs.keyed = Narrow(None, 1)
+    assert choose_method(made.state, "v", (A1,)).method == BY_KEYS
+    known.costs.narrow[Mode.KEYS] = Narrow(None, 1)
     assert why(made, A1) == "is out: the last one had to compute whole partitions"
-    known.costs.keyed = Narrow(30.0, 1)
+    known.costs.narrow[Mode.KEYS] = Narrow(30.0, 1)
     assert why(made, A1) == "would take about 30.0 s"
-    known.costs.keyed = Narrow(3.3, 1)
-    assert choose_method(made.state, "v", (A1,)).method == ByKeys()
+    known.costs.narrow[Mode.KEYS] = Narrow(3.3, 1)
+    assert choose_method(made.state, "v", (A1,)).method == BY_KEYS
 
 
 def test_a_view_computes_whole_partitions_if_it_allows_nothing_else():
     made = keyed(method="full")
     later(made, A1)
-    assert ByKeys() not in dict(choose_method(made.state, "v", (A1,)).rejected)
+    assert BY_KEYS not in dict(choose_method(made.state, "v", (A1,)).rejected)

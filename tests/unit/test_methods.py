@@ -10,7 +10,10 @@ from strategies import chains, examples, graphs, play, scripts
 from strategies import machine as machine_of
 
 from headwater.engine.decide.readiness import Choice, ready, started
-from headwater.engine.methods.choice import METHODS, ByPartition, Chosen, Cost, InFull, allowed, choose_method
+from headwater.engine.methods.all_methods import methods_of
+from headwater.engine.methods.choice import Chosen, allowed, choose_method
+from headwater.engine.methods.method import Cost
+from headwater.engine.methods.whole import BY_PARTITION, IN_FULL
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
@@ -20,7 +23,6 @@ from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.state import State
-from headwater.model.work import Mode
 
 LONG = 10**9
 
@@ -43,7 +45,9 @@ def test_every_method_keeps_its_contract_and_one_of_them_is_chosen(graph):
         made = machine_of(graph)
         play(made, graph, script)
         for name, slices in wanted(made.state, made.now + LONG):
-            offers = {method: method.offer(made.state, name, slices) for method in METHODS}
+            methods = methods_of(made.state.views[name].definition)
+            assert len({method.mode for method in methods}) == len(methods), "two with the same words"
+            offers = {method: method.offer(made.state, name, slices) for method in methods}
             for offer in offers.values():
                 if isinstance(offer, str):
                     assert offer
@@ -54,7 +58,7 @@ def test_every_method_keeps_its_contract_and_one_of_them_is_chosen(graph):
             chosen = choose_method(made.state, name, slices)
             assert chosen.offer == offers[chosen.method] and not chosen.refused
             assert {method for method, _ in chosen.rejected} | {chosen.method} == {
-                method for method in METHODS if method.mode in allowed(made.state, name, slices)
+                method for method in methods if method.mode in allowed(made.state, name, slices)
             }
             assert all(why for _, why in chosen.rejected)
 
@@ -87,20 +91,20 @@ def filled(partitions: int = 10, **properties):
 
 def against(chosen: Chosen) -> str:
     """Why the other one of the two methods that compute whole partitions is not the one."""
-    return next(why for method, why in chosen.rejected if method in (ByPartition(), InFull()))
+    return next(why for method, why in chosen.rejected if method in (BY_PARTITION, IN_FULL))
 
 
 def test_the_cheaper_method_is_chosen_and_the_other_one_is_told():
     made = filled()
     existing = len(made.state.tables["v"].partitions)
     chosen = choose_method(made.state, "v", (A1, A2))
-    assert (chosen.method, chosen.cost) == (ByPartition(), Cost(2, seconds=4.0, written=200))
+    assert (chosen.method, chosen.cost) == (BY_PARTITION, Cost(2, seconds=4.0, written=200))
     assert against(chosen) == f"would take about {2 * existing}.0 s"
 
 
 def test_everything_is_renewed_in_full():
     chosen = choose_method(filled().state, "v", (WHOLE,))
-    assert chosen.method == InFull() and against(chosen) == "is out: every partition is behind"
+    assert chosen.method == IN_FULL and against(chosen) == "is out: every partition is behind"
     made = machine({"t": "a"}, view("v", "", "t"))
     assert against(choose_method(made.state, "v", (WHOLE,))) == "is out: the view has one partition"
 
@@ -110,7 +114,7 @@ def test_a_view_over_its_own_past_is_never_renewed_in_full():
     known = made.state.views["v"]
     known.definition = evolve(known.definition, earlier=(known.definition.dependencies[0].occurrences[0],))
     chosen = choose_method(made.state, "v", (A1,))
-    assert chosen.method == ByPartition() and "reads earlier partitions of itself" in against(chosen)
+    assert chosen.method == BY_PARTITION and "reads earlier partitions of itself" in against(chosen)
 
 
 def test_a_run_records_the_duration_that_was_foreseen():
@@ -129,15 +133,15 @@ def test_new_partitions_count_for_both_methods():
     """Or a refresh of more new partitions than there are old ones would be in full."""
     made = filled(1)
     new = tuple(Slice.of(a=f"new {n}") for n in range(20))
-    assert choose_method(made.state, "v", new).method == ByPartition()
-    full, narrow = (method.offer(made.state, "v", new).cost for method in (InFull(), ByPartition()))
+    assert choose_method(made.state, "v", new).method == BY_PARTITION
+    full, narrow = (method.offer(made.state, "v", new).cost for method in (IN_FULL, BY_PARTITION))
     assert full.partitions > narrow.partitions == 20
 
 
 def test_a_first_refresh_costs_what_spark_foresees():
     made = filled()
     made.state.views["v"].costs.estimate = Estimate(size=5_000, read=12_000_000)
-    cost = InFull().offer(made.state, "v", (WHOLE,)).cost
+    cost = IN_FULL.offer(made.state, "v", (WHOLE,)).cost
     assert (cost.seconds, cost.read, cost.written, cost.said) == (None, 12_000_000, 5_000, "about 12.0 MB to read")
 
 
@@ -145,7 +149,7 @@ def test_without_any_run_the_narrower_frame_is_chosen():
     made = filled()
     made.state.views["v"].costs.took = None
     chosen = choose_method(made.state, "v", (A1,))
-    assert chosen.method == ByPartition() and chosen.cost.said == "of unknown duration"
+    assert chosen.method == BY_PARTITION and chosen.cost.said == "of unknown duration"
     assert chosen.rejected[0][1].startswith("would write ")
 
 
@@ -172,10 +176,6 @@ def test_explain_refresh_tells_the_method():
     ]
 
 
-def test_each_method_has_a_mode_of_its_own():
-    assert [method.mode for method in METHODS] == [Mode.PARTITION, Mode.FULL, Mode.KEYS, Mode.CHANGES]
-
-
 def test_a_method_tells_its_core_seconds():
     made = filled()
     known = made.state.views["v"]
@@ -195,4 +195,4 @@ def test_core_seconds_are_learned_and_foretold():
     for each in (*before, costly):
         transition(state, each)
     assert state.views["v"].costs.cores == pytest.approx(1.9)
-    assert ByPartition().offer(state, "v", (A1,)).cost.cores == pytest.approx(1.9)
+    assert BY_PARTITION.offer(state, "v", (A1,)).cost.cores == pytest.approx(1.9)

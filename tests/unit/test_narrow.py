@@ -8,7 +8,10 @@ from cases import warehouse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.engine.methods.costs import FIXED, fixed, foreseen, line
+from headwater.engine.methods import following
+from headwater.engine.methods.all_methods import learn
+from headwater.engine.methods.by_changes import FIXED, fixed
+from headwater.engine.methods.following import foreseen
 from headwater.model.costs import Narrow
 from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
@@ -33,7 +36,7 @@ seconds, sizes = st.floats(0.01, 1e4), st.integers(1, 10**12)
     ],
 )
 def test_a_line_foresees_what_a_run_takes(known, churn, whole, read, told):
-    assert foreseen(known, FIXED[Mode.CHANGES], churn, whole, read) == (told if told is None else pytest.approx(told))
+    assert foreseen(known, FIXED, churn, whole, read) == (told if told is None else pytest.approx(told))
 
 
 @given(seconds, st.builds(Narrow, seconds, sizes), sizes, sizes, seconds | st.none(), sizes)
@@ -52,31 +55,39 @@ END = Published(9, 5, "v", (), (), 1.8, Measured(effort=Effort(0, 1_800_000, 1.0
 def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
     state = warehouse({"v": (("t",), {}, None)})
     view = state.views["v"]
-    assert line(state, view, RUN, WORK, END) == Narrow(1.4, MB, 2.5)
-    assert line(state, view, Run(evolve(RUN.started, foreseen=None, foreseen_cores=None)), WORK, END) == Narrow(
-        1.8, MB, 3.0
-    )
-    assert line(state, view, RUN, WORK, evolve(END, measured=Measured())).cores is None
-    assert line(state, view, evolve(RUN, instead="an extreme value went"), WORK, END) == Narrow(None, MB)
+
+    def learned(run: Run, end: Published) -> Narrow:
+        following.learn(state, view, run, end)
+        return view.costs.narrow[Mode.CHANGES]
+
+    assert learned(RUN, END) == Narrow(1.4, MB, 2.5)
+    unforeseen = Run(evolve(RUN.started, foreseen=None, foreseen_cores=None))
+    assert learned(unforeseen, END) == Narrow(1.8, MB, 3.0)
+    assert learned(RUN, evolve(END, measured=Measured())).cores is None
+    assert learned(evolve(RUN, instead="an extreme value went"), END) == Narrow(None, MB)
 
 
 def test_a_warehouse_learns_what_runs_take_after_small_changes():
     """Quicker runs tell more. One of a large change tells nothing."""
     state = warehouse({"v": (("t",), {}, None), "w": (("t",), {}, None)})
     view = state.views["v"]
-    line(state, view, RUN, WORK, evolve(END, seconds=3.0))
+
+    def ended(seconds: float, run: Run = RUN) -> None:
+        learn(state, view, run, evolve(END, seconds=seconds))
+
+    ended(3.0)
     assert not state.fixed, "nobody knows how large the change was"
     view.costs.reads = {"t": 100 * MB}
-    line(state, view, RUN, evolve(WORK, churn=6 * MB), evolve(END, seconds=30.0))
-    assert fixed(state, view, Mode.CHANGES) == FIXED[Mode.CHANGES] == 1.0
-    line(state, view, RUN, WORK, evolve(END, seconds=3.0))
-    assert fixed(state, view, Mode.CHANGES) == pytest.approx(1.2)
+    ended(30.0, Run(evolve(RUN.started, work=evolve(WORK, churn=6 * MB))))
+    assert fixed(state, view) == FIXED == 1.0
+    ended(3.0)
+    assert fixed(state, view) == pytest.approx(1.2)
     for _ in range(6):
-        line(state, view, RUN, WORK, evolve(END, seconds=0.5))
-    assert fixed(state, state.views["w"], Mode.CHANGES) == pytest.approx(0.5, abs=0.02), "of another view"
-    line(state, view, RUN, ByKeys(WORK.since, MB), evolve(END, seconds=0.1))
-    assert fixed(state, view, Mode.KEYS) == FIXED[Mode.KEYS] and len(state.fixed) == 1, "another method"
+        ended(0.5)
+    assert fixed(state, state.views["w"]) == pytest.approx(0.5, abs=0.02), "of another view"
+    ended(0.1, Run(evolve(RUN.started, work=ByKeys(WORK.since, MB))))
+    assert fixed(state, view) == pytest.approx(0.5, abs=0.02) and len(state.fixed) == 1, "another method"
     lake = evolve(view, definition=evolve(view.definition, format="delta"))
-    assert fixed(state, lake, Mode.CHANGES) == FIXED[Mode.CHANGES], "another format"
-    line(state, view, evolve(RUN, instead="it computed whole partitions"), WORK, evolve(END, seconds=0.1))
-    assert fixed(state, view, Mode.CHANGES) == pytest.approx(0.5, abs=0.02)
+    assert fixed(state, lake) == FIXED, "another format"
+    ended(0.1, evolve(RUN, instead="it computed whole partitions"))
+    assert fixed(state, view) == pytest.approx(0.5, abs=0.02)

@@ -1,20 +1,20 @@
-"""Each work of a run has a recipe, and each method of the engine makes some work."""
+"""Each method of the engine has a work of its own, and each work a recipe."""
 
 from __future__ import annotations
 
 from typing import get_args
 
-from headwater.engine.methods.choice import METHODS
-from headwater.model.work import ByAppending, ByKeys, ByTotals, NoMethod, Totals, WholePartitions, WholeView, Work
+from headwater.engine.methods.all_methods import METHODS
+from headwater.model.work import ASKED, Mode, NoMethod, Work
 from headwater.spark.refreshing.methods.recipes import RECIPES
 
-WORKS = [WholeView(), WholePartitions(), ByKeys((), 0), ByTotals(Totals(1, (), ""), (), 0), ByAppending((), 0)]
+
+def test_each_work_is_that_of_one_method_and_has_a_recipe() -> None:
+    works = [each.work for each in METHODS]
+    assert len(works) == len({*works}) and {*works, NoMethod} == {*RECIPES, NoMethod} == {*get_args(Work)}
 
 
-def test_each_work_has_a_recipe() -> None:
-    assert {*RECIPES, NoMethod} == set(get_args(Work))
-
-
-def test_recipes_and_methods_have_the_same_modes() -> None:
-    assert {type(each) for each in WORKS} == RECIPES.keys()
-    assert {each.mode for each in WORKS} == {each.mode for each in METHODS}
+def test_methods_share_all_their_words_or_none() -> None:
+    words = {(each.mode, each.said) for each in METHODS}
+    assert len(words) == len({mode for mode, _ in words}) == len({said for _, said in words})
+    assert {mode for mode, _ in words} == {*ASKED, Mode.PARTITION}, "each can be asked for"

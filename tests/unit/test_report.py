@@ -14,7 +14,7 @@ from headwater.model.event import Broken, EngineLost, Failed, Made, Published, R
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition
-from headwater.model.work import ByKeys, WholePartitions, WholeView
+from headwater.model.work import ByKeys, Mode, WholePartitions, WholeView
 
 HISTORY = [
     Started(
@@ -261,7 +261,7 @@ def test_what_a_refresh_costs_and_how_often_sources_change_is_told():
     state = warehouse({"v": (("t",), {}, 4.12)})
     for at in (0, 20_000, 40_000):
         state = written(state, "t", at)
-    state.views["v"].costs.added = Narrow(1.2, 1_500_000)
+    state.views["v"].costs.narrow[Mode.CHANGES] = Narrow(1.2, 1_500_000)
     told = report.describe(state, "v", True, 40_000)
     said = "4.1 s as whole partitions; 1.2 s by changes, when 1.5 MB had come and gone"
     assert ["a refresh", said, "lately"] in told

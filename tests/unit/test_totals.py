@@ -7,8 +7,10 @@ from cases import A1, change, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.methods.choice import ByChanges, ByKeys, ByPartition, choose_method
-from headwater.engine.methods.totals import added, leaves_totals
+from headwater.engine.methods.choice import choose_method
+from headwater.engine.methods.keys import BY_KEYS
+from headwater.engine.methods.totals import BY_TOTALS, added, leaves_totals
+from headwater.engine.methods.whole import BY_PARTITION
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
 from headwater.model.costs import Narrow, Took
@@ -39,7 +41,7 @@ def started(made) -> Started:
 
 
 def why(made) -> str:
-    return dict(choose_method(made.state, "v", (A1,)).rejected)[ByChanges()]
+    return dict(choose_method(made.state, "v", (A1,)).rejected)[BY_TOTALS]
 
 
 def test_a_run_goes_on_from_the_snapshot_that_the_totals_reflect():
@@ -130,7 +132,7 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     made = totalled("full")
     later(made, A1)
     assert not leaves_totals(made.state, "v")
-    assert ByChanges() not in dict(choose_method(made.state, "v", (A1,)).rejected)
+    assert BY_TOTALS not in dict(choose_method(made.state, "v", (A1,)).rejected)
     made = totalled("auto")
     later(made, A1)
     assert not leaves_totals(made.state, "v")
@@ -144,7 +146,7 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     assert not leaves_totals(made.state, "v")
     known.costs.took = Took(1.2, 0.0)
     assert leaves_totals(made.state, "v")
-    known.costs.added = Narrow(4.0, 1)
+    known.costs.narrow[Mode.CHANGES] = Narrow(4.0, 1)
     assert not leaves_totals(made.state, "v")
 
 
@@ -153,7 +155,7 @@ def test_a_large_change_that_was_dear_keeps_no_later_one_from_being_followed():
     known = made.state.views["v"]
     known.costs.took, known.costs.reads = Took(2.0, 0.0), {"t": 1e8}
     for dear, leaves in ((Narrow(4.0, 10_000_000), True), (Narrow(4.0, 500_000), False), (Narrow(None, 0), False)):
-        known.costs.added = dear
+        known.costs.narrow[Mode.CHANGES] = dear
         assert leaves_totals(made.state, "v") is leaves
 
 
@@ -162,11 +164,12 @@ def test_core_seconds_decide_where_all_are_known():
     made = totalled()
     known = made.state.views["v"]
     known.definition = evolve(known.definition, properties={})
-    known.costs.reads, known.costs.took, known.costs.added = {"t": 1e8}, Took(2.5, 0.0), Narrow(2.0, 1, cores=4.0)
+    known.costs.reads, known.costs.took = {"t": 1e8}, Took(2.5, 0.0)
+    known.costs.narrow[Mode.CHANGES] = Narrow(2.0, 1, cores=4.0)
     later(made, A1)
-    assert choose_method(made.state, "v", (A1,)).method == ByChanges() and leaves_totals(made.state, "v")
+    assert choose_method(made.state, "v", (A1,)).method == BY_TOTALS and leaves_totals(made.state, "v")
     known.costs.cores = 3.0
-    assert choose_method(made.state, "v", (A1,)).method == ByPartition() and not leaves_totals(made.state, "v")
+    assert choose_method(made.state, "v", (A1,)).method == BY_PARTITION and not leaves_totals(made.state, "v")
 
 
 def test_a_run_by_keys_leaves_no_totals():
@@ -175,10 +178,11 @@ def test_a_run_by_keys_leaves_no_totals():
     known = made.state.views["v"]
     keyed = tuple(evolve(each, keys=Keys(("a",), (("a",),))) for each in known.definition.dependencies)
     known.definition = evolve(known.definition, dependencies=keyed)
-    known.costs.took, known.costs.reads, known.costs.added = Took(12.0, 0.0), {"t": 1e8}, Narrow(None, 0)
+    known.costs.took, known.costs.reads = Took(12.0, 0.0), {"t": 1e8}
+    known.costs.narrow[Mode.CHANGES] = Narrow(None, 0)
     later(made, A1)
-    known.costs.added = None
-    assert choose_method(made.state, "v", (A1,)).method == ByKeys() and leaves_totals(made.state, "v")
+    known.costs.narrow.clear()
+    assert choose_method(made.state, "v", (A1,)).method == BY_KEYS and leaves_totals(made.state, "v")
     made.drain()
     assert started(made).work.mode is Mode.KEYS
 
@@ -192,7 +196,7 @@ def test_a_view_that_allows_nothing_else_fails_and_says_why():
     made.state.tables["t"].past.clear()
     chosen = choose_method(made.state, "v", (A1,))
     assert chosen.refused == "the changed rows of t are not known, as no snapshot from before them is kept"
-    assert chosen.method == ByChanges() and chosen.rejected == ()
+    assert chosen.method == BY_TOTALS and chosen.rejected == ()
     made.state.views["v"].failures = 1
     assert choose_method(made.state, "v", (A1,)).refused == chosen.refused  # and not that it failed before
     told = f"  method: 'headwater.method' allows none; by changes is out: {chosen.refused}"
@@ -205,7 +209,7 @@ def test_a_view_that_allows_nothing_else_computes_all_rows_if_somebody_asks():
     made.state.tables["t"].past.clear()
     made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
     chosen = choose_method(made.state, "v", (A1,))
-    assert chosen.method == ByPartition() and not chosen.refused
+    assert chosen.method == BY_PARTITION and not chosen.refused
 
 
 def test_the_time_of_a_run_by_changes_says_nothing_of_others():
@@ -213,7 +217,10 @@ def test_the_time_of_a_run_by_changes_says_nothing_of_others():
     took = made.state.views["v"].costs.took
     later(made, A1).drain()
     ended = next(each for each in reversed(made.journal) if isinstance(each, Published))
-    assert made.state.views["v"].costs.added == Narrow(ended.seconds, 1) and made.state.views["v"].costs.took == took
+    assert (
+        made.state.views["v"].costs.narrow[Mode.CHANGES] == Narrow(ended.seconds, 1)
+        and made.state.views["v"].costs.took == took
+    )
 
 
 # --- what a query says

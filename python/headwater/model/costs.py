@@ -7,6 +7,7 @@ from attrs import Factory, define, frozen
 from headwater.model.estimate import Estimate
 from headwater.model.extract import Extract
 from headwater.model.measure import Place
+from headwater.model.work import Mode
 
 
 @frozen
@@ -19,7 +20,7 @@ class Took:
 
 @frozen
 class Narrow:
-    """The last run of a view by keys, or by changes.
+    """The last run of a view by a method that follows changes.
 
     Attributes:
         seconds: that such a run takes by now; ``None`` if it computed whole partitions after all.
@@ -58,9 +59,9 @@ class RefreshCosts:
     Attributes:
         estimate: what is foreseen of its first refresh, as long as it is as it was created; ``None`` where nobody
             knows.
-        took: how long its runs take, but for those by keys or by changes; ``None`` before the first.
+        took: how long its runs take that compute whole partitions; ``None`` before the first.
         cores: core-seconds of these runs, in the mean lately; ``None`` where nobody knows.
-        keyed, added: its last run by keys, and by changes; ``None`` if there was none.
+        narrow: its last run by each method that follows changes.
         reads: bytes of each source that the last of them read for a partition that it made.
         partitions: how many partitions one of them makes, in the mean lately; 0 where nobody knows.
         size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
@@ -75,8 +76,7 @@ class RefreshCosts:
     estimate: Estimate | None = None
     took: Took | None = None
     cores: float | None = None
-    keyed: Narrow | None = None
-    added: Narrow | None = None
+    narrow: dict[Mode, Narrow] = Factory(dict)
     reads: dict[str, float] = Factory(dict)
     partitions: float = 0
     size: float = 0

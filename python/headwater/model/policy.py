@@ -14,6 +14,7 @@ from attrs import field, fields, frozen
 
 from headwater.model.duration import duration, pause
 from headwater.model.error import StatementError
+from headwater.model.work import ASKED, Mode
 
 PREFIX = "headwater."
 """With this the name of each property of a view begins."""
@@ -54,14 +55,6 @@ class Fill(Enum):
     LATER = "later"
 
 
-class Following(Enum):
-    """How refreshes follow the changes of their sources: by changed rows, by their keys, or as whole partitions."""
-
-    CHANGES = "incremental"
-    KEYS = "keys"
-    FULL = "full"
-
-
 @frozen
 class Learned:
     """A time that Headwater finds out itself."""
@@ -100,11 +93,11 @@ def _promise(text: str) -> int | None:
     return pause(text) or None
 
 
-def _methods(text: str) -> tuple[Following, ...] | None:
+def _methods(text: str) -> tuple[Mode, ...] | None:
     """Some methods, the preferred one first; ``None`` for ``auto``."""
     if text.strip().lower() == AUTO:
         return None
-    read = _one_of(Following)
+    read = _one_of({each.value: each for each in ASKED})
     try:
         found = tuple(dict.fromkeys(read(each.strip()) for each in text.split(",")))
     except StatementError as error:
@@ -178,7 +171,7 @@ class Policy:
     )
     timeout: int | None = _asks("How long may a refresh take?", duration, otherwise="as long as it needs")
     fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
-    method: tuple[Following, ...] | None = _asks("How are changes followed?", _methods, "auto")
+    method: tuple[Mode, ...] | None = _asks("How are changes followed?", _methods, "auto")
     verify: int | None = _asks("How often is a sample compared with the query?", duration, otherwise="never")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import ClassVar
 
 from attrs import frozen
 
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.version import Inputs, Version
-from headwater.model.view import Pairs
 
 
 class Mode(Enum):
@@ -24,6 +24,13 @@ class Mode(Enum):
     KEYS = "keys"
     CHANGES = "incremental"
     SKIPPED = "skipped"
+
+
+ASKED = (Mode.CHANGES, Mode.KEYS, Mode.FULL)
+"""Those that a view's property names. What allows the whole view allows whole partitions, too."""
+
+Since = tuple[tuple[str, str], ...]
+"""The changed sources, each with a snapshot from which its changes are followed."""
 
 
 @frozen
@@ -45,22 +52,16 @@ class Totals:
 class WholeView:
     """All rows of the view. ``leaves_totals``: the run leaves totals for later ones."""
 
+    mode: ClassVar = Mode.FULL
     leaves_totals: bool = False
-
-    @property
-    def mode(self) -> Mode:
-        return Mode.FULL
 
 
 @frozen
 class WholePartitions:
     """All rows of the run's slices. ``leaves_totals``: the run leaves totals for later ones."""
 
+    mode: ClassVar = Mode.PARTITION
     leaves_totals: bool = False
-
-    @property
-    def mode(self) -> Mode:
-        return Mode.PARTITION
 
 
 @frozen
@@ -72,12 +73,9 @@ class ByKeys:
         churn: bytes of the files that came and went since then.
     """
 
-    since: Pairs
+    mode: ClassVar = Mode.KEYS
+    since: Since
     churn: int
-
-    @property
-    def mode(self) -> Mode:
-        return Mode.KEYS
 
 
 @frozen
@@ -90,13 +88,10 @@ class ByTotals:
         churn: bytes of the files that came and went since then.
     """
 
+    mode: ClassVar = Mode.CHANGES
     before: Totals
-    since: Pairs
+    since: Since
     churn: int
-
-    @property
-    def mode(self) -> Mode:
-        return Mode.CHANGES
 
 
 @frozen
@@ -108,12 +103,9 @@ class ByAppending:
         churn: bytes of the files that came since then.
     """
 
-    since: Pairs
+    mode: ClassVar = Mode.CHANGES
+    since: Since
     churn: int
-
-    @property
-    def mode(self) -> Mode:
-        return Mode.CHANGES
 
 
 @frozen
@@ -132,10 +124,13 @@ class NoMethod:
 FollowsChanges = ByKeys | ByTotals | ByAppending
 """The work that starts from the rows that came and went."""
 
-Work = WholeView | WholePartitions | ByKeys | ByTotals | ByAppending | NoMethod
+Whole = WholeView | WholePartitions
+"""The work that computes all rows of some slices."""
+
+Work = Whole | FollowsChanges | NoMethod
 
 
-def whole(work: Work, slices: Sequence[Slice]) -> WholeView | WholePartitions:
+def whole(work: Work, slices: Sequence[Slice]) -> Whole:
     """The work that makes the same slices as a run that cannot follow changes. It leaves totals if that one would."""
     leaves = isinstance(work, ByTotals)
     return WholeView(leaves) if WHOLE in slices else WholePartitions(leaves)

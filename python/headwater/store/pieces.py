@@ -23,7 +23,7 @@ from headwater.model.state import PartitionRecord, State, TableRecord, ViewState
 from headwater.model.version import Version
 from headwater.store import codec
 
-FORMAT = 2
+FORMAT = 3
 """The shape of the pieces. Another one is a number more."""
 
 CHUNK = 20_000

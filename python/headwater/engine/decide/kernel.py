@@ -20,7 +20,8 @@ from headwater.engine.decide.flight import Flight, Flights, Stage, bases, publis
 from headwater.engine.decide.readiness import ready, skipped, started, unneeded, unspread_images
 from headwater.engine.decide.schedule import Schedule
 from headwater.engine.decide.urgency import first
-from headwater.engine.methods.basis import strict, unfollowed
+from headwater.engine.methods.basis import strict
+from headwater.engine.methods.choice import refusal
 from headwater.engine.requests.ahead import awaits_publication, is_open, prepares, wanted_of
 from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import GRACE, overdue
@@ -100,7 +101,7 @@ def _step(state: State, flight: Flight, copies: int, now: int) -> Command | None
     if (refused := _refused(state, flight)) is not None:
         return Record(_failed(flight, refused, True, now))
     if isinstance(run.work, NoMethod):
-        return Record(_failed(flight, unfollowed(launch.definition, run.work.mode, run.work.why), False, now))
+        return Record(_failed(flight, refusal(launch.definition, run.work.mode, run.work.why), False, now))
     match flight.stage:
         case Stage.REWORK:
             return Record(_reworked(flight, now))
@@ -178,7 +179,7 @@ def _reworked(flight: Flight, now: int) -> Reworked | Failed:
     """A run that cannot follow changes computes whole partitions, or fails if its view allows no run that does."""
     run, definition = flight.launch.run, flight.launch.definition
     if strict(definition):
-        return _failed(flight, unfollowed(definition, run.work.mode, flight.unfollowed), False, now)
+        return _failed(flight, refusal(definition, run.work.mode, flight.unfollowed), False, now)
     return Reworked(now, run.version, run.view, whole(run.work, run.slices), flight.unfollowed)
 
 

@@ -35,7 +35,7 @@ from headwater.model.extract import Shared
 from headwater.model.partition import Slice, Value, overlapping, sort_key
 from headwater.model.state import State, ViewState
 from headwater.model.version import Needs, Version
-from headwater.model.work import WholePartitions, WholeView
+from headwater.model.work import Whole
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
@@ -79,7 +79,7 @@ def started(state: State, choice: Choice, version: Version, now: int) -> Started
     definition = state.views[chosen.view].definition
     method, why = choose_method(state, chosen.view, chosen.slices), reason(state, chosen.origins)
     work = method.offer.work
-    scans = isinstance(work, WholeView | WholePartitions) and not work.leaves_totals
+    scans = isinstance(work, Whole) and not work.leaves_totals
     return Started(
         now,
         version,

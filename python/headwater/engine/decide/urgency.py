@@ -30,7 +30,7 @@ from attrs import frozen
 
 from headwater.engine.decide.benefit import benefit
 from headwater.engine.decide.readiness import Choice, Ready, ready_at
-from headwater.engine.methods.costs import lately
+from headwater.engine.methods.following import lately
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.freshness import slack
 from headwater.model.partition import overlapping, sort_key

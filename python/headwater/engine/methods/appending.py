@@ -1,4 +1,4 @@
-"""Views without an aggregate: from which states of its sources a run goes on that adds rows to a view.
+"""By changes, without an aggregate: from which states of its sources a run goes on that adds rows to a view.
 
 Example: ``SELECT * FROM sales WHERE price > 0`` reflects version 5 of ``sales``, and since then rows only came. Those
 of them that have a price are added to the view, and no row of it is read.
@@ -6,10 +6,11 @@ of them that have a price are added to the view, and no row of it is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from headwater.engine.methods.basis import inputs, reflected
-from headwater.model.partition import Region, Slice
+from headwater.engine.methods.by_changes import SAID, barred, fixed, learn
+from headwater.engine.methods.following import follow
+from headwater.engine.methods.method import Method, Offer, Slices
+from headwater.model.partition import Region
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
 from headwater.model.work import ByAppending
@@ -20,7 +21,7 @@ def has_rows(definition: Definition) -> bool:
     return any(each.adding.rows for each in definition.dependencies)
 
 
-def appended(state: State, name: str, slices: Sequence[Slice]) -> ByAppending | str:
+def appended(state: State, name: str, slices: Slices) -> ByAppending | str:
     """What a run would go on from that renews these slices of a view by new rows; or why there can be none."""
     view = state.views[name]
     states = reflected(state, view, slices, most=1)
@@ -48,7 +49,17 @@ def appended(state: State, name: str, slices: Sequence[Slice]) -> ByAppending | 
     return ByAppending(tuple(since.items()), churn) if since else "no source changed"
 
 
-def _uncounted(state: State, view: ViewState, slices: Sequence[Slice]) -> bool:
+def offer(state: State, name: str, slices: Slices) -> Offer | str:
+    return follow(state, name, slices, appended(state, name, slices), fixed(state, state.views[name]))
+
+
+BY_APPENDING = Method(ByAppending, SAID, offer, learn, suits=has_rows, barred=barred)
+
+
+# --- inside
+
+
+def _uncounted(state: State, view: ViewState, slices: Slices) -> bool:
     """Whether the record of some partition does not say how many rows it has."""
     known, region = state.tables[view.definition.view].partitions, Region(slices)
     return any(

@@ -1,8 +1,4 @@
-"""What a run reads, and from which states of its sources a run by keys goes on.
-
-Example: the partitions of a view reflect version 5 of ``sales``, and ``sales`` has version 9 now. If both states can be
-read, the rows between them tell which rows of the view differ.
-"""
+"""What a run reads, and on which conditions it may go on from rows that a view has."""
 
 from __future__ import annotations
 
@@ -10,18 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from headwater.engine.requests.ahead import prepared_by
-from headwater.model.dependency import Dependency, common
 from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Region, Slice
-from headwater.model.policy import Following
-from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
 from headwater.model.version import Inputs, Version
 from headwater.model.view import Definition, Pairs, Query
-from headwater.model.work import ByKeys, Mode
-
-MOST_STATES = 3
-"""So many states of one source the partitions of a run may reflect. The rows since each of them are read."""
+from headwater.model.work import Mode
 
 
 def inputs(state: State, definition: Definition) -> tuple[tuple[str, Version], ...]:
@@ -42,33 +32,6 @@ def watermarks(state: State, definition: Definition) -> tuple[tuple[str, int], .
     return tuple((each, watermark) for each, watermark in known if watermark is not None)
 
 
-def keyed(state: State, name: str, slices: Sequence[Slice]) -> ByKeys | str:
-    """What a run by keys would go on from which renews these slices of a view; or why there can be none."""
-    view = state.views[name]
-    states = reflected(state, view, slices, MOST_STATES)
-    if isinstance(states, str):
-        return states
-    now, since, churn = dict(inputs(state, view.definition)), dict[tuple[str, str], None](), 0
-    changed: dict[str, Dependency] = {}
-    for dependency in view.definition.dependencies:
-        source = dependency.source
-        before = {dict(each).get(source) for each in states}
-        if before == {now[source]}:
-            continue
-        if not dependency.keys.columns:
-            return dependency.keys.reason or f"the rows that a change of {source} reaches are not known"
-        past = state.tables[source].past if source in state.tables else {}
-        known = sorted(each for each in before if each is not None)
-        if len(known) < len(before) or not {*known, now[source]} <= past.keys():
-            return f"the changed rows of {source} are not known, as no snapshot from before them is kept"
-        changed[source] = dependency
-        since.update(dict.fromkeys((source, past[each].snapshot) for each in known))
-        churn += past[now[source]].churn - min(past[each].churn for each in known)
-    if not common(each.keys for each in changed.values()):
-        return f"{' and '.join(changed)} reach its rows by different columns" if changed else "no source changed"
-    return ByKeys(tuple(since), churn)
-
-
 def never(definition: Definition) -> str:
     """Why runs of a view always compute whole partitions; empty if changed rows may be followed."""
     if not isinstance(definition.made_by, Query):
@@ -81,17 +44,7 @@ def never(definition: Definition) -> str:
 def strict(definition: Definition) -> bool:
     """Whether a refresh fails rather than compute whole partitions because a source changed."""
     asked = definition.policy.method
-    return asked is not None and Following.FULL not in asked
-
-
-def unfollowed(definition: Definition, mode: Mode, why: str) -> Reason:
-    """What a run fails with that cannot follow changes, as its view allows nothing else."""
-    view, method = definition.view, {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}[mode]
-    return Reason(
-        Code.RUN_METHOD_REFUSED,
-        f"{view} cannot be refreshed {method}: {why}. REFRESH MATERIALIZED VIEW {view} FULL computes all its rows. "
-        f"With 'headwater.method' = '{mode.value}, full' a refresh does so by itself",
-    )
+    return asked is not None and Mode.FULL not in asked
 
 
 def only_changed(state: State, name: str, slices: Sequence[Slice]) -> bool:
@@ -102,14 +55,6 @@ def only_changed(state: State, name: str, slices: Sequence[Slice]) -> bool:
         return False
     known = state.tables[name].partitions if name in state.tables else {}
     return bool(known) and all(each in known for each in slices if each != WHOLE)
-
-
-def unkeyed(definition: Definition) -> str:
-    """Why a view could follow the changes of no source by keys; empty if it can follow those of one."""
-    keys = [each.keys for each in definition.dependencies]
-    if any(each.columns for each in keys):
-        return ""
-    return next((each.reason for each in keys if each.reason), "it reads no table")
 
 
 def unpinned(state: State, view: ViewState) -> str:

@@ -1,8 +1,4 @@
-"""What refreshes of a view cost: all that is learned of it from each run, and what is foreseen by that.
-
-*Runs that follow changes* are foreseen by a line: a fixed part, and seconds for each byte that changed. Example: a
-refresh of whole partitions takes 4 s and reads 100 MB. By changes, the last run took 1.2 s after a change of 1 MB.
-After one of 11 MB, a run will take 1.2 s + 10 MB · 2 · 4 s / 100 MB = 2.0 s.
+"""What is learned of a view's costs from runs of any method, and what memory saves.
 
 *Outputs in memory* save what reading and writing takes elsewhere ([Li23] §IV). Of each view is known how long a byte
 takes to be written, and of each of its sources to be read: in the warehouse, in memory, or both. What nobody measured
@@ -12,15 +8,13 @@ Of what runs read of a table is known, too, what they needed of it, in the wareh
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import evolve
 
-from headwater.model.costs import Narrow, Reading, Took
+from headwater.model.costs import Reading, Took
 from headwater.model.event import Published
 from headwater.model.measure import Moved, Place, Scanned
 from headwater.model.state import Run, State, TableRecord, ViewState
-from headwater.model.work import ByKeys, FollowsChanges, Mode
+from headwater.model.work import FollowsChanges
 
 RUN = 0.25
 """The weight of the newest run in what runs take, mean and variance, so that a warehouse that changed is noticed."""
@@ -31,55 +25,18 @@ PACE = 0.25
 SIZE = 0.5
 """The weight of the newest size, so that a view that grew is noticed soon: its outputs must fit into memory."""
 
-QUICKER, SLOWER = 0.5, 0.1
-"""How far the fixed part by changes goes towards a run that took less, and towards one that took more: a first one, for
-which Spark compiles code, takes more."""
 
-FIXED = {Mode.CHANGES: 1.0, Mode.KEYS: 3.0}
-"""Seconds of such a run after a small change, before a warehouse has any. Its core-seconds are taken to be as many. On
-two machines, runs after one row took 0.4 to 1.8 s by changes, and 0.8 to 3.6 s by keys (``benchmarks/choices.py``)."""
-
-LITTLE = 0.05
-"""The part of the sources' bytes that a change has at most whose run tells the fixed part."""
-
-SMALL = 4_000_000
-"""Bytes of sources. Fewer are read in less time than their changes are found. The seconds of a first refresh say
-nothing of that: a cold engine takes several for a table of four rows."""
-
-SLOPE = 2.0
-"""A byte that changed takes so many times as long as one that a refresh of whole partitions reads: of a rewritten file,
-the rows before and after are read. In these pairs, a change in all files took 0.5 to 1.4 times as long as the line says
-by changes, and 0.4 to 3.0 times by keys."""
-
-
-UNKNOWN = 1e-7
-"""Seconds for each byte that changed, where nobody knows what a refresh reads: Iceberg does not tell."""
-
-
-def learn(state: State, view: ViewState, run: Run, event: Published) -> None:
-    """Adds what a run took and measured to what is known of its view, and of the tables that it scanned."""
+def learn_sizes(state: State, view: ViewState, run: Run, event: Published) -> None:
+    """Adds what a run of any method made to what is known of its view, and what it scanned to what is known of that."""
     costs, measured, made = view.costs, event.measured, len(event.made)
-    began = run.started.work  # what it took says nothing of whole partitions, even if it had to compute them
-    if isinstance(began, ByKeys):
-        costs.keyed = line(state, view, run, began, event)
-    elif isinstance(began, FollowsChanges):
-        costs.added = line(state, view, run, began, event)
-    else:
-        learn_pace(view, event)
-        if not event.totals:  # a run that leaves some reads its sources before what it moves is measured
-            moved = [each for each in measured.moved if each.table != event.view]
-            costs.reads = {each.table: each.size / max(1, made) for each in moved}
-        costs.took = took(costs.took, event.seconds)
-        costs.cores = costs.cores if event.cores is None else _newer(costs.cores or 0.0, event.cores, RUN)
     for scanned in measured.scanned:
         learn_scanned(state.tables.setdefault(scanned.table, TableRecord()), scanned)
     costs.estimate = None
-    costs.partitions = _newer(costs.partitions, made + len(event.removed), RUN)
-    is_part = isinstance(run.work, FollowsChanges)
-    if made and measured.size and not is_part:
-        costs.size = _newer(costs.size, measured.size / made, SIZE)
+    costs.partitions = newer(costs.partitions, made + len(event.removed), RUN)
+    if made and measured.size and not isinstance(run.work, FollowsChanges):  # which writes a part
+        costs.size = newer(costs.size, measured.size / made, SIZE)
     if made and measured.held:
-        costs.held = _newer(costs.held, measured.held / made, SIZE)
+        costs.held = newer(costs.held, measured.held / made, SIZE)
 
 
 def took(before: Took | None, seconds: float) -> Took:
@@ -89,23 +46,6 @@ def took(before: Took | None, seconds: float) -> Took:
         return Took(seconds, seconds**2)
     surprise = seconds - before.mean
     return Took(before.mean + RUN * surprise, (1 - RUN) * (before.variance + RUN * surprise**2))
-
-
-def line(state: State, view: ViewState, run: Run, work: FollowsChanges, event: Published) -> Narrow:
-    """A run of a view by keys or by changes that ended; one by changes also tells the fixed part.
-
-    A first run is slow, as Spark compiles its code, and any run may be slow by chance. So the new point of the line
-    is halfway between what was foreseen and what the run took.
-    """
-    if run.instead:
-        return Narrow(None, work.churn)
-    if work.mode is Mode.CHANGES and work.churn <= LITTLE * read_in_full(view):
-        before = fixed(state, view, work.mode)
-        weight = QUICKER if event.seconds < before else SLOWER
-        state.fixed[view.definition.format] = before + weight * (event.seconds - before)
-    return Narrow(
-        _between(run.started.foreseen, event.seconds), work.churn, _between(run.started.foreseen_cores, event.cores)
-    )
 
 
 def learn_pace(view: ViewState, event: Published) -> None:
@@ -180,66 +120,7 @@ def _saved(view: ViewState, moved: Moved) -> float:
     return max(0.0, saving(view, moved.table, moved.place, 0.0)) * moved.size
 
 
-def lately(view: ViewState) -> float | None:
-    """Seconds of the last refresh by keys or by changes, the quicker one if there were both; ``None``: there was none
-    or it computed whole partitions after all."""
-    found = [
-        each.seconds for each in (view.costs.keyed, view.costs.added) if each is not None and each.seconds is not None
-    ]
-    return min(found, default=None)
-
-
-def fixed(state: State, view: ViewState, mode: Mode) -> float:
-    """Seconds of a run after a small change. Runs by changes of all views of this format tell those by changes. Views
-    differ too much by keys: runs took from 0.8 to 30 s."""
-    return state.fixed.get(view.definition.format, FIXED[mode]) if mode is Mode.CHANGES else FIXED[mode]
-
-
-def read_in_full(view: ViewState, sources: Iterable[str] | None = None) -> float:
-    """Bytes that a refresh of whole partitions reads of some sources, or of all; 0 where nobody knows."""
-    asked = view.costs.reads.keys() if sources is None else set(sources)
-    each = sum(view.costs.reads[source] for source in asked) if asked <= view.costs.reads.keys() else 0
-    return max(1, view.costs.partitions or 1) * each
-
-
-def foreseen(known: Narrow | None, least: float, churn: int, whole: float | None, read: float) -> float | None:
-    """Seconds of a run, or core-seconds if those are given; ``None`` where nobody knows.
-
-    Args:
-        known: the last such run of the view.
-        least: the seconds after a small change.
-        churn: bytes that came and went.
-        whole: seconds of a refresh of whole partitions.
-        read: bytes that this reads of the changed sources; 0 where nobody knows.
-    """
-    rate = SLOPE * whole / max(read, SMALL) if whole and read else None
-    if known is None:
-        return None if rate is None else least + rate * churn
-    if known.seconds is None:
-        return None
-    if churn <= known.churn:
-        least = min(least, known.seconds)
-        return least + (known.seconds - least) * churn / max(1, known.churn)
-    return known.seconds + (UNKNOWN if rate is None else rate) * (churn - known.churn)
-
-
-def is_cheaper(view: ViewState, known: Narrow, least: float, churn: int, read: float) -> bool:
-    """Whether a run after such a change would cost less than whole partitions: core-seconds, or seconds where those are
-    not known. The arguments are as for ``foreseen``."""
-    if known.seconds is None or view.costs.took is None:
-        return False
-    whole = view.costs.took.mean
-    if known.cores is not None and view.costs.cores is not None:
-        known, whole = evolve(known, seconds=known.cores), view.costs.cores
-    told = foreseen(known, least, churn, whole, read)
-    return told is not None and told < whole
-
-
-def _between(foreseen: float | None, took: float | None) -> float | None:
-    return took if foreseen is None or took is None else (foreseen + took) / 2
-
-
-def _newer(mean: float, newest: float, weight: float) -> float:
+def newer(mean: float, newest: float, weight: float) -> float:
     """A mean after one more figure; 0 where nobody knew it."""
     return mean + weight * (newest - mean) if mean else newest
 

@@ -1,5 +1,5 @@
-"""The totals of a view's aggregate: whether a run leaves some, and from which states of its sources a run by changes
-goes on.
+"""By changes, with an aggregate: whether a run leaves the totals of it, and from which states of its sources a run goes
+on that adds to them.
 
 Example: the totals of a view reflect version 5 of ``sales``, and ``sales`` has version 9 now. The totals of the rows
 between them are added. The view itself is not read, so whatever happened to it does not matter.
@@ -7,15 +7,12 @@ between them are added. The view itself is not read, so whatever happened to it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from headwater.engine.methods.appending import has_rows
 from headwater.engine.methods.basis import inputs, never, strict, unpinned
-from headwater.engine.methods.costs import SMALL, fixed, is_cheaper, read_in_full
-from headwater.model.partition import Slice
-from headwater.model.policy import Following
+from headwater.engine.methods.by_changes import SAID, barred, fixed, learn
+from headwater.engine.methods.following import SMALL, follow, is_cheaper, read_in_full
+from headwater.engine.methods.method import Method, Offer, Slices
 from headwater.model.state import State, ViewState
-from headwater.model.view import Definition
 from headwater.model.work import ByTotals, Mode
 
 PAYS = 1.2
@@ -30,11 +27,11 @@ def leaves_totals(state: State, name: str) -> bool:
     """Whether a run of a view that starts now leaves totals for later runs."""
     view = state.views[name]
     asked = view.definition.policy.method
-    wanted = _pays(view, fixed(state, view, Mode.CHANGES)) if asked is None else Following.CHANGES in asked
+    wanted = _pays(view, fixed(state, view)) if asked is None else Mode.CHANGES in asked
     return wanted and not _without(state, view)
 
 
-def added(state: State, name: str, slices: Sequence[Slice]) -> ByTotals | str:
+def added(state: State, name: str, slices: Slices) -> ByTotals | str:
     """What a run by changes would go on from which renews these slices of a view; or why there can be none."""
     view = state.views[name]
     why = _without(state, view) or _asked_for(state, view, slices)
@@ -58,12 +55,11 @@ def added(state: State, name: str, slices: Sequence[Slice]) -> ByTotals | str:
     return ByTotals(view.totals, tuple(since.items()), churn)
 
 
-def unfollowed(definition: Definition) -> str:
-    """Why the totals of a view could follow the changes of no source; empty if they can follow those of one."""
-    adding = [each.adding for each in definition.dependencies]
-    if any(each.possible and each.below for each in adding):
-        return ""
-    return next((each.reason for each in adding if not each.possible), "it reads no table below an aggregate")
+def offer(state: State, name: str, slices: Slices) -> Offer | str:
+    return follow(state, name, slices, added(state, name, slices), fixed(state, state.views[name]))
+
+
+BY_TOTALS = Method(ByTotals, SAID, offer, learn, suits=lambda each: not has_rows(each), barred=barred)
 
 
 # --- inside
@@ -76,21 +72,21 @@ def _without(state: State, view: ViewState) -> str:
         return why
     if has_rows(definition):
         return "it does not aggregate"
-    return unpinned(state, view) or unfollowed(definition)
+    return unpinned(state, view) or barred(definition)
 
 
 def _pays(view: ViewState, least: float) -> bool:
     """Whether a run by changes, of so many seconds at least, may be cheaper than others by enough that its totals are
     worth their time."""
-    read = read_in_full(view)
+    read, known = read_in_full(view), view.costs.narrow.get(Mode.CHANGES)
     if view.costs.took is None or read < SMALL:
         return False
-    if view.costs.added is not None:
-        return is_cheaper(view, view.costs.added, least, round(FEW * read), read)
+    if known is not None:
+        return is_cheaper(view, known, least, round(FEW * read), read)
     return view.costs.took.mean >= PAYS * least
 
 
-def _asked_for(state: State, view: ViewState, slices: Sequence[Slice]) -> str:
+def _asked_for(state: State, view: ViewState, slices: Slices) -> str:
     if view.failures and not strict(view.definition):
         return "the last refresh failed"
     origins = [state.origins.get(each) for slice in slices for each in view.pending.get(slice, ())]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
-from headwater.engine.methods import costs
+from headwater.engine.methods.all_methods import learn
 from headwater.engine.record import pinned_states, queue
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, together
@@ -137,7 +137,7 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.totals = Totals(event.version, run.inputs, event.totals)
     elif marked:
         view.totals = None  # who asks for all rows doubts those that there are, and the totals with them
-    costs.learn(state, view, run, event)
+    learn(state, view, run, event)
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, None
     _tell_all(state, view, event, changed, marked)

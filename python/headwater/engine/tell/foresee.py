@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from headwater.engine.methods.basis import never, without_snapshots
-from headwater.engine.methods.totals import unfollowed
+from headwater.engine.methods.by_changes import barred
 from headwater.engine.tell.report import mapped
 from headwater.model.dependency import Dependency
 from headwater.model.view import Definition
@@ -29,7 +29,7 @@ def _followed(definition: Definition, dependency: Dependency, pinned: Set[str]) 
     """How changes of one source are followed, or the reason against it."""
     why = _never(definition, pinned)
     adding, keys = dependency.adding, dependency.keys
-    added = why or unfollowed(definition) or ("" if adding.possible else adding.reason)
+    added = why or barred(definition) or ("" if adding.possible else adding.reason)
     keyed = why or ("" if keys.columns else keys.reason)
     yield f"by changes is out: {added}" if added else "can be followed by changes"
     named = ", ".join(keys.columns)

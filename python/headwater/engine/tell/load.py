@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
-from headwater.engine.methods.costs import lately
+from headwater.engine.methods.following import lately
 from headwater.engine.waits.freshness import slack
 from headwater.model.index import Hold
 from headwater.model.state import State, Status, ViewState

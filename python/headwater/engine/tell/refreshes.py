@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
+from headwater.engine.methods.all_methods import said
 from headwater.engine.tell.columns import Time, columns_of
 from headwater.model.event import EngineLost, Event, Failed, Published, Reworked, Skipped, Started
 from headwater.model.measure import Measured
@@ -154,11 +155,8 @@ def _method(started: Started, reworked: Reworked | None) -> tuple[Mode, str, lis
     """How a run computed its partitions, and why; one by keys or by changes may have computed whole ones after all."""
     if reworked is None:
         return started.work.mode, started.reason.text, [started.reason]
-    why = f"{started.reason}; not {_SAID[started.work.mode]}, as {reworked.why}"
+    why = f"{started.reason}; not {said(started.work.mode)}, as {reworked.why}"
     return reworked.work.mode, why, [started.reason]
-
-
-_SAID = {Mode.KEYS: "by keys", Mode.CHANGES: "by changes"}
 
 
 def _of_skipped(event: Skipped) -> list[Refresh]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from headwater.algebra.notation import spell_window
 from headwater.engine.decide.readiness import Choice, ready
 from headwater.engine.decide.urgency import Kind, queue
+from headwater.engine.methods.all_methods import methods_of
 from headwater.engine.methods.choice import Chosen, choose_method
 from headwater.engine.requests.reasons import of_origin, where
 from headwater.engine.tell.columns import Columns, ColumnType
@@ -258,9 +259,10 @@ def _found(state: State, source: str, formats: Mapping[str, str] | None) -> str:
 def _costs(view: ViewState) -> str:
     """What refreshes of a view took, by their methods; empty before the first."""
     told = [f"{view.costs.took.mean:.1f} s as whole partitions"] if view.costs.took is not None else []
-    for known, said in ((view.costs.keyed, "by keys"), (view.costs.added, "by changes")):
+    for method in methods_of(view.definition):
+        known = view.costs.narrow.get(method.mode)
         if known is not None and known.seconds is not None:
-            told.append(f"{known.seconds:.1f} s {said}, when {known.churn / 1e6:.1f} MB had come and gone")
+            told.append(f"{known.seconds:.1f} s {method.said}, when {known.churn / 1e6:.1f} MB had come and gone")
     return "; ".join(told)
 
 

@@ -13,15 +13,15 @@ from pyspark.sql import SparkSession
 from headwater.algebra.derive import Derivation, derive
 from headwater.algebra.derive.keys import derive_keys
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.methods.basis import strict, unkeyed
-from headwater.engine.methods.totals import unfollowed
+from headwater.engine.methods.all_methods import methods_of
+from headwater.engine.methods.basis import strict
 from headwater.model.dependency import Adding, Computed, Dependency, Keys, Occurrence
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
 from headwater.model.format import Format
 from headwater.model.name import TableName, kept
-from headwater.model.policy import Following
 from headwater.model.view import Column, Definition, Job, Query
+from headwater.model.work import Mode
 from headwater.spark.defining import jobs
 from headwater.spark.defining.event_times import event_times
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
@@ -326,14 +326,11 @@ def _followed(definition: Definition) -> Definition:
     """
     if not strict(definition):
         return definition
-    reasons = {
-        Following.CHANGES: ("by changes", unfollowed(definition)),
-        Following.KEYS: ("by keys", unkeyed(definition)),
-    }
-    asked = [reasons[each] for each in definition.policy.method or ()]
-    if all(why for _, why in asked):
-        told = "; ".join(f"{method} is out: {why}" for method, why in asked)
-        words = ", ".join(each.value for each in (*(definition.policy.method or ()), Following.FULL))
+    asked, methods = definition.policy.method or (), {each.mode: each for each in methods_of(definition)}
+    reasons = {methods[each].said: methods[each].barred(definition) for each in asked}
+    if all(reasons.values()):
+        told = "; ".join(f"{method} is out: {why}" for method, why in reasons.items())
+        words = ", ".join(each.value for each in (*asked, Mode.FULL))
         raise DefinitionError(
             "METHOD",
             f"{definition.view} cannot be refreshed as 'headwater.method' says, for {told}; set it to '{words}', or "

@@ -1,0 +1,68 @@
+"""By keys: from which states of its sources a run goes on that computes the rows which changes reach. All other rows of
+the partitions stay as they are.
+
+Example: the partitions of a view reflect version 5 of ``sales``, and ``sales`` has version 9 now. If both states can be
+read, the rows between them tell which rows of the view differ.
+
+[Adler20] §5.2 recomputes groups by their keys. Here each column of the view that a changed row determines is a key
+(``algebra.derive.keys``).
+"""
+
+from __future__ import annotations
+
+from headwater.engine.methods.basis import inputs, reflected
+from headwater.engine.methods.following import follow, learn
+from headwater.engine.methods.method import Method, Offer, Slices
+from headwater.model.dependency import Dependency, common
+from headwater.model.state import State
+from headwater.model.view import Definition
+from headwater.model.work import ByKeys
+
+MOST_STATES = 3
+"""So many states of one source the partitions of a run may reflect. The rows since each of them are read."""
+
+FIXED = 3.0
+"""Seconds of a run after a small change. Its core-seconds are taken to be as many. On two machines, runs after one row
+took 0.8 to 3.6 s (``benchmarks/choices.py``). Views differ too much for one to tell of others: some runs took 30 s."""
+
+
+def keyed(state: State, name: str, slices: Slices) -> ByKeys | str:
+    """What a run by keys would go on from which renews these slices of a view; or why there can be none."""
+    view = state.views[name]
+    states = reflected(state, view, slices, MOST_STATES)
+    if isinstance(states, str):
+        return states
+    now, since, churn = dict(inputs(state, view.definition)), dict[tuple[str, str], None](), 0
+    changed: dict[str, Dependency] = {}
+    for dependency in view.definition.dependencies:
+        source = dependency.source
+        before = {dict(each).get(source) for each in states}
+        if before == {now[source]}:
+            continue
+        if not dependency.keys.columns:
+            return dependency.keys.reason or f"the rows that a change of {source} reaches are not known"
+        past = state.tables[source].past if source in state.tables else {}
+        known = sorted(each for each in before if each is not None)
+        if len(known) < len(before) or not {*known, now[source]} <= past.keys():
+            return f"the changed rows of {source} are not known, as no snapshot from before them is kept"
+        changed[source] = dependency
+        since.update(dict.fromkeys((source, past[each].snapshot) for each in known))
+        churn += past[now[source]].churn - min(past[each].churn for each in known)
+    if not common(each.keys for each in changed.values()):
+        return f"{' and '.join(changed)} reach its rows by different columns" if changed else "no source changed"
+    return ByKeys(tuple(since), churn)
+
+
+def barred(definition: Definition) -> str:
+    """Why a view could follow the changes of no source; empty if it can follow those of one."""
+    keys = [each.keys for each in definition.dependencies]
+    if any(each.columns for each in keys):
+        return ""
+    return next((each.reason for each in keys if each.reason), "it reads no table")
+
+
+def offer(state: State, name: str, slices: Slices) -> Offer | str:
+    return follow(state, name, slices, keyed(state, name, slices), FIXED)
+
+
+BY_KEYS = Method(ByKeys, "by keys", offer, learn, barred=barred)
