@@ -272,7 +272,7 @@ MUTATIONS = {
     ),
     "an overwritten view says that no row of it went": (
         "engine/record/runs.py",
-        "    went = 0 if isinstance(run.work, ByAppending) else event.measured.size\n",
+        "    went = 0 if isinstance(run.work, AddsRows) else event.measured.size\n",
         "    went = 0\n",
     ),
     "partitions of a first fill miss changes of earlier ones": (

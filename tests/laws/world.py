@@ -22,7 +22,7 @@ from headwater.model.event import Made
 from headwater.model.partition import Region, Slice, Value
 from headwater.model.seen import Seen
 from headwater.model.view import Definition
-from headwater.model.work import ByAppending, ByKeys, ByTotals, WholePartitions, WholeView
+from headwater.model.work import AddsRows, ByTotals, FollowsChanges, Whole
 
 
 @frozen
@@ -170,11 +170,11 @@ class World:
         return written
 
     def _refuse_other_rows(self, launch: Launch, tables: Tables) -> None:
-        """A run by keys, or one that adds rows, leaves rows as they are. They must be those of the query over the
-        states that it goes on from: each of its partitions is of one of them. What was written past Headwater it finds
-        by a look."""
+        """A run that follows changes, but for one by totals, leaves rows as they are. They must be those of the query
+        over the states that it goes on from: each of its partitions is of one of them. What was written past Headwater
+        it finds by a look."""
         run, definition, view = launch.run, launch.definition, launch.run.view
-        if not isinstance(run.work, ByKeys | ByAppending):
+        if not isinstance(run.work, FollowsChanges) or isinstance(run.work, ByTotals):
             return
         if self._is_drifted(launch):
             raise ChangesUnknown(f"{view} was written past Headwater")
@@ -184,7 +184,7 @@ class World:
         before = [recomputed(definition, {**tables, **dict(zip(sources, state, strict=True))}) for state in states]
         pinned = dict(run.snapshots).get(view)
         held = self.lake.held(pinned) if pinned else self.content.get(view, {})
-        if isinstance(run.work, ByAppending):
+        if isinstance(run.work, AddsRows):
             [state] = before
             assert restricted(state, run.slices) == restricted(held, run.slices), f"{view} has other rows"
             self._refuse_gone_rows(snapshots, tables)
@@ -215,7 +215,7 @@ class World:
             for source in definition.sources:
                 assert before[source] == since.get(source, tables[source]), f"the totals hold other rows of {source}"
             self.by_changes += 1
-        elif not (isinstance(run.work, WholeView | WholePartitions) and run.work.leaves_totals):
+        elif not (isinstance(run.work, Whole) and run.work.leaves_totals):
             return written
         self.totals[run.version] = definition, dict(tables)
         return evolve(written, totals=f"t{run.version}")

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 
 from headwater.model.event import Published, Started
-from headwater.model.work import Mode
+from headwater.model.work import ASKED, Mode
 
 MIXTURES = (
     ("delta", "delta"),
@@ -33,7 +33,7 @@ MIXTURES = (
     ("parquet", "parquet"),
 )
 """The formats of tables, each with that of views over them."""
-METHODS = ("keys", "incremental")
+METHODS = [each.value for each in reversed(ASKED) if each is not Mode.FULL]
 ROUNDS = 3
 ZONE = "Europe/Berlin"
 TOGETHER = 20

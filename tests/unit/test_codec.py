@@ -42,7 +42,7 @@ from headwater.model.event import (
 )
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition, Job, Query
-from headwater.model.work import ByAppending, ByKeys, ByTotals, Mode, NoMethod, Totals, WholePartitions, WholeView
+from headwater.model.work import WholePartitions, Work
 from headwater.spark.tables import catalog
 from headwater.store import codec
 from headwater.store.journal import _entry
@@ -61,16 +61,7 @@ views = st.builds(
     dependencies=graphs(2).map(lambda graph: graph.views[-1].dependencies),
 )
 some = st.lists(slices, max_size=3).map(tuple)
-works = st.sampled_from(
-    [
-        WholeView(),
-        WholePartitions(leaves_totals=True),
-        ByKeys((("t", "5"), ("t", "6")), 1),
-        ByTotals(Totals(7, (("t", 5),), "d"), (("t", "5"),), 1),
-        ByAppending((("t", "5"),), 1),
-        NoMethod(Mode.KEYS, "t has no snapshots"),
-    ]
-)
+works = st.one_of(st.just(WholePartitions(leaves_totals=True)), *map(st.from_type, get_args(Work)))
 reasons = st.builds(Reason, st.sampled_from(Code), texts)
 needs = st.lists(st.tuples(slices, st.lists(numbers, max_size=3).map(tuple)), max_size=3).map(tuple)
 made = st.builds(Made, slices, numbers, texts, texts, st.booleans())

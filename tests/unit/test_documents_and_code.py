@@ -11,7 +11,6 @@ from documents import ROOT, pages, read, section
 from headwater.engine.methods.all_methods import METHODS
 from headwater.engine.tell.refreshes import REFRESHES
 from headwater.engine.tell.status import VIEWS, Condition
-from headwater.model.work import ASKED
 from headwater.spark.jvm.settings import SETTINGS
 
 LISTED = "tests/README.md"
@@ -66,10 +65,9 @@ def test_the_states_of_views_are_those_of_the_code() -> None:
 
 
 def test_the_methods_are_those_of_the_code() -> None:
-    words = {*(each.value for each in ASKED), "auto"}
-    assert set(rows(section("docs/properties.md", "headwater.method"), "| word")) == words
-    listed = [line for line in section("docs/maintenance.md", "The methods") if line.startswith("| ")]
-    assert len(listed) - 1 == len({each.mode for each in METHODS}), "one line for each method, below the header"
+    words = [f"`{each.mode.value}` | {each.said}" for each in METHODS]
+    listed = [line for line in section("docs/maintenance.md", "The methods") if line.startswith("| `")]
+    assert sorted({*words}) == sorted(each.strip("| ").rpartition(" | ")[0] for each in listed)
 
 
 def test_the_settings_are_those_of_the_code() -> None:

@@ -124,6 +124,9 @@ class NoMethod:
 FollowsChanges = ByKeys | ByTotals | ByAppending
 """The work that starts from the rows that came and went."""
 
+AddsRows = ByAppending
+"""The work that leaves all rows of the view as they are. Only rows come."""
+
 Whole = WholeView | WholePartitions
 """The work that computes all rows of some slices."""
 

@@ -23,7 +23,7 @@ from headwater.model.partition import WHOLE, Region, Slice, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, ViewState
 from headwater.model.version import Version
-from headwater.model.work import ByAppending, Totals
+from headwater.model.work import AddsRows, Totals
 
 
 def originate(state: State, origin: Origin, itself: Reach) -> None:
@@ -162,7 +162,7 @@ def _record_partitions(state: State, view: ViewState, run: Run, event: Published
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
-    went = 0 if isinstance(run.work, ByAppending) else event.measured.size
+    went = 0 if isinstance(run.work, AddsRows) else event.measured.size
     pinned_states.went_on(record, None if redefined else event.measured.size + went, went)
 
 

@@ -22,7 +22,7 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.model.view import Definition
-from headwater.model.work import ByAppending
+from headwater.model.work import AddsRows
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.counted import Counted, altered
 from headwater.spark.jvm.shim import Shim
@@ -77,7 +77,7 @@ class Staging:
 
     def write(self, launch: Launch, frame: DataFrame, hashed: bool, key_files: KeyFiles | None) -> Counted:
         run, definition = launch.run, launch.definition
-        instead = () if isinstance(run.work, ByAppending) else None if key_files is None else key_files.files
+        instead = () if isinstance(run.work, AddsRows) else None if key_files is None else key_files.files
         name, log = self._opened(definition)
         if log is None:
             raise gone(run.view)

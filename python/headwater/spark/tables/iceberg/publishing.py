@@ -21,7 +21,7 @@ from headwater.model.error import RefreshFailed, TakenOver, ViewGone
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code
 from headwater.model.view import Definition
-from headwater.model.work import ByAppending
+from headwater.model.work import AddsRows
 from headwater.spark.tables import catalog
 from headwater.spark.tables.iceberg.at import At
 from headwater.spark.tables.iceberg.chosen import Choosing, DataFiles
@@ -94,7 +94,7 @@ class Publishing:
         """Writes rows into files of a view's table that no commit names. A redefinition always renews everything."""
         definition = launch.definition
         chosen = None if key_files is None else key_files.files
-        instead = DataFiles() if isinstance(launch.run.work, ByAppending) else chosen
+        instead = DataFiles() if isinstance(launch.run.work, AddsRows) else chosen
         reshapes = WHOLE in launch.run.slices and not self._shapes.fits(table, definition)
         if reshapes and instead is not None:
             said = f"{definition.view} has other columns than its table; the refresh is tried again"
