@@ -18,7 +18,7 @@ METHODS: tuple[Method, ...] = (BY_PARTITION, IN_FULL, BY_KEYS, BY_TOTALS, BY_APP
 
 
 def methods_of(definition: Definition) -> tuple[Method, ...]:
-    """Those that are meant for a view."""
+    """Those for a view: one for each mode."""
     return tuple(each for each in METHODS if each.suits(definition))
 
 

@@ -70,7 +70,7 @@ class Method:
         said: how a sentence says it.
         offer: how it renews these slices of a view; or why it cannot.
         learn: adds what a run took to what is known of its view.
-        suits: whether it is meant for views of this definition. It is not shown for others.
+        suits: whether it is the one for views of this definition, of those with the same words.
         barred: why it can follow the changes of no source of a view; empty if it can follow those of one.
     """
 
