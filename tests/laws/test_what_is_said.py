@@ -14,7 +14,8 @@ from headwater.engine.requests.coverage import unresolved
 from headwater.engine.requests.limits import TRACKS
 from headwater.engine.tell.consistency import lacking, vertical
 from headwater.engine.tell.load import load
-from headwater.engine.tell.status import Condition, behind, existing, summary, waits
+from headwater.engine.tell.status import Condition, behind, existing, summary
+from headwater.engine.tell.why_it_waits import waits
 from headwater.engine.waits.freshness import hold
 from headwater.model.state import State, Status, ViewState
 from headwater.store.codec import decode_summary, encode_summary

@@ -7,8 +7,9 @@ from cases import A1, change, fail_for_good, machine, sound, start, view
 from headwater.engine.decide.readiness import ready
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
-from headwater.engine.tell.status import statuses, waits
+from headwater.engine.tell.status import statuses
 from headwater.engine.tell.waiting import failing, settled
+from headwater.engine.tell.why_it_waits import waits
 from headwater.model.event import Broken, CancelAsked, Hurried, Suspended, Unreadable
 from headwater.model.reason import Code, Reason
 

@@ -7,7 +7,7 @@ from cases import A1, A2, change, end, machine, sound, start, view
 
 from headwater.engine.decide.readiness import ready, wake_at
 from headwater.engine.requests.limits import PREEMPTED, SETTLE, SKIPPED
-from headwater.engine.tell.status import waits
+from headwater.engine.tell.why_it_waits import waits
 from headwater.model.event import Hurried
 
 

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from headwater.engine.tell.refreshes import Outcome, refreshes
-from headwater.engine.tell.status import Condition, Phase, Summary, ViewStatus
+from headwater.engine.tell.status import Condition, Summary, ViewStatus
+from headwater.engine.tell.why_it_waits import Phase
 from headwater.model.error import JournalError, StillAlive, StoreError, TakenOver
 from headwater.model.event import Dropped, EngineLost, Failed, Hurried, Published, Reworked, Started
 from headwater.model.partition import WHOLE

@@ -9,8 +9,8 @@ from cases import A1, A2, change, end, fail_for_good, machine, sound, start, vie
 from headwater.engine.decide.readiness import ready
 from headwater.engine.requests.coverage import depending
 from headwater.engine.tell.report import explain
-from headwater.engine.tell.status import held_by, waits
 from headwater.engine.tell.waiting import settled
+from headwater.engine.tell.why_it_waits import held_by, waits
 from headwater.model.event import Altered, Broken, Hurried, Suspended
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Status

@@ -9,7 +9,8 @@ from collections.abc import Collection
 import click
 
 from headwater.cli.shared import json_option, milliseconds, open_store, store_option, table
-from headwater.engine.tell.status import VIEWS, Summary, detail, summary
+from headwater.engine.tell.detail import detail
+from headwater.engine.tell.status import VIEWS, Summary, summary
 from headwater.store.address import Where
 from headwater.store.board import Kept
 from headwater.store.sql_store import SqlStore

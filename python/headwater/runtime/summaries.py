@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from headwater.engine.requests.coverage import plan, unresolved, upstream
-from headwater.engine.tell.status import detail, summary
+from headwater.engine.tell.detail import detail
+from headwater.engine.tell.status import summary
 from headwater.model.error import HeadwaterError
 from headwater.model.state import State
 from headwater.ports import Clock, Store

@@ -8,8 +8,8 @@ from functools import partial
 
 from headwater.engine.requests.coverage import upstream
 from headwater.engine.tell.refreshes import Outcome, Refresh, refreshes
-from headwater.engine.tell.status import held_by
 from headwater.engine.tell.waiting import settled
+from headwater.engine.tell.why_it_waits import held_by
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import FRESH, Hurried
 from headwater.model.state import State

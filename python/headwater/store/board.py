@@ -24,7 +24,7 @@ class Order:
 
 @frozen
 class Kept:
-    """The summary of all views as of a journal entry; ``detail`` is JSON text (see ``engine.tell.status.detail``)."""
+    """The summary of all views as of a journal entry; ``detail`` is JSON text (see ``engine.tell.detail``)."""
 
     summary: Summary
     detail: str | None

@@ -12,18 +12,8 @@ from headwater.engine.methods.choice import Chosen, choose_method
 from headwater.engine.requests.reasons import of_origin, where
 from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.consistency import Verdict, vertical
-from headwater.engine.tell.status import (
-    VIEWS,
-    Condition,
-    Row,
-    behind,
-    condition,
-    existing,
-    statuses,
-    views,
-    waits,
-    why_it_waits,
-)
+from headwater.engine.tell.status import VIEWS, Condition, Row, behind, condition, existing, statuses, views
+from headwater.engine.tell.why_it_waits import waits, why_it_waits
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.format import Format
 from headwater.model.name import FunctionName, named

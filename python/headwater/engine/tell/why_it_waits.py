@@ -1,0 +1,169 @@
+"""Why a view waits, as a series of phases.
+
+Between two journal entries only time passes. So each phase has its end. They are found once for an entry, and hold
+until the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from headwater.engine.decide.readiness import ready_at
+from headwater.engine.requests.blockers import blockers
+from headwater.engine.requests.limits import HALTED, STUCK, awaits
+from headwater.engine.waits.deadline import Due
+from headwater.engine.waits.ration import renew
+from headwater.model.index import Expectation, Hold, Ration
+from headwater.model.reason import Code, Reason
+from headwater.model.state import State, Status, ViewState
+
+
+@frozen
+class Phase:
+    """Why a view does not run, until a time (ms); without one, until something happens.
+
+    Attributes:
+        reason: the sentence, or its beginning if it tells the seconds that are left.
+        due: the end of the wait (ms), if that is known. The seconds left stand before ``after``, with this many
+            ``digits``.
+    """
+
+    until: int | None
+    reason: Reason
+    due: int | None = None
+    after: str = ""
+    digits: int = 1
+
+    def at(self, now: int) -> Reason:
+        if self.due is None:
+            return self.reason
+        left = f"{(self.due - now) / 1000:.{self.digits}f} s"
+        return Reason(self.reason.code, f"{self.reason.text} {left}{self.after}")
+
+
+def waits(state: State, name: str, now: int) -> str:
+    """Why a pending view does not run at this moment, in words."""
+    return str(why_it_waits(state, name, now) or "")
+
+
+def why_it_waits(state: State, name: str, now: int) -> Reason | None:
+    """Why a pending view does not run at this moment; ``None`` if nothing keeps it."""
+    renew(state, now)
+    return current(tuple(_phases(state, name)), now)
+
+
+def held_by(state: State, name: str) -> list[str]:
+    """The stuck views that a pending view waits for, itself or through others."""
+    view, found = state.views[name], []
+    for source in view.definition.sources if view.pending else ():
+        known = state.views.get(source)
+        if known is not None and awaits(view.definition, known.status):
+            found += [source] if known.status in STUCK else held_by(state, source)
+    return list(dict.fromkeys(found))
+
+
+def reasons(state: State, name: str) -> Iterator[Phase]:
+    """Why a view is not kept, or does not run at this moment, in the order of time."""
+    view = state.views[name]
+    if view.status is not Status.ACTIVE or view.failures:
+        if view.status not in HALTED:
+            yield from _stopped(view)
+        if view.reason is not None:
+            yield Phase(None, view.reason)
+    elif view.pending:
+        yield from _phases(state, name)
+
+
+def current(phases: tuple[Phase, ...], now: int) -> Reason | None:
+    """The reason of the phase at a time; ``None`` if nothing keeps the view."""
+    return next((each.at(now) for each in phases if each.until is None or each.until > now), None)
+
+
+# --- inside
+
+
+def _phases(state: State, name: str) -> Iterator[Phase]:
+    """Why a pending view does not run, in the order of time."""
+    view = state.views[name]
+    match view:
+        case ViewState(status=Status.SUSPENDED):
+            said = "suspended; ALTER MATERIALIZED VIEW … RESUME starts it again"
+            yield Phase(None, Reason(Code.VIEW_SUSPENDED, said))
+            return
+        case ViewState(status=Status.BROKEN, reason=Reason(code, text)):
+            yield Phase(None, Reason(code, f"broken: {text}"))
+            return
+        case ViewState(status=Status.UNREADABLE, reason=Reason() as reason):
+            yield Phase(None, reason)
+            return
+    yield from _stopped(view)
+    failed = Reason(Code.WAIT_RETRY, "the last refresh failed; the next one starts in")
+    yield Phase(view.retry_at, failed, view.retry_at, f": {view.reason}", digits=0)
+    starts = ready_at(state, name)
+    yield from _before(state, view, starts)
+    if starts is not None:
+        yield Phase(None, Reason(Code.WAIT_TRACK, "ready, waits for a free track"))
+
+
+def _stopped(view: ViewState) -> Iterator[Phase]:
+    """Until a view is tried again whose last run was cancelled."""
+    if view.stopped is not None:
+        again = Reason(view.stopped.code, f"{view.stopped}; it is tried again in")
+        yield Phase(view.retry_at, again, view.retry_at, digits=0)
+
+
+def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase]:
+    """Until the view is ready."""
+    known = {each: state.views[each] for each in view.definition.sources if each in state.views}
+    late = {name: each for name, each in known.items() if each.pending or name in state.running}
+    holding = {name: each for name, each in late.items() if awaits(view.definition, each.status)}
+    if holding and blockers(state, view):
+        stuck = [each for each in holding.values() if each.status in STUCK]
+        if stuck:
+            said = f"waits, as headwater.upstream = hold: {'; '.join(map(_stuck, stuck))}"
+            yield Phase(starts, Reason(Code.WAIT_UPSTREAM_STUCK, said))
+            return
+        said = f"waits for {', '.join(holding)}, so that one refresh takes all changes"
+        yield Phase(starts, Reason(Code.WAIT_UPSTREAM, said))
+        return
+    oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
+    if oldest is not None:
+        due = Due(state, view)
+        at, held = due.at(oldest), due.held(oldest)
+        until = at if starts is None else min(at, starts)
+        if due.skipped(oldest) and not due.hurried(oldest):
+            skips = Reason(Code.WAIT_NEXT_CHANGE, "waits for the next change, or starts in")
+            yield Phase(until, skips, at, " (headwater.overrun = skip)")
+        elif held is None:
+            joins = Reason(Code.WAIT_MORE_CHANGES, "starts in")
+            yield Phase(until, joins, at, "; further changes may join until then")
+        else:
+            why = _decision(state.origins[oldest].table, held)
+            yield Phase(until, Reason(_HELD[type(held)], "waits"), at, f" more for further changes: {why}")
+    yield Phase(starts, Reason(Code.WAIT_READY, "ready"))
+
+
+def _stuck(view: ViewState) -> str:
+    return f"{view.definition.view} {_ILL[view.status]}: {view.reason}"
+
+
+_ILL = {Status.FAILED: "failed", Status.BROKEN: "is broken", Status.UNREADABLE: "cannot run"}
+
+
+_HELD = {Expectation: Code.WAIT_CADENCE, Hold: Code.WAIT_READERS, Ration: Code.WAIT_BUDGET}
+
+
+def _decision(table: str, held: Hold | Ration | Expectation) -> str:
+    match held:
+        case Expectation(missing=missing):
+            return f"headwater.cadence expects {', '.join(missing)}" if missing else "all expected sources changed"
+        case Hold(bound=bound, needed=needed, path=path):
+            refreshes = f"the refresh{'es' if len(path) > 1 else ''} of {', '.join(path)}"
+            takes = f"may take {needed / 1000:.1f} s"
+            return f"{path[-1]} may be {bound / 1000:g} s behind, and {refreshes} {takes}"
+        case Ration(gap=gap, cost=cost, budget=budget, over=over):
+            waves = f"{table} changes every {gap:.0f} s, and each time costs {cost:.1f} core-seconds"
+            more = "; the promised freshness costs more" if over else ""
+            return f"{waves}; the budget is {budget:g} a day{more}"
