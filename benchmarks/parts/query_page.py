@@ -20,7 +20,7 @@ writes them.
 """
 TITLES = {"tpch": "TPC-H", "tpcds": "TPC-DS"}
 _SOURCE = re.compile(r"  depends on (?:spark_catalog\.)?default\.(\w+)")
-_OUT = re.compile(r"    by (changes|keys) is out: (.*)")
+_OUT = re.compile(r"    by (changes|keys) is out: (.*) \[.*\]")
 _FOLLOWED = re.compile(r"    can be followed by (changes|keys)")
 
 

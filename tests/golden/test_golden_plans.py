@@ -24,5 +24,9 @@ def test_what_is_derived_is_what_recomputation_accepted(case: Case) -> None:
 @pytest.mark.parametrize("case", [each for each in ALL if each.reason], ids=lambda case: case.name)
 def test_reasons_name_the_column_and_the_operator(case: Case) -> None:
     plan, _ = kept()[case.name]
-    reasons = [place.get("reason", "") for each in derived(case, plan)["dependencies"] for place in each["occurrences"]]
+    reasons = [
+        place.get("reason", {}).get("text", "")
+        for each in derived(case, plan)["dependencies"]
+        for place in each["occurrences"]
+    ]
     assert any(case.reason in reason for reason in reasons), reasons

@@ -115,7 +115,7 @@ def successions(draw: st.DrawFn, columns: Sequence[str]) -> Occurrence:
 KEYS = Keys(("key",), (("key",),))
 """Of rows that the laws do not tell apart: what matters is from which states of its sources a run by keys goes on."""
 
-ADDING, ROWS = Adding(True, True), Adding(True, True, rows=True)
+ADDING, ROWS = Adding(None, True), Adding(None, True, rows=True)
 
 formats = st.sampled_from(("parquet", "parquet", "parquet", "delta"))
 

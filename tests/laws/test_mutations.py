@@ -232,13 +232,13 @@ MUTATIONS = {
     ),
     "a run by changes reads a table as it is at that moment": (
         "engine/methods/totals.py",
-        "    return unpinned(state, view) or barred(definition)\n",
-        "    return barred(definition)\n",
+        "    return never(view.definition) or unpinned(state, view) or barred(view.definition)\n",
+        "    return never(view.definition) or barred(view.definition)\n",
     ),
     "rows are added to partitions of several states": (
         "engine/methods/appending.py",
-        "most=1)\n    if isinstance(states, str):\n        return states\n",
-        "most=9)\n    if isinstance(states, str):\n        return states\n    states = sorted(states)[:1]\n",
+        "most=1)\n    if isinstance(states, Reason):\n        return states\n",
+        "most=9)\n    if isinstance(states, Reason):\n        return states\n    states = sorted(states)[:1]\n",
     ),
     "a new partition reflects what the others do": (
         "engine/methods/basis.py",

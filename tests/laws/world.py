@@ -20,6 +20,7 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import ChangesUnknown, RefreshFailed, TakenOver
 from headwater.model.event import Made
 from headwater.model.partition import Region, Slice, Value
+from headwater.model.reason import Code
 from headwater.model.seen import Seen
 from headwater.model.view import Definition
 from headwater.model.work import AddsRows, ByTotals, FollowsChanges, Whole
@@ -177,7 +178,7 @@ class World:
         if not isinstance(run.work, FollowsChanges) or isinstance(run.work, ByTotals):
             return
         if self._is_drifted(launch):
-            raise ChangesUnknown(f"{view} was written past Headwater")
+            raise ChangesUnknown(Code.VIEW_WRITTEN_OUTSIDE, f"{view} was written past Headwater")
         snapshots = [(source, self.lake.held(snapshot)) for source, snapshot in run.work.since]
         sources = dict.fromkeys(source for source, _ in snapshots)
         states = product(*([content for name, content in snapshots if name == source] for source in sources))

@@ -28,7 +28,7 @@ def runs(events: Iterable[Event], view: str) -> list[tuple[Mode, str]]:
     """The method of each run of a view, and why it computed whole partitions instead."""
     events = [each for each in events if getattr(each, "view", "") == view]
     begun = {each.version: each for each in events if isinstance(each, Started)}
-    instead = {each.version: each.why for each in events if isinstance(each, Reworked)}
+    instead = {each.version: str(each.why) for each in events if isinstance(each, Reworked)}
     return [
         (begun[each.version].work.mode, instead.get(each.version, "")) for each in events if isinstance(each, Published)
     ]

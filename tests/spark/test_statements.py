@@ -401,7 +401,7 @@ def test_describe(shop: SparkSession) -> None:
     rows = shop.sql("DESC MATERIALIZED VIEW EXTENDED yearly").collect()
     assert rows[0].asDict().keys() == {"name", "value", "note"}
     told = [(row["name"], row["value"]) for row in rows]
-    assert (f"{here}.monthly", "as a whole: the view has one partition") in told
+    assert (f"{here}.monthly", "as a whole: the view has one partition [view.unpartitioned]") in told
     extended = {row["name"]: row for row in shop.sql("DESCRIBE MATERIALIZED VIEW EXTENDED monthly").collect()}
     assert extended[f"{here}.sales"]["value"] == "by month = month"
     assert extended["partitions"]["value"] == "2"

@@ -9,6 +9,7 @@ from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
 from headwater.engine.methods.appending import BY_APPENDING, appended
+from headwater.engine.methods.basis import not_kept
 from headwater.engine.methods.choice import choose_method
 from headwater.engine.methods.totals import leaves_totals
 from headwater.engine.methods.whole import BY_PARTITION
@@ -21,7 +22,7 @@ from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.work import ByAppending, ByKeys, ByTotals, Totals, WholePartitions
 
-ROWS = Adding(True, True, rows=True)
+ROWS = Adding(None, True, rows=True)
 
 
 def copied(*sources: str, asked: str = "incremental, full"):
@@ -73,10 +74,10 @@ def test_rows_that_came_are_added():
 def test_rows_that_went_make_whole_partitions():
     made = copied()
     change(made, "t", A1, 1)
-    assert why(made, A1) == "is out: rows of t went or changed"
+    assert why(made, A1) == "is out: rows of t went or changed [source.rows_removed]"
     made.world.write("t", A1, None)
     made.look("t")
-    assert why(made, A1) == "is out: rows of t went or changed"
+    assert why(made, A1) == "is out: rows of t went or changed [source.rows_removed]"
 
 
 def test_partitions_that_reflect_two_states_are_computed_as_a_whole():
@@ -84,7 +85,7 @@ def test_partitions_that_reflect_two_states_are_computed_as_a_whole():
     came(made, A1).drain()
     came(came(made, A1), A2)
     assert choose_method(made.state, "v", (A1,)).method == BY_APPENDING
-    assert why(made, A1, A2) == "is out: its partitions reflect 2 states of its sources"
+    assert why(made, A1, A2) == "is out: its partitions reflect 2 states of its sources [method.many_states]"
 
 
 def test_a_new_partition_had_no_row_when_all_of_the_view_was_made():
@@ -99,9 +100,11 @@ def test_a_new_partition_and_one_that_was_renewed_since_are_computed_as_a_whole(
     came(made, A1).drain()
     change(made, "t", new)
     came(made, A1)
-    assert why(made, A1, new) == "is out: its partitions reflect 2 states of its sources"
+    assert why(made, A1, new) == "is out: its partitions reflect 2 states of its sources [method.many_states]"
     made.state.views["v"].whole = None
-    assert why(made, A1, new) == "is out: the state that its missing partitions reflect is not on record"
+    assert why(made, A1, new) == (
+        "is out: the state that its missing partitions reflect is not on record [method.state_unknown]"
+    )
 
 
 def test_several_sources_are_followed_at_once():
@@ -114,11 +117,11 @@ def test_several_sources_are_followed_at_once():
 def test_a_source_whose_rows_depend_on_each_other_is_not_followed():
     made = copied("t", "u")
     known = made.state.views["v"]
-    adding = {"t": ROWS, "u": Adding(reason="u is on a side of a LEFT OUTER JOIN", rows=True)}
+    adding = {"t": ROWS, "u": Adding(Reason(Code.QUERY_JOIN_TYPE, "u is on a side of a LEFT OUTER JOIN"), rows=True)}
     dependencies = tuple(evolve(each, adding=adding[each.source]) for each in known.definition.dependencies)
     known.definition = evolve(known.definition, dependencies=dependencies)
     came(made, A1, "u")
-    assert why(made, A1) == "is out: u is on a side of a LEFT OUTER JOIN"
+    assert why(made, A1) == "is out: u is on a side of a LEFT OUTER JOIN [query.join_type]"
     came(made.drain() or made, A1)
     assert choose_method(made.state, "v", (A1,)).method == BY_APPENDING
 
@@ -126,19 +129,22 @@ def test_a_source_whose_rows_depend_on_each_other_is_not_followed():
 def test_other_reasons_than_new_rows_make_whole_partitions():
     made = came(copied(), A1)
     made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
-    assert why(made, A1) == "is out: a statement asked for all rows"
+    assert why(made, A1) == "is out: a statement asked for all rows [view.requested]"
     made = came(copied(), A1)
     change(made, "v", A1, 99)
-    assert why(made, A1) == "is out: it was written past Headwater"
+    assert why(made, A1) == "is out: it was written past Headwater [view.written_outside]"
     made = came(copied(), A1)
     made.state.views["v"].unsure = (A1,)
-    assert why(made, A1) == "is out: a refresh that is on no record may have been published"
+    assert why(made, A1) == "is out: a refresh that is on no record may have been published [method.state_unknown]"
     made = came(copied(), A1)
     made.state.tables["t"].past.clear()
-    assert why(made, A1) == "is out: the changed rows of t are not known, as no snapshot from before them is kept"
+    assert why(made, A1) == f"is out: {not_kept('t').coded}"
 
 
-def publish(made, begun: Started, instead: str):
+LOST = Reason(Code.SOURCE_ROWS_REMOVED, "rows of t went or changed")
+
+
+def publish(made, begun: Started, instead: Reason | None):
     transition(made.state, begun)
     if instead:
         transition(made.state, Reworked(made.now, begun.version, "v", WholePartitions(), instead))
@@ -147,7 +153,7 @@ def publish(made, begun: Started, instead: str):
 
 
 @pytest.mark.parametrize(
-    ("work", "instead", "went"), [(ADDS, "", 0), (KEYED, "", 7), (SUMMED, "", 7), (ADDS, "rows of t went", 7)]
+    ("work", "instead", "went"), [(ADDS, None, 0), (KEYED, None, 7), (SUMMED, None, 7), (ADDS, LOST, 7)]
 )
 def test_a_publication_tells_the_readers_whether_rows_went(work, instead, went):
     made = copied()
@@ -159,7 +165,8 @@ def test_a_publication_tells_the_readers_whether_rows_went(work, instead, went):
 
 
 @pytest.mark.parametrize(
-    ("work", "instead", "learned"), [(ADDS, "", False), (KEYED, "", False), (SUMMED, "", False), (KEYED, "no", True)]
+    ("work", "instead", "learned"),
+    [(ADDS, None, False), (KEYED, None, False), (SUMMED, None, False), (KEYED, LOST, True)],
 )
 def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(work, instead, learned):
     made = copied()
@@ -173,7 +180,7 @@ def test_the_size_of_a_view_is_learned_from_runs_that_write_whole_partitions(wor
 def test_a_view_that_does_not_ask_is_followed_when_its_refreshes_take_long():
     made = came(copied(asked="auto"), A1)
     chosen = choose_method(made.state, "v", (A1,))
-    assert chosen.method == BY_PARTITION and why(made, A1) == "is out: a refresh takes less than 1.0 s"
+    assert chosen.method == BY_PARTITION and why(made, A1) == "is out: a refresh takes less than 1.0 s [method.small]"
 
 
 def test_a_query_without_an_aggregate_makes_rows_of_rows():
@@ -184,4 +191,4 @@ def test_a_query_without_an_aggregate_makes_rows_of_rows():
 def test_rows_that_depend_on_others_are_not_followed():
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]}
     found = derive_totals(description(limited))["db.t"]
-    assert not found.possible and found.reason == "GlobalLimit takes several rows of t together"
+    assert not found.possible and found.reason.text == "GlobalLimit takes several rows of t together"

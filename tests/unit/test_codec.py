@@ -105,7 +105,7 @@ KINDS = {
         works,
         reasons,
     ),
-    Reworked: st.builds(Reworked, numbers, numbers, texts, works, texts),
+    Reworked: st.builds(Reworked, numbers, numbers, texts, works, reasons),
     Prepared: st.builds(Prepared, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some),
     Published: st.builds(
         Published, numbers, numbers, texts, st.lists(made, max_size=3).map(tuple), some, st.floats(0, 1e6)

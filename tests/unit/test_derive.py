@@ -12,6 +12,7 @@ from headwater.algebra.derive.image import Image, exact
 from headwater.algebra.derive.query import Attr, Call, Lit, display
 from headwater.algebra.derive.resolve import resolve
 from headwater.model.dependency import Computed, Occurrence, Same
+from headwater.model.reason import Code, Reason
 
 GOLDEN = Path(__file__).parents[1] / "golden/plans"
 MONTH = Computed(
@@ -53,13 +54,13 @@ def test_a_map_goes_through_an_ordinary_view_which_is_listed():
 def test_an_aggregate_leaves_its_column_free_and_says_so():
     (only,) = occurrences(golden("aggregate_column"))
     assert only.columns == (("o_date", Same("o_date")),)
-    assert only.reason == "`r` comes from `max(o_region)`, an aggregate, not from a partition column of orders"
+    assert only.reason.text == "`r` comes from `max(o_region)`, an aggregate, not from a partition column of orders"
 
 
 def test_each_window_must_be_partitioned_by_the_column():
     (only,) = occurrences(golden("two_windows"))
     assert only.columns == (("o_date", Same("o_date")),)
-    assert "a window function above it is not partitioned by it" in only.reason
+    assert "a window function above it is not partitioned by it" in only.reason.text
 
 
 def test_a_nullable_side_leaves_its_columns_free():
@@ -67,7 +68,7 @@ def test_a_nullable_side_leaves_its_columns_free():
     for source in (ORDERS, "base.lines"):
         (only,) = occurrences(found, source)
         assert only.columns == ()
-        assert only.reason.endswith("which is NULL where the LEFT OUTER JOIN finds no match")
+        assert only.reason.text.endswith("which is NULL where the LEFT OUTER JOIN finds no match")
 
 
 def test_each_branch_of_a_union_has_its_own_map():
@@ -115,12 +116,12 @@ def test_an_operator_without_a_rule_makes_the_view_whole():
     plan = {"op": "Mystery", "output": [0, 1], "children": [relation()], "expressions": [], "facts": []}
     (only,) = derive(description(plan), ["p"], COLUMNS).dependencies[0].occurrences
     assert only.columns == ()
-    assert "Mystery above it can make any row depend on any other" in only.reason
+    assert "Mystery above it can make any row depend on any other" in only.reason.text
 
 
 def test_an_unpartitioned_source_reaches_the_whole_view():
     (only,) = derive(description(relation(partition_columns=[])), ["p"], COLUMNS).dependencies[0].occurrences
-    assert only == Occurrence(reason="t is not partitioned")
+    assert only == Occurrence(reason=Reason(Code.SOURCE_UNPARTITIONED, "t is not partitioned"))
 
 
 def lateral_count(groupings: list) -> dict:
@@ -202,7 +203,7 @@ def test_a_declared_type_whose_equality_is_not_identity_leaves_the_column_free(d
     found = derive(description(relation()), ["p"], [("v", "INT"), ("p", declared)])
     (only,) = found.dependencies[0].occurrences
     assert only.columns == ()
-    assert reason in only.reason
+    assert reason in only.reason.text
 
 
 def test_a_call_has_an_image_if_it_stands_alone_and_all_its_arguments_have_one():

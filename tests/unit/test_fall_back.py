@@ -9,6 +9,7 @@ from headwater.engine.tell.refreshes import refreshes
 from headwater.model.error import ChangesUnknown
 from headwater.model.event import Failed, Published, Reworked, Started
 from headwater.model.partition import Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.work import FollowsChanges, Mode, WholePartitions
 
 A1, WHY = Slice.of(a="1"), "rows of t went or changed"
@@ -21,7 +22,7 @@ def lost(asked: str):
 
     def follow(launch, sees):
         if isinstance(launch.run.work, FollowsChanges):
-            raise ChangesUnknown(WHY)
+            raise ChangesUnknown(Code.SOURCE_ROWS_REMOVED, WHY)
         return compute(launch, sees)
 
     made.world.compute = follow
@@ -33,9 +34,10 @@ def test_it_computes_whole_partitions_and_says_so():
     made.drain()
     *_, begun, reworked, published = (each for each in made.journal if isinstance(each, Started | Reworked | Published))
     assert begun.version == reworked.version == published.version
-    assert (reworked.work, reworked.why) == (WholePartitions(), WHY)
+    assert (reworked.work, reworked.why) == (WholePartitions(), Reason(Code.SOURCE_ROWS_REMOVED, WHY))
     [shown, *_] = refreshes(reversed(made.journal))
     assert (shown.mode.value, shown.reason) == ("partition", f"{begun.reason}; not by changes, as {WHY}")
+    assert shown.codes == "source.changed, source.rows_removed"
     assert made.state.views["v"].costs.narrow[Mode.CHANGES].seconds is None, (
         "the last run by changes computed whole partitions"
     )

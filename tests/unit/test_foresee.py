@@ -7,8 +7,11 @@ from cases import view
 
 from headwater.engine.tell.foresee import foresee
 from headwater.model.dependency import Adding, Keys
+from headwater.model.reason import Code, Reason
 
 BOTH = frozenset({"t", "u"})
+TWICE = Reason(Code.QUERY_SEVERAL_PLACES, "it reads t in 2 places")
+AN_AGGREGATE = Reason(Code.QUERY_AGGREGATE, "`n` is an aggregate")
 
 
 def lines(definition, pinned=BOTH) -> list[str]:
@@ -22,21 +25,24 @@ def made(adding: Adding, keys: Keys, *sources: str, **facts):
 
 
 def test_each_source_has_its_methods():
-    followed = made(Adding(True, True), Keys(("a", "b"), (("a", "b"),)))
+    followed = made(Adding(None, True), Keys(("a", "b"), (("a", "b"),)))
     assert lines(followed) == [
         "v can be created USING delta",
-        "  depends on t as a whole: the view has one partition",
+        "  depends on t as a whole: the view has one partition [view.unpartitioned]",
         "    can be followed by changes",
         "    can be followed by keys (a, b)",
     ]
 
 
 def test_a_method_that_is_out_has_its_reason():
-    told = lines(made(Adding(reason="it does not aggregate"), Keys(reason="`n` is an aggregate")))
-    assert told[2:] == ["    by changes is out: it does not aggregate", "    by keys is out: `n` is an aggregate"]
+    told = lines(made(Adding(TWICE), Keys(reason=AN_AGGREGATE)))
+    assert told[2:] == [
+        "    by changes is out: it reads t in 2 places [query.several_places]",
+        "    by keys is out: `n` is an aggregate [query.aggregate]",
+    ]
 
 
 def test_a_table_without_snapshots_is_in_the_way_of_both():
-    told = lines(made(Adding(True, True), Keys(("a",), (("a",),)), "t", "u"), {"t"})
-    why = "is out: u has no snapshots; a table USING delta or USING iceberg has"
+    told = lines(made(Adding(None, True), Keys(("a",), (("a",),)), "t", "u"), {"t"})
+    why = "is out: u has no snapshots; a table USING delta or USING iceberg has [source.no_snapshots]"
     assert sum(line.endswith(why) for line in told) == 4

@@ -13,6 +13,7 @@ from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 from headwater.algebra.derive.keys import derive_keys
 from headwater.engine.methods import following
 from headwater.engine.methods import keys as by_keys
+from headwater.engine.methods.basis import not_kept
 from headwater.engine.methods.choice import choose_method
 from headwater.engine.methods.keys import BY_KEYS
 from headwater.engine.requests.limits import SETTLE
@@ -21,10 +22,12 @@ from headwater.model.costs import Narrow, Took
 from headwater.model.dependency import Keys, common
 from headwater.model.event import Requested, Started
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.work import Mode
 
 PLANS = Path(__file__).parents[1] / "golden/plans"
 K = Keys(("k",), (("k",),))
+UNKNOWN = "is out: the state that its missing partitions reflect is not on record [method.state_unknown]"
 
 
 def keys(name: str) -> dict[str, Keys]:
@@ -53,7 +56,7 @@ def test_a_nullable_side_is_found_by_the_column_that_it_is_joined_by():
 def test_an_operator_without_a_rule_has_no_key_and_says_so():
     plan = {"op": "Mystery", "output": [0, 1], "children": [relation()], "expressions": [], "facts": []}
     found = derive_keys(description(plan), (), COLUMNS)["db.t"]
-    assert not found.columns and "Mystery above it can make any row depend on any other" in found.reason
+    assert not found.columns and "Mystery above it can make any row depend on any other" in found.reason.text
 
 
 @pytest.mark.parametrize("type", ["DOUBLE", "ARRAY<INT>", "STRING COLLATE UTF8_LCASE", "CHAR(3)"])
@@ -65,7 +68,7 @@ def test_values_that_are_not_compared_in_one_way_are_no_keys(type):
 
 def test_a_table_that_is_read_as_it_once_was_has_no_keys():
     found = derive_keys(description(relation(aspect="snapshot")), (), COLUMNS)["db.t"]
-    assert found == Keys(reason="the query reads t otherwise than as it is")
+    assert found == Keys(reason=Reason(Code.QUERY_ASPECT, "the query reads t otherwise than as it is"))
 
 
 def test_common_columns_keep_their_order():
@@ -133,12 +136,12 @@ def test_what_is_not_known_exactly_is_computed_as_a_whole():
     made, new = keyed(), Slice.of(a="3")
     later(made, A1, new)
     made.state.views["v"].whole = None
-    assert why(made, A1, new) == "is out: the state that its missing partitions reflect is not on record"
-    assert why(made, WHOLE) == "is out: the state that its missing partitions reflect is not on record"
+    assert why(made, A1, new) == UNKNOWN
+    assert why(made, WHOLE) == UNKNOWN
     made.state.views["v"].unsure = (A1,)
-    assert why(made, A1) == "is out: a refresh that is on no record may have been published"
+    assert why(made, A1) == "is out: a refresh that is on no record may have been published [method.state_unknown]"
     made.state.views["v"].unsure, made.state.views["v"].failures = (), 1
-    assert why(made, A1) == "is out: the last refresh failed"
+    assert why(made, A1) == "is out: the last refresh failed [method.after_failure]"
 
 
 def test_a_source_that_is_read_as_it_is_at_that_moment_is_computed_as_a_whole():
@@ -147,39 +150,39 @@ def test_a_source_that_is_read_as_it_is_at_that_moment_is_computed_as_a_whole():
     dependencies = tuple(evolve(each, keys=K) for each in definition.dependencies)
     made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t"])
     later(made, A1)
-    assert why(made, A1) == "is out: u has no snapshots; a table USING delta or USING iceberg has"
+    assert why(made, A1) == "is out: u has no snapshots; a table USING delta or USING iceberg has [source.no_snapshots]"
 
 
 def test_rows_that_somebody_asked_for_are_computed_as_a_whole():
     made = keyed()
     later(made, A1)
     made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
-    assert why(made, A1) == "is out: a statement asked for all rows"
+    assert why(made, A1) == "is out: a statement asked for all rows [view.requested]"
 
 
 def test_a_table_that_cannot_be_compared_is_read_as_a_whole():
     made = keyed()
     later(made, A1)
     made.state.tables["t"].past.clear()
-    assert why(made, A1) == "is out: the changed rows of t are not known, as no snapshot from before them is kept"
+    assert why(made, A1) == f"is out: {not_kept('t').coded}"
 
 
 def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(monkeypatch):
     made = keyed(method="auto")
     later(made, A1)
     known = made.state.views["v"]
-    assert why(made, A1) == "is out: a refresh takes less than 3.0 s"
+    assert why(made, A1) == "is out: a refresh takes less than 3.0 s [method.small]"
     known.costs.took = Took(10.0, 0.0)
-    assert why(made, A1) == "is out: how much a refresh reads is not known yet"
+    assert why(made, A1) == "is out: how much a refresh reads is not known yet [method.cost_unknown]"
     known.costs.reads = {"t": 0.5}
-    assert why(made, A1) == "is out: a refresh reads less than 4 MB", "its seconds are those of a cold engine"
+    assert why(made, A1) == "is out: a refresh reads less than 4 MB [method.small]", "its seconds are cold"
     with monkeypatch.context() as patched:
         patched.setattr(following, "SMALL", 0)
-        assert why(made, A1) == "is out: too much changed"
+        assert why(made, A1) == "is out: too much changed [method.too_much_changed]"
     known.costs.reads = {"t": 1e8}
     assert choose_method(made.state, "v", (A1,)).method == BY_KEYS
     known.costs.narrow[Mode.KEYS] = Narrow(None, 1)
-    assert why(made, A1) == "is out: the last one had to compute whole partitions"
+    assert why(made, A1) == "is out: the last one had to compute whole partitions [method.last_run]"
     known.costs.narrow[Mode.KEYS] = Narrow(30.0, 1)
     assert why(made, A1) == "would take about 30.0 s"
     known.costs.narrow[Mode.KEYS] = Narrow(3.3, 1)

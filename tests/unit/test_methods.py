@@ -11,6 +11,7 @@ from strategies import machine as machine_of
 
 from headwater.engine.decide.readiness import Choice, ready, started
 from headwater.engine.methods.all_methods import METHODS, methods_of
+from headwater.engine.methods.basis import without_snapshots
 from headwater.engine.methods.choice import Chosen, allowed, choose_method
 from headwater.engine.methods.method import Cost
 from headwater.engine.methods.whole import BY_PARTITION, IN_FULL
@@ -22,6 +23,7 @@ from headwater.model.estimate import Estimate
 from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
 from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.reason import Reason
 from headwater.model.state import State
 
 LONG = 10**9
@@ -49,8 +51,7 @@ def test_every_method_keeps_its_contract_and_one_of_them_is_chosen(graph):
             assert [method.mode for method in methods] == [*dict.fromkeys(method.mode for method in METHODS)]
             offers = {method: method.offer(made.state, name, slices) for method in methods}
             for offer in offers.values():
-                if isinstance(offer, str):
-                    assert offer
+                if isinstance(offer, Reason):
                     continue
                 assert covered(offer.frame, slices) and offer.cost.partitions > 0
                 cost = offer.cost
@@ -104,9 +105,11 @@ def test_the_cheaper_method_is_chosen_and_the_other_one_is_told():
 
 def test_everything_is_renewed_in_full():
     chosen = choose_method(filled().state, "v", (WHOLE,))
-    assert chosen.method == IN_FULL and against(chosen) == "is out: every partition is behind"
+    assert chosen.method == IN_FULL and against(chosen) == "is out: every partition is behind [method.all_behind]"
     made = machine({"t": "a"}, view("v", "", "t"))
-    assert against(choose_method(made.state, "v", (WHOLE,))) == "is out: the view has one partition"
+    assert (
+        against(choose_method(made.state, "v", (WHOLE,))) == "is out: the view has one partition [view.unpartitioned]"
+    )
 
 
 def test_a_view_over_its_own_past_is_never_renewed_in_full():
@@ -172,10 +175,7 @@ def test_explain_refresh_tells_the_method():
     assert explain(made.state, "v", made.now)[-2 - len(following) :] == [
         f"  method: by partition, 2 of {existing} partitions, about 4.0 s",
         f"    in full would take about {2 * existing}.0 s",
-        *(
-            f"    {each.said} is out: t has no snapshots; a table USING delta or USING iceberg has"
-            for each in following
-        ),
+        *(f"    {each.said} is out: {without_snapshots('t').coded}" for each in following),
     ]
 
 

@@ -15,6 +15,7 @@ from headwater.engine.methods.following import foreseen
 from headwater.model.costs import Narrow
 from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Run
 from headwater.model.work import ByAppending, ByKeys, Mode
 
@@ -48,6 +49,7 @@ def test_more_changes_never_take_less_and_the_same_take_as_long_as_before(least,
 
 
 WORK = ByAppending((("t", "5@x"),), MB)
+LOST = Reason(Code.SOURCE_ROWS_REMOVED, "rows of t went or changed")
 RUN = Run(Started(0, 5, "v", (), (), WORK, "", foreseen=1.0, foreseen_cores=2.0))
 END = Published(9, 5, "v", (), (), 1.8, Measured(effort=Effort(0, 1_800_000, 1.0, 3_000_000)))
 
@@ -64,7 +66,7 @@ def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
     unforeseen = Run(evolve(RUN.started, foreseen=None, foreseen_cores=None))
     assert learned(unforeseen, END) == Narrow(1.8, MB, 3.0)
     assert learned(RUN, evolve(END, measured=Measured())).cores is None
-    assert learned(evolve(RUN, instead="an extreme value went"), END) == Narrow(None, MB)
+    assert learned(evolve(RUN, instead=LOST), END) == Narrow(None, MB)
 
 
 def test_a_warehouse_learns_what_runs_take_after_small_changes():
@@ -89,5 +91,5 @@ def test_a_warehouse_learns_what_runs_take_after_small_changes():
     assert fixed(state, view) == pytest.approx(0.5, abs=0.02) and len(state.fixed) == 1, "another method"
     lake = evolve(view, definition=evolve(view.definition, format="delta"))
     assert fixed(state, lake) == FIXED, "another format"
-    ended(0.1, evolve(RUN, instead="it computed whole partitions"))
+    ended(0.1, evolve(RUN, instead=LOST))
     assert fixed(state, view) == pytest.approx(0.5, abs=0.02)

@@ -6,6 +6,7 @@ from cases import A1, A2, change, end, machine, start, view, warehouse, written
 
 from headwater.engine.decide.readiness import Choice, ready, started
 from headwater.engine.methods.all_methods import methods_of
+from headwater.engine.methods.basis import ONE_PARTITION, without_snapshots
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
@@ -98,12 +99,13 @@ def test_show_refreshes():
 
 def test_a_run_by_keys_that_computed_whole_partitions_is_shown_as_such():
     because = Reason(Code.SOURCE_CHANGED, "t was written")
+    changed = Reason(Code.SOURCE_COLUMNS_CHANGED, "the columns of t changed")
     events = [
         Started(1_000, 10, "v", ((A1, (5,)),), (), ByKeys((("t", "3"),), 1), because),
-        Reworked(1_500, 10, "v", WholePartitions(), "the columns of t changed"),
+        Reworked(1_500, 10, "v", WholePartitions(), changed),
         Published(2_000, 10, "v", (Made(A1, 1, "f"),), (), 1.0),
         Started(3_000, 11, "v", ((WHOLE, (6,)),), (), ByKeys((("t", "4"),), 1), because),
-        Reworked(3_500, 11, "v", WholeView(), "the columns of t changed"),
+        Reworked(3_500, 11, "v", WholeView(), changed),
         Published(4_000, 11, "v", (Made(WHOLE, 1, "f"),), (), 1.0),
         Started(5_000, 12, "v", ((A1, (7,)),), (), ByKeys((("t", "5"),), 1), because),
         Published(6_000, 12, "v", (Made(A1, 1, "f"),), (), 1.0),
@@ -199,10 +201,7 @@ def test_explain_refresh():
         "  depends on base.t by a = a",
         "  method: by partition, 1 of 2 partitions, about 0.1 s",
         "    in full would take about 0.1 s",
-        *(
-            f"    {each.said} is out: mart.v has no snapshots; a table USING delta or USING iceberg has"
-            for each in following
-        ),
+        *(f"    {each.said} is out: {without_snapshots('mart.v').coded}" for each in following),
     ]
 
 
@@ -219,6 +218,9 @@ def test_explain_a_refresh_of_everything_that_also_has_single_changes():
     assert rows(made)[0][3] == 1
 
 
+UNKNOWN = Reason(Code.QUERY_NOT_PARTITIONED_BY, "its column a is not a partition column")
+
+
 def test_describe():
     definition = Definition(
         "mart.v",
@@ -227,7 +229,7 @@ def test_describe():
         ("a",),
         properties={"headwater.freshness": "10 minutes"},
         root="/w/v",
-        dependencies=(Dependency("base.t", (Occurrence((), "its column a is not a partition column"),)),),
+        dependencies=(Dependency("base.t", (Occurrence((), UNKNOWN),)),),
     )
     made = machine({"base.t": ""}, definition)
     short = report.describe(made.state, "mart.v", False, made.now)
@@ -237,7 +239,7 @@ def test_describe():
     assert ["headwater.freshness", "10 minutes", "property"] in extended
     listed = "files, changes come from a listing"
     extended = report.describe(made.state, "mart.v", True, made.now, {"base.t": "files"})
-    assert ["base.t", "as a whole: its column a is not a partition column", listed] in extended
+    assert ["base.t", f"as a whole: {UNKNOWN.coded}", listed] in extended
     made.state.tables["base.t"].pinned, made.state.tables["base.t"].snapshot = True, "7@x"
     pinned = report.describe(made.state, "mart.v", True, made.now, {"base.t": "delta"})
     assert "delta, snapshot 7@x, changes come from its log" in [note for *_, note in pinned]
@@ -269,7 +271,7 @@ def test_what_a_refresh_costs_and_how_often_sources_change_is_told():
     told = report.describe(state, "v", True, 40_000)
     said = "4.1 s as whole partitions; 1.2 s by changes, when 1.5 MB had come and gone"
     assert ["a refresh", said, "lately"] in told
-    assert ["t", "as a whole: the view has one partition", "changes come from a listing, every 20 s lately"] in told
+    assert ["t", f"as a whole: {ONE_PARTITION.coded}", "changes come from a listing, every 20 s lately"] in told
 
 
 def test_many_partitions_are_told_in_a_few_lines():

@@ -155,7 +155,7 @@ def test_history_is_of_runs_and_newest_first(store):
         Dropped(2, "x"),
         Started(3, 6, "w", ((WHOLE, (1,)),), (), WholeView(), Reason(Code.SOURCE_CHANGED, "x")),
         Failed(4, 6, "w", Reason(Code.RUN_FAILED, "no"), 0.1),
-        Reworked(5, 5, "v", WholeView(), "columns changed"),
+        Reworked(5, 5, "v", WholeView(), Reason(Code.SOURCE_COLUMNS_CHANGED, "columns changed")),
         Published(6, 5, "v", (), (), 0.1),
     ]
     for n, event in enumerate(events):

@@ -7,6 +7,7 @@ from cases import A1, change, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
+from headwater.engine.methods.basis import not_kept, without_snapshots
 from headwater.engine.methods.choice import choose_method
 from headwater.engine.methods.keys import BY_KEYS
 from headwater.engine.methods.totals import BY_TOTALS, added, leaves_totals
@@ -17,9 +18,10 @@ from headwater.model.costs import Narrow, Took
 from headwater.model.dependency import Adding, Keys
 from headwater.model.event import Declared, Published, Requested, Started
 from headwater.model.partition import Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.work import ByTotals, Mode
 
-FOLLOWED = Adding(True, True)
+FOLLOWED = Adding(None, True)
 
 
 def totalled(asked: str = "incremental, full"):
@@ -67,14 +69,14 @@ def test_a_run_that_fails_is_followed_by_one_that_makes_the_totals_anew():
     made = totalled()
     later(made, A1)
     made.state.views["v"].failures = 1
-    assert why(made) == "is out: the last refresh failed" and leaves_totals(made.state, "v")
+    assert why(made) == "is out: the last refresh failed [method.after_failure]" and leaves_totals(made.state, "v")
 
 
 def test_rows_that_somebody_asked_for_make_the_totals_anew():
     made = totalled()
     later(made, A1)
     made.record(lambda version: Requested(made.now, version, "v", (A1,), "asked"))
-    assert why(made) == "is out: a statement asked for all rows" and leaves_totals(made.state, "v")
+    assert why(made) == "is out: a statement asked for all rows [view.requested]" and leaves_totals(made.state, "v")
 
 
 def test_rows_that_somebody_asked_for_leave_no_older_totals():
@@ -95,19 +97,19 @@ def test_a_table_that_cannot_be_compared_is_read_as_a_whole():
     made = totalled()
     later(made, A1)
     made.state.tables["t"].past.clear()
-    assert why(made) == "is out: the changed rows of t are not known, as no snapshot from before them is kept"
+    assert why(made) == f"is out: {not_kept('t').coded}"
 
 
 def test_a_change_of_a_table_that_cannot_be_followed_makes_the_totals_anew():
     definition = view("v", "a", "t", "u", format="delta", method="incremental, full")
-    adding = {"t": FOLLOWED, "u": Adding(reason="it reads u in 2 places")}
+    adding = {"t": FOLLOWED, "u": Adding(Reason(Code.QUERY_SEVERAL_PLACES, "it reads u in 2 places"))}
     dependencies = tuple(evolve(each, adding=adding[each.source]) for each in definition.dependencies)
     made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t", "u"])
     later(made, A1).drain()
     assert started(made).work.mode is Mode.CHANGES
     change(made, "u", A1, 3)
     made.now += 2 * SETTLE
-    assert why(made) == "is out: it reads u in 2 places"
+    assert why(made) == "is out: it reads u in 2 places [query.several_places]"
     made.drain()
     assert started(made).work.leaves_totals
 
@@ -117,7 +119,7 @@ def test_a_source_that_is_read_as_it_is_at_that_moment_is_computed_as_a_whole():
     definition = view("v", "a", "t", "u", format="delta", method="incremental, full")
     dependencies = tuple(evolve(each, adding=FOLLOWED) for each in definition.dependencies)
     made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t"])
-    assert why(later(made, A1)) == "is out: u has no snapshots; a table USING delta or USING iceberg has"
+    assert why(later(made, A1)) == f"is out: {without_snapshots('u').coded}"
 
 
 def test_a_new_definition_has_no_totals_yet():
@@ -125,7 +127,7 @@ def test_a_new_definition_has_no_totals_yet():
     later(made, A1)
     definition = evolve(made.state.views["v"].definition, fingerprint="another")
     made.record(lambda version: Declared(made.now, version, definition, "was replaced", fill=False))
-    assert why(made) == "is out: it has no totals yet"
+    assert why(made) == "is out: it has no totals yet [method.no_totals]"
 
 
 def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
@@ -136,7 +138,7 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     made = totalled("auto")
     later(made, A1)
     assert not leaves_totals(made.state, "v")
-    assert why(made) == "is out: it has no totals yet"
+    assert why(made) == "is out: it has no totals yet [method.no_totals]"
     known = made.state.views["v"]
     known.costs.took = Took(2.0, 0.0)
     assert not leaves_totals(made.state, "v")
@@ -195,11 +197,11 @@ def test_a_view_that_allows_nothing_else_fails_and_says_why():
     later(made, A1)
     made.state.tables["t"].past.clear()
     chosen = choose_method(made.state, "v", (A1,))
-    assert chosen.refused == "the changed rows of t are not known, as no snapshot from before them is kept"
+    assert chosen.refused == not_kept("t")
     assert chosen.method == BY_TOTALS and chosen.rejected == ()
     made.state.views["v"].failures = 1
     assert choose_method(made.state, "v", (A1,)).refused == chosen.refused  # and not that it failed before
-    told = f"  method: 'headwater.method' allows none; by changes is out: {chosen.refused}"
+    told = f"  method: 'headwater.method' allows none; by changes is out: {chosen.refused.coded}"
     assert explain(made.state, "v", made.now)[-1] == told
 
 
@@ -258,15 +260,15 @@ def test_an_aggregate_follows_the_rows_below_it():
 
 
 def test_what_it_cannot_follow_has_a_reason():
-    assert adding(aggregated(distinct=True)).reason == "count(DISTINCT …) is computed from all rows of a group"
-    assert adding(aggregated(name="count_if")).reason == "count_if is computed from all rows of a group"
+    assert adding(aggregated(distinct=True)).reason.text == "count(DISTINCT …) is computed from all rows of a group"
+    assert adding(aggregated(name="count_if")).reason.text == "count_if is computed from all rows of a group"
     partitioned = relation(kind="file", partition_columns=["p"])
-    assert adding(aggregated(below=partitioned)).reason == "t has a format without a record of changed rows"
-    assert "otherwise than as it is" in adding(aggregated(below=relation(kind="delta", aspect="snapshot"))).reason
+    assert adding(aggregated(below=partitioned)).reason.text == "t has a format without a record of changed rows"
+    assert "otherwise than as it is" in adding(aggregated(below=relation(kind="delta", aspect="snapshot"))).reason.text
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]}
-    assert adding(aggregated(below=limited)).reason == "GlobalLimit takes several rows of t together"
+    assert adding(aggregated(below=limited)).reason.text == "GlobalLimit takes several rows of t together"
 
 
 def test_a_column_of_a_fixed_length_is_not_read_as_it_is_stored():
     columns = [{"id": 0, "name": "v", "type": "CHAR(3)"}, {"id": 1, "name": "p", "type": "DATE"}]
-    assert adding(aggregated(below=relation(kind="delta", columns=columns))).reason == "the query reads v of t"
+    assert adding(aggregated(below=relation(kind="delta", columns=columns))).reason.text == "the query reads v of t"

@@ -205,7 +205,7 @@ class Unfollowable:
     """A run computed nothing, as it cannot follow the changes of its sources, for the reason ``why``."""
 
     version: Version
-    why: str
+    why: Reason
     seconds: float = 0.0
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from headwater.model.calendar import Window
+from headwater.model.reason import Code, Reason
 
 
 @frozen
@@ -63,11 +64,11 @@ class Occurrence:
     """One place where the query reads the source.
 
     ``columns`` holds the view's partition columns that are known from the source's; the others
-    are free. ``reason`` says, for a person, why some or all are free (empty when none is).
+    are free. ``reason`` says why some or all are free (``None`` when none is).
     """
 
     columns: tuple[tuple[str, Expression], ...] = ()
-    reason: str = ""
+    reason: Reason | None = None
 
 
 @frozen
@@ -83,7 +84,7 @@ class Keys:
 
     columns: tuple[str, ...] = ()
     places: tuple[tuple[str, ...], ...] = ()
-    reason: str = ""
+    reason: Reason | None = None
 
 
 @frozen
@@ -92,16 +93,18 @@ class Adding:
     Of a view without an aggregate: whether rows that came to the source make new rows of the view, and nothing else.
 
     Attributes:
-        possible: they can.
+        reason: why they cannot; ``None`` if they can.
         below: the aggregate reads the source. If it does not, its totals do not depend on it.
-        reason: why they cannot.
         rows: the view has no aggregate.
     """
 
-    possible: bool = False
+    reason: Reason | None = Reason(Code.QUERY_NOT_DERIVED, "its aggregate is not known")
     below: bool = False
-    reason: str = "its aggregate is not known"
     rows: bool = False
+
+    @property
+    def possible(self) -> bool:
+        return self.reason is None
 
 
 def common(keys: Iterable[Keys]) -> tuple[str, ...]:

@@ -106,4 +106,8 @@ class PlanError(HeadwaterError):
 
 
 class ChangesUnknown(HeadwaterError):
-    """A run cannot follow the changes of its sources. The text is the reason: a clause without a full stop."""
+    """A run cannot follow the changes of its sources, for a ``reason``: a clause without a full stop."""
+
+    def __init__(self, code: Code, clause: str) -> None:
+        super().__init__(clause)
+        self.reason = Reason(code, clause)

@@ -190,7 +190,7 @@ class Reworked:
     version: int
     view: str
     work: Work
-    why: str
+    why: Reason
 
 
 @frozen

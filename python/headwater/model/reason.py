@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from attrs import frozen
@@ -65,6 +65,68 @@ class Code(Enum):
     RUN_JOB_FAILED = "run.job_failed"
     RUN_METHOD_REFUSED = "run.method_refused"
 
+    # Why a method or a map of partitions cannot follow a change: what the query does.
+    QUERY_NOT_PARTITIONED_BY = "query.not_partitioned_by"
+    QUERY_NO_EQUALITY = "query.no_equality"
+    QUERY_AGGREGATE = "query.aggregate"
+    QUERY_AGGREGATE_WITHOUT_GROUP = "query.aggregate_without_group"
+    QUERY_AGGREGATE_NOT_ADDITIVE = "query.aggregate_not_additive"
+    QUERY_WINDOW = "query.window"
+    QUERY_WINDOW_WITHOUT_PARTITION = "query.window_without_partition"
+    QUERY_SUBQUERY = "query.subquery"
+    QUERY_FUNCTION = "query.function"
+    QUERY_EXPRESSION = "query.expression"
+    QUERY_CONSTANT = "query.constant"
+    QUERY_GENERATED = "query.generated"
+    QUERY_GROUPING_SETS = "query.grouping_sets"
+    QUERY_OUTER_JOIN = "query.outer_join"
+    QUERY_JOIN_TYPE = "query.join_type"
+    QUERY_ROWS_TOGETHER = "query.rows_together"
+    QUERY_SEVERAL_PLACES = "query.several_places"
+    QUERY_ONLY_PARTITIONS = "query.only_partitions"
+    QUERY_INEXACT_TYPE = "query.inexact_type"
+    QUERY_TIME_ZONE = "query.time_zone"
+    QUERY_PERIODS = "query.periods"
+    QUERY_NONDETERMINISTIC = "query.nondeterministic"
+    QUERY_ASPECT = "query.aspect"
+    QUERY_HIDDEN_COLUMN = "query.hidden_column"
+    QUERY_NO_TABLE = "query.no_table"
+    QUERY_NOT_DERIVED = "query.not_derived"
+
+    # The same: what the view and its source are.
+    VIEW_UNPARTITIONED = "view.unpartitioned"
+    VIEW_JOB = "view.job"
+    VIEW_READS_ITSELF = "view.reads_itself"
+    VIEW_FORMAT = "view.format"
+    VIEW_COLUMN_TYPE = "view.column_type"
+    VIEW_TRAILING_EDGE = "view.trailing_edge"
+    VIEW_DEPENDENCY_ALL = "view.dependency_all"
+    SOURCE_UNPARTITIONED = "source.unpartitioned"
+    SOURCE_TRANSFORM = "source.transform"
+    SOURCE_NO_SNAPSHOTS = "source.no_snapshots"
+    SOURCE_NO_CHANGED_ROWS = "source.no_changed_rows"
+    SOURCE_SNAPSHOT_NOT_KEPT = "source.snapshot_not_kept"
+    SOURCE_ROWS_REMOVED = "source.rows_removed"
+    SOURCE_ANOTHER_TABLE = "source.another_table"
+    SOURCE_DELETE_FILES = "source.delete_files"
+
+    # The same: what is on record, and what the method would cost.
+    METHOD_ALL_BEHIND = "method.all_behind"
+    METHOD_NO_CHANGE = "method.no_change"
+    METHOD_DIFFERENT_KEYS = "method.different_keys"
+    METHOD_TOO_MANY_KEYS = "method.too_many_keys"
+    METHOD_TOO_MUCH_CHANGED = "method.too_much_changed"
+    METHOD_MANY_STATES = "method.many_states"
+    METHOD_STATE_UNKNOWN = "method.state_unknown"
+    METHOD_NO_TOTALS = "method.no_totals"
+    METHOD_TOTALS_LOST = "method.totals_lost"
+    METHOD_AFTER_FAILURE = "method.after_failure"
+    METHOD_LAST_RUN = "method.last_run"
+    METHOD_SMALL = "method.small"
+    METHOD_COST_UNKNOWN = "method.cost_unknown"
+    METHOD_LENIENT_SETTING = "method.lenient_setting"
+    METHOD_SPARK_FAILED = "method.spark_failed"
+
 
 @frozen
 class Reason:
@@ -84,6 +146,11 @@ class Reason:
     def coded(self) -> str:
         """The sentence with its code, as a line of ``EXPLAIN`` shows it."""
         return f"{self.text} [{self.code.value}]"
+
+
+def together(reasons: Sequence[Reason], more: str = "") -> Reason | None:
+    """Several reasons in one sentence that ends with ``more``, with the code of the first; ``None`` without any."""
+    return Reason(reasons[0].code, "; ".join(each.text for each in reasons) + more) if reasons else None
 
 
 def codes(reasons: Iterable[Reason]) -> str:

@@ -117,7 +117,7 @@ class Run:
         needs: for which origins it computes each slice. More than it began for, if it stands for newer changes, too.
         inputs: the versions of the sources that it may read: the newest of these changes.
         work: what it computes: other work than it began with, if it could not follow changes.
-        instead: why that is so; empty if it is not.
+        instead: why that is so; ``None`` if it is not.
         on: the runs of which it reads what they made, where they left it. It is published after them, or not at all.
         preempted: it is to be cancelled: a change came for what it computes, and its view wants both in one run.
         cancelled: somebody asked to cancel it.
@@ -131,7 +131,7 @@ class Run:
     )
     inputs: Inputs = field(default=Factory(lambda run: run.started.inputs, takes_self=True))
     work: Work = field(default=Factory(lambda run: run.started.work, takes_self=True))
-    instead: str = ""
+    instead: Reason | None = None
     on: frozenset[Version] = frozenset()
     preempted: bool = False
     cancelled: bool = False

@@ -13,6 +13,7 @@ from typing import ClassVar
 from attrs import frozen
 
 from headwater.model.partition import WHOLE, Slice
+from headwater.model.reason import Reason
 from headwater.model.version import Inputs, Version
 
 
@@ -118,7 +119,7 @@ class NoMethod:
     """
 
     mode: Mode
-    why: str
+    why: Reason
 
 
 FollowsChanges = ByKeys | ByTotals | ByAppending

@@ -73,7 +73,7 @@ def performed(step: Step, warehouse: Warehouse, looks: Looks, store: Store, cloc
                 except ChangesUnknown as error:
                     if not isinstance(launch.run.work, FollowsChanges):
                         raise  # whole partitions follow no changes, so computing them again would end the same
-                    return Unfollowable(version, str(error), seconds())
+                    return Unfollowable(version, error.reason, seconds())
             case Bring(written=written):
                 return Brought(version, warehouse.bring(launch, written), seconds())
             case Publish(written=written):

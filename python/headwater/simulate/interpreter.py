@@ -109,7 +109,7 @@ class Interpreter:
         try:
             written, takes = self.compute(launch)
         except ChangesUnknown as error:
-            answered(self.mine, Unfollowable(version, str(error)))
+            answered(self.mine, Unfollowable(version, error.reason))
             return
         self._began[version] = self.agenda.now
         self.agenda.at(self.agenda.now + takes, lambda: self._computed(version, written, takes))

@@ -93,7 +93,7 @@ note = sa.Table(
 )
 
 
-NEWEST = 5
+NEWEST = 6
 """The version of the schema, and of the shape of events and states. Before a first release, none becomes another."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from headwater.algebra.derive.image import TWICE, Image, exact
+from headwater.algebra.derive.image import TWICE, Image, exact, inexact
 from headwater.algebra.derive.problems import Refusal, problems
 from headwater.algebra.derive.query import Node, Reader, Zones
 from headwater.algebra.derive.relation import partition_columns as columns_of
@@ -22,6 +22,7 @@ from headwater.algebra.derive.resolve import Known, resolve
 from headwater.algebra.derive.rules import transfer
 from headwater.algebra.derive.touched_rows import Delta
 from headwater.model.dependency import Dependency, Expression, Occurrence
+from headwater.model.reason import Code, Reason, together
 
 __all__ = ["Derivation", "Refusal", "ReadTable", "Zones", "derive"]
 
@@ -117,7 +118,7 @@ def _columns(node: Node) -> tuple[tuple[str, str], ...]:
 
 def _occurrence(reader: Reader, relation: Node, outputs: Sequence[PartitionColumn]) -> Occurrence:
     if not columns_of(relation):
-        return Occurrence(reason=_unpartitioned(relation) if outputs else "")
+        return Occurrence(reason=_unpartitioned(relation) if outputs else None)
     delta = transfer(reader.root, relation)
     bound: list[tuple[str, Expression]] = []
     reasons = []
@@ -129,26 +130,29 @@ def _occurrence(reader: Reader, relation: Node, outputs: Sequence[PartitionColum
             bound.append((output.name, expression))
         else:
             reasons.append(_reason(output, delta, known, short(source(relation))))
-    return Occurrence(tuple(bound), "; ".join(reasons))
+    return Occurrence(tuple(bound), together(reasons))
 
 
-def _unpartitioned(relation: Node) -> str:
+def _unpartitioned(relation: Node) -> Reason:
     name, transforms = short(source(relation)), relation.facts.get("transforms")
     if not transforms:
-        return f"{name} is not partitioned"
+        return Reason(Code.SOURCE_UNPARTITIONED, f"{name} is not partitioned")
     listed = ", ".join(f"{each['name']}({', '.join([*each['arguments'], *each['over']])})" for each in transforms)
-    return f"{name} is partitioned by {listed}, which no column of a view can be compared with"
+    compared = f"{name} is partitioned by {listed}, which no column of a view can be compared with"
+    return Reason(Code.SOURCE_TRANSFORM, compared)
 
 
-def _reason(output: PartitionColumn, delta: Delta, known: Known | None, table: str) -> str:
+def _reason(output: PartitionColumn, delta: Delta, known: Known | None, table: str) -> Reason:
     lost = delta.lost.get(output.number)
     if lost is not None:
-        return f"`{output.name}` comes from `{lost.origin}`, {lost.said(table, 'partition column')}"
+        return lost.of(output.name, table, "partition column")
     for type in (output.queried, output.type):
         if not exact(type):
-            return f"`{output.name}` is a {type}, whose equal values may be spelled differently"
+            return Reason(Code.QUERY_INEXACT_TYPE, f"`{output.name}` is {inexact(type)}")
     if isinstance(known, Image):
-        return f"`{output.name}` is a {output.type} of a moment, {TWICE}"
+        return Reason(TWICE.code, f"`{output.name}` is a {output.type} of a moment, {TWICE}")
     if known is not None:
-        return f"`{output.name}` has no one period of those that {table} is partitioned by"
-    return f"`{output.name}` is not known from the partition columns of {table}"
+        several = f"`{output.name}` has no one period of those that {table} is partitioned by"
+        return Reason(Code.QUERY_PERIODS, several)
+    unknown = f"`{output.name}` is not known from the partition columns of {table}"
+    return Reason(Code.QUERY_NOT_DERIVED, unknown)

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from headwater.algebra.derive.query import Attr, Call, Expr, Lit, fill
 from headwater.model.dependency import Computed, Expression, Same
+from headwater.model.reason import Code, Reason
 
 COMPARABLE = re.compile(
     r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING|BINARY)", re.I
@@ -58,7 +59,7 @@ class Image:
         return Computed(f"CAST({sql if alike else f'CAST({sql} AS {declared})'} AS STRING)", self.inputs)
 
 
-TWICE = "and a clock that is set back shows two moments alike"
+TWICE = Reason(Code.QUERY_TIME_ZONE, "and a clock that is set back shows two moments alike")
 """Why a function of a moment is not known from the moment's text."""
 
 SHOWN = ("DATE", "TIMESTAMP_NTZ", "STRING")
@@ -98,6 +99,11 @@ def exact(type: str) -> bool:
     compared under a collation, and ``CHAR``, which is padded. No fact is kept about such values.
     """
     return bool(type) and not re.search(r"\b(FLOAT|DOUBLE|COLLATE|CHAR|VARIANT|MAP|INTERVAL)\b", type, re.I)
+
+
+def inexact(type: str) -> Reason:
+    """What is wrong with a type that is not exact, as the end of a sentence."""
+    return Reason(Code.QUERY_INEXACT_TYPE, f"a {type}, whose equal values may be spelled differently")
 
 
 def quoted(name: str) -> str:

@@ -11,6 +11,7 @@ from attrs import evolve
 from headwater.algebra.derive.query import Attr, Call, Expr, Node
 from headwater.algebra.derive.resolve import resolve
 from headwater.algebra.derive.touched_rows import Delta, Lost, equalities
+from headwater.model.reason import Code, Reason
 
 
 def join(node: Node, left: Delta, right: Delta) -> Delta:
@@ -53,7 +54,7 @@ def _outer(node: Node, kept: Delta, nulled: Delta, inner: Delta, preserved: int)
     ids = _ids(node, preserved)
     facts = inner.only(ids).facts if nulled.changed else kept.facts
     kind = node.facts["type"]
-    blocked = inner.blocked(facts, Lost("", f"which is NULL where the {kind} JOIN finds no match"))
+    blocked = inner.blocked(facts, _null(kind))
     return evolve(inner, facts=facts, same=kept.same, lost={**inner.lost, **blocked})
 
 
@@ -80,8 +81,12 @@ def _full(node: Node, both: Delta, inner: Delta) -> Delta:
             image = resolve(one, both.facts) or resolve(other, both.facts)
             if image is not None:
                 facts[_coalesce(one, other)] = facts[_coalesce(other, one)] = image
-    lost = inner.blocked(facts, Lost("", "which is NULL where the FULL OUTER JOIN finds no match"))
+    lost = inner.blocked(facts, _null("FULL OUTER"))
     return evolve(both, facts=facts, same=(), lost={**both.lost, **lost})
+
+
+def _null(kind: str) -> Lost:
+    return Lost("", Reason(Code.QUERY_OUTER_JOIN, f"which is NULL where the {kind} JOIN finds no match"))
 
 
 def _coalesce(one: Expr, other: Expr) -> Call:
@@ -94,7 +99,7 @@ def _across(node: Node, one: Attr, other: Attr) -> bool:
 
 
 def _unknown(node: Node, both: Delta) -> Delta:
-    why = f"and no map is derived through a {node.facts['type']} JOIN"
+    why = Reason(Code.QUERY_JOIN_TYPE, f"and no map is derived through a {node.facts['type']} JOIN")
     return evolve(both.keys((), why), same=())
 
 

@@ -10,7 +10,7 @@ changed row determines it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headwater.algebra.derive.image import COMPARABLE, Image, exact, plain
@@ -20,6 +20,7 @@ from headwater.algebra.derive.resolve import resolve
 from headwater.algebra.derive.rules import transfer
 from headwater.algebra.derive.touched_rows import Delta
 from headwater.model.dependency import Keys
+from headwater.model.reason import Code, Reason, together
 
 SAID = 2
 """The most columns for which the reason is given why they are no keys."""
@@ -52,10 +53,10 @@ def _of_table(
     reader: Reader, nodes: Sequence[Node], outputs: Sequence[tuple[str, str, Attr]], apart: Sequence[str]
 ) -> Keys:
     """The columns of the view that every place determines where a table is read."""
-    table, found, reasons = short(source(nodes[0])), [], dict[str, None]()
+    table, found, reasons = short(source(nodes[0])), [], dict[Reason, None]()
     for node in nodes:
         if "aspect" in node.facts:
-            return Keys(reason=f"the query reads {table} otherwise than as it is")
+            return Keys(reason=otherwise(table))
         delta = transfer(reader.root, node)
         determined = {}
         for name, type, queried in outputs:
@@ -67,15 +68,15 @@ def _of_table(
         found.append(determined)
     common = [name for name in found[0] if all(name in each for each in found)]
     if not common:
-        return Keys(reason=_together(reasons) or f"a changed row of {table} reaches whole partitions")
+        whole = Reason(Code.QUERY_ONLY_PARTITIONS, f"a changed row of {table} reaches whole partitions")
+        more = f"; and {len(reasons) - SAID} more columns" if len(reasons) > SAID else ""
+        return Keys(reason=together([*reasons][:SAID], more) or whole)
     return Keys(tuple(common), tuple(tuple(each[name] for name in common) for each in found))
 
 
-def _together(reasons: Iterable[str]) -> str:
-    """Some reasons in one sentence. The first few are enough."""
-    told = [*reasons]
-    more = f"; and {len(told) - SAID} more columns" if len(told) > SAID else ""
-    return "; ".join(told[:SAID]) + more
+def otherwise(table: str) -> Reason:
+    """Why changed rows of a table are not followed of which something else is read than its rows as they are."""
+    return Reason(Code.QUERY_ASPECT, f"the query reads {table} otherwise than as it is")
 
 
 def _comparable(*types: str) -> bool:
@@ -88,13 +89,13 @@ def _cast(image: Image, queried: str, declared: str) -> str:
     return own if plain(queried).casefold() == plain(declared).casefold() else f"CAST({own} AS {plain(declared)})"
 
 
-def _reason(name: str, queried: Attr, delta: Delta, table: str) -> str:
+def _reason(name: str, queried: Attr, delta: Delta, table: str) -> Reason:
     lost = delta.lost.get(queried.id)
     if lost is not None and queried not in delta.facts:
-        return f"`{name}` comes from `{lost.origin}`, {lost.said(table, 'column')}"
+        return lost.of(name, table, "column")
     if not _comparable(queried.type):
-        return f"`{name}` is a {queried.type}, and no key"
-    return f"`{name}` is not known from a row of {table}"
+        return Reason(Code.QUERY_INEXACT_TYPE, f"`{name}` is a {queried.type}, and no key")
+    return Reason(Code.QUERY_NOT_DERIVED, f"`{name}` is not known from a row of {table}")
 
 
 def _divided(json: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import evolve
 
-from headwater.algebra.derive.image import Image, exact, quoted
+from headwater.algebra.derive.image import Image, exact, inexact, quoted
 from headwater.algebra.derive.query import Expr, Node
 from headwater.algebra.derive.resolve import Known
 from headwater.algebra.derive.span import UTC, of_periods
@@ -15,6 +15,7 @@ from headwater.algebra.derive.touched_rows import Delta, Lost
 from headwater.model.calendar import Unit
 from headwater.model.name import PathName, named
 from headwater.model.partition import of_unit
+from headwater.model.reason import Code, Reason
 
 UNITS = {"hours": Unit.HOUR, "days": Unit.DAY, "months": Unit.MONTH, "years": Unit.YEAR}
 """The transforms into periods, from the finest."""
@@ -30,11 +31,11 @@ def leaf(node: Node, changed: bool) -> Delta:
     lost: dict[int, Lost] = {}
     for attribute, column in zip(node.output, node.facts["columns"], strict=True):
         if not changed:
-            tie = "which no equality ties to {column}"
-            lost[attribute.id] = Lost(attribute.name, f"a column of {table}, {tie}")
+            tie = f"a column of {table}, which no equality ties to {{column}}"
+            lost[attribute.id] = Lost(attribute.name, Reason(Code.QUERY_NO_EQUALITY, tie))
             continue
         match _known(node.facts, column["name"], column["type"]):
-            case str(why):
+            case Reason() as why:
                 lost[attribute.id] = Lost(attribute.name, why)
             case known:
                 facts[attribute] = known
@@ -67,21 +68,21 @@ def short(key: str) -> str:
             return name.name
 
 
-def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | str:
+def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | Reason:
     """What a partition says of a column of its rows, or why it says nothing."""
     if name.casefold() in map(str.casefold, facts["partition_columns"]):
         if not exact(type):
-            return f"a {type}, whose equal values may be spelled differently"
+            return inexact(type)
         if type == "TIMESTAMP" and "zone" in facts:
             return _moment(name, facts["zone"], facts["spelled"])
         return Image.of_column(name, type)
     for column, unit, partition in _periods(facts):
         if column.casefold() == name.casefold():
             return of_periods(partition, unit, type, facts["zone"])
-    return "not from {column}"
+    return Reason(Code.QUERY_NOT_PARTITIONED_BY, "not from {column}")
 
 
-def _moment(name: str, zone: str, spelled: str) -> Known | str:
+def _moment(name: str, zone: str, spelled: str) -> Known | Reason:
     """A moment that is spelled in one zone, in another. On a clock that is set back, one text means two moments."""
     if {zone, spelled} <= set(UTC):
         return Image.of_column(name, "TIMESTAMP")
@@ -89,7 +90,8 @@ def _moment(name: str, zone: str, spelled: str) -> Known | str:
         return evolve(Image.of_column(name, "TIMESTAMP"), twice=True)
     if spelled in UTC:
         return Image(f"CAST(concat({quoted(name)}, 'Z') AS TIMESTAMP)", (name,), "TIMESTAMP")
-    return f"a TIMESTAMP of {{source}}, which was declared in the time zone {spelled}, and this view in {zone}"
+    declared = f"a TIMESTAMP of {{source}}, which was declared in the time zone {spelled}, and this view in {zone}"
+    return Reason(Code.QUERY_TIME_ZONE, declared)
 
 
 def _periods(facts: Mapping[str, Any]) -> Iterator[tuple[str, Unit, str]]:

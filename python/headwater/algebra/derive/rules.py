@@ -11,7 +11,8 @@ from headwater.algebra.derive.joins import join, lateral
 from headwater.algebra.derive.query import Attr, Call, Expr, Named, Node
 from headwater.algebra.derive.relation import leaf
 from headwater.algebra.derive.resolve import Facts, Known
-from headwater.algebra.derive.touched_rows import Delta, Lost, conjuncts
+from headwater.algebra.derive.touched_rows import OF_A_WINDOW, Delta, Lost, conjuncts
+from headwater.model.reason import Code, Reason
 
 ROWWISE = {
     *("SubqueryAlias", "View", "Sort", "WithCTE", "ResolvedHint", "LimitAll", "PipeOperator"),
@@ -41,7 +42,7 @@ def _touched(below: Delta, inside: Delta) -> Delta:
     the outer row hold on those. The input itself is the same as before.
     """
     facts = evolve(inside, facts=inside.outer()).inside().facts
-    why = "and a subquery on {source} decides over its rows"
+    why = Reason(Code.QUERY_SUBQUERY, "and a subquery on {source} decides over its rows")
     lost = {each: Lost(one.origin, why) for each, one in below.lost.items()}
     return evolve(below, facts=facts, lost=lost, changed=True)
 
@@ -73,7 +74,7 @@ def _apply(node: Node, below: list[Delta], target: Node) -> Delta:
         case "LateralJoin", [left, right]:
             return lateral(node, left, right)
         case "LocalRelation" | "ResolvedInlineTable" | "OneRowRelation" | "Range", []:
-            return Delta(lost=_new(node, Lost("", "a value that the query itself states")))
+            return Delta(lost=_new(node, Reason(Code.QUERY_CONSTANT, "a value that the query itself states")))
     return _whole(node, below)
 
 
@@ -114,7 +115,8 @@ def _aggregate(node: Node, child: Delta) -> Delta:
     does: the row changes only if some row of the child does, and the fact holds there.
     """
     grouping = {each.id for each in node.groupings if isinstance(each, Attr)}
-    keyed = child.keys(node.groupings, "and an aggregate does not group by it").grouped()
+    why = Reason(Code.QUERY_AGGREGATE_WITHOUT_GROUP, "and an aggregate does not group by it")
+    keyed = child.keys(node.groupings, why).grouped()
     same = keyed.only(grouping).same if node.groupings else ()
     return evolve(keyed, same=same).project(node.projections)
 
@@ -125,9 +127,9 @@ def _window(node: Node, child: Delta) -> Delta:
     So a changed row reaches those that share its keys, and only what follows from the keys is
     known of them. With no PARTITION BY, nothing is.
     """
-    result = child.keys(node.partition_by, "and a window function above it is not partitioned by it")
-    made = _new(node, Lost("", "a window function, not from {column}"))
-    return evolve(result, lost={**result.lost, **made})
+    why = "and a window function above it is not partitioned by it"
+    result = child.keys(node.partition_by, Reason(Code.QUERY_WINDOW_WITHOUT_PARTITION, why))
+    return evolve(result, lost={**result.lost, **_new(node, OF_A_WINDOW)})
 
 
 def _expand(node: Node, child: Delta) -> Delta:
@@ -139,7 +141,7 @@ def _expand(node: Node, child: Delta) -> Delta:
             alike.append(Named(attribute, versions.pop()))
         else:
             why = "which GROUPING SETS, ROLLUP or CUBE replaces by NULL in some rows"
-            nulled[attribute.id] = Lost(attribute.name, why)
+            nulled[attribute.id] = Lost(attribute.name, Reason(Code.QUERY_GROUPING_SETS, why))
     result = child.project(alike)
     return evolve(result, lost={**result.lost, **nulled})
 
@@ -147,7 +149,7 @@ def _expand(node: Node, child: Delta) -> Delta:
 def _generate(node: Node, child: Delta) -> Delta:
     """Each row becomes several that keep its columns."""
     result = child.only({each.id for each in node.output})
-    return evolve(result, lost={**result.lost, **_new(node, Lost("", "a generated row"))})
+    return evolve(result, lost={**result.lost, **_new(node, Reason(Code.QUERY_GENERATED, "a generated row"))})
 
 
 def _set_operation(node: Node, below: Sequence[Delta]) -> Delta:
@@ -163,12 +165,13 @@ def _set_operation(node: Node, below: Sequence[Delta]) -> Delta:
 
 def _whole(node: Node, below: Sequence[Delta]) -> Delta:
     """An operator with no rule, or one like LIMIT where any row decides over any other."""
-    why = f"and {_NAMES.get(node.op, node.op)} above it can make any row depend on any other"
+    depends = f"and {_NAMES.get(node.op, node.op)} above it can make any row depend on any other"
+    why = Reason(Code.QUERY_ROWS_TOGETHER, depends)
     facts: Facts = {key: image for each in below for key, image in each.outer().items()}
     lost: dict[int, Lost] = {}
     for each in below:
         lost = {**lost, **each.lost, **each.blocked({}, Lost("", why))}
-    return Delta(facts=facts, lost={**_new(node, Lost("", why)), **lost})
+    return Delta(facts=facts, lost={**_new(node, why), **lost})
 
 
 _NAMES = {
@@ -183,7 +186,7 @@ _NAMES = {
 }
 
 
-def _new(node: Node, lost: Lost) -> dict[int, Lost]:
+def _new(node: Node, why: Reason) -> dict[int, Lost]:
     """The columns that the operator adds to its children's."""
     known = {each for child in node.children for each in child.output}
-    return {each.id: evolve(lost, origin=each.name) for each in node.output if each not in known}
+    return {each.id: Lost(each.name, why) for each in node.output if each not in known}

@@ -22,11 +22,13 @@ from typing import Any
 from attrs import evolve
 
 from headwater.algebra.derive.image import COMPARABLE, exact, plain, type_of
+from headwater.algebra.derive.keys import otherwise
 from headwater.algebra.derive.query import Call, Expr, Node, Reader, parts
 from headwater.algebra.derive.relation import short, source
 from headwater.algebra.derive.rules import ROWWISE
 from headwater.model.dependency import Adding
 from headwater.model.format import Format
+from headwater.model.reason import Code, Reason
 
 # Of a union, the rows of the other inputs are left out where changed rows stand in for a table (``Totals.scala``).
 LINEAR = ROWWISE | {"CTERelationRef", "Project", "Filter", "Expand", "Generate", "Union"}
@@ -62,7 +64,7 @@ def derive_totals(description: Mapping[str, Any]) -> dict[str, Adding]:
     if aggregate is None:
         return {table: evolve(_followed(root, table), rows=True) for table in sources}
     if why := _without(aggregate):
-        return {table: Adding(reason=why) for table in sources}
+        return {table: Adding(why) for table in sources}
     [below] = aggregate.children
     return {table: _followed(below, table) for table in sources}
 
@@ -80,27 +82,28 @@ def _lowest(root: Node) -> Node | None:
 # --- the aggregate
 
 
-def _without(aggregate: Node) -> str:
-    """Why an aggregate has no totals; empty if it has."""
+def _without(aggregate: Node) -> Reason | None:
+    """Why an aggregate has no totals; ``None`` if it has."""
     if aggregate.op == "Distinct":
         keys: tuple[Expr, ...] = aggregate.children[0].output
     else:
         keys = aggregate.groupings
     for key in keys:
         if not _comparable(key):
-            return f"it groups by a {type_of(key)}"
+            return Reason(Code.QUERY_INEXACT_TYPE, f"it groups by a {type_of(key)}")
     for each in _parts(aggregate):
         match each:
             case Call(plan=Node()):
-                return "its aggregate has a subquery"
+                return Reason(Code.QUERY_SUBQUERY, "its aggregate has a subquery")
             case Call(deterministic=False):
-                return f"{each.name} has another value each time"
+                return Reason(Code.QUERY_NONDETERMINISTIC, f"{each.name} has another value each time")
             case Call(kind="aggregate"):
                 if why := _unknown(each):
                     return why
             case Call(kind="window" | "function"):
-                return f"its aggregate is computed with {each.name}"
-    return ""
+                code = Code.QUERY_WINDOW if each.kind == "window" else Code.QUERY_FUNCTION
+                return Reason(code, f"its aggregate is computed with {each.name}")
+    return None
 
 
 def _parts(node: Node) -> Iterator[Expr]:
@@ -112,21 +115,23 @@ def _comparable(expression: Expr) -> bool:
     return exact(type) and bool(COMPARABLE.fullmatch(plain(type)))
 
 
-def _unknown(call: Call) -> str:
-    """Why an aggregate function cannot follow changes; empty if it can."""
-    if call.name not in _NAMES.get(call.call, ()):
-        return f"{call.name} is computed from all rows of a group"
-    if call.distinct:
-        return f"{call.name}(DISTINCT …) is computed from all rows of a group"
+def _unknown(call: Call) -> Reason | None:
+    """Why an aggregate function cannot follow changes; ``None`` if it can."""
+    known = call.name in _NAMES.get(call.call, ())
+    if call.distinct or not known:
+        of = "(DISTINCT …)" if known else ""
+        return Reason(Code.QUERY_AGGREGATE_NOT_ADDITIVE, f"{call.name}{of} is computed from all rows of a group")
     types = [plain(type_of(each)) for each in call.args]
     match call.call:
         case "Sum" if not _SUMMED.fullmatch(types[0]):
-            return f"the sum of a {types[0]} depends on the order of the rows"
+            return Reason(Code.QUERY_INEXACT_TYPE, f"the sum of a {types[0]} depends on the order of the rows")
         case "Average" if not _AVERAGED.fullmatch(types[0]):
-            return f"the average of a {types[0]} depends on the order of the rows"
+            order = f"the average of a {types[0]} depends on the order of the rows"
+            return Reason(Code.QUERY_INEXACT_TYPE, order)
         case "Min" | "Max" if not _comparable(call.args[0]):
-            return f"values of a {types[0]} may be equal and spelled differently"
-    return ""
+            spelled = f"values of a {types[0]} may be equal and spelled differently"
+            return Reason(Code.QUERY_INEXACT_TYPE, spelled)
+    return None
 
 
 # --- the way from a source to the aggregate, or to the view
@@ -135,35 +140,36 @@ def _unknown(call: Call) -> str:
 def _followed(below: Node, table: str) -> Adding:
     places = [each for each in below.walk() if each.op == "Relation" and source(each) == table]
     if len(places) > 1:
-        return Adding(reason=f"it reads {short(table)} in {len(places)} places")
-    why = _hurdle(below, places[0]) or _unfit(places[0]) if places else ""
-    return Adding(reason=why) if why else Adding(True, bool(places))
+        several = f"it reads {short(table)} in {len(places)} places"
+        return Adding(Reason(Code.QUERY_SEVERAL_PLACES, several))
+    why = _hurdle(below, places[0]) or _unfit(places[0]) if places else None
+    return Adding(why) if why else Adding(None, bool(places))
 
 
-def _unfit(relation: Node) -> str:
-    """Why changed rows of a table cannot stand in its place."""
+def _unfit(relation: Node) -> Reason | None:
+    """Why changed rows of a table cannot stand in its place; ``None`` if they can."""
     table = short(source(relation))
     if "aspect" in relation.facts:
-        return f"the query reads {table} otherwise than as it is"
+        return otherwise(table)
     facts = relation.facts
     listed = facts.get("kind") == "file" and "table" in facts and not facts.get("partition_columns")
     if not (listed or Format.of(facts.get("kind", "")).tells_changes):
-        return f"{table} has a format without a record of changed rows"
+        return Reason(Code.SOURCE_NO_CHANGED_ROWS, f"{table} has a format without a record of changed rows")
     for each in relation.facts["columns"]:
         if each.get("metadata") or re.match(r"CHAR\b", each["type"], re.I):
-            return f"the query reads {each['name']} of {table}"
-    return ""
+            return Reason(Code.QUERY_HIDDEN_COLUMN, f"the query reads {each['name']} of {table}")
+    return None
 
 
-def _hurdle(node: Node, place: Node) -> str:
-    """The first operator, from the top, that is not linear in the rows of a relation; empty if all are."""
+def _hurdle(node: Node, place: Node) -> Reason | None:
+    """The first operator, from the top, that is not linear in the rows of a relation; ``None`` if all are."""
     if node is place:
-        return ""
+        return None
     table = short(source(place))
     if any(each is place for plan in node.subqueries() for each in plan.walk()):
-        return f"a subquery reads {table}"
+        return Reason(Code.QUERY_SUBQUERY, f"a subquery reads {table}")
     if any(isinstance(each, Call) and not each.deterministic for each in _parts(node)):
-        return "an expression has another value each time"
+        return Reason(Code.QUERY_NONDETERMINISTIC, "an expression has another value each time")
     side = next(i for i, child in enumerate(node.children) if any(each is place for each in child.walk()))
     match node.op:
         case op if op in LINEAR:
@@ -171,7 +177,8 @@ def _hurdle(node: Node, place: Node) -> str:
         case "Join" | "LateralJoin":
             kind = node.facts.get("type", "").upper()
             if side not in SIDES.get(kind, ()) or (node.op == "LateralJoin" and side):
-                return f"{table} is on a side of a {kind} JOIN whose rows depend on each other"
+                depends = f"{table} is on a side of a {kind} JOIN whose rows depend on each other"
+                return Reason(Code.QUERY_JOIN_TYPE, depends)
         case op:
-            return f"{op} takes several rows of {table} together"
+            return Reason(Code.QUERY_ROWS_TOGETHER, f"{op} takes several rows of {table} together")
     return _hurdle(node.children[side], place)

@@ -21,9 +21,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from attrs import evolve, field, frozen
 
-from headwater.algebra.derive.image import TWICE, Image, exact, pure, type_of
+from headwater.algebra.derive.image import TWICE, Image, exact, inexact, pure, type_of
 from headwater.algebra.derive.query import Attr, Call, Expr, Lit, Named, attributes, display
 from headwater.algebra.derive.resolve import Facts, Known, resolve
+from headwater.model.reason import Code, Reason
 
 Pair = tuple[Expr, Expr]
 
@@ -34,12 +35,13 @@ class Lost:
     stands for the table, ``{column}`` and ``{columns}`` for those of its columns that could have shown it."""
 
     origin: str
-    why: str
+    why: Reason
 
-    def said(self, table: str, told: str) -> str:
-        """The end of the sentence for a table; ``told`` names the columns that show it."""
-        found = self.why.replace("{columns}", f"the {told}s of {table}").replace("{column}", f"a {told} of {table}")
-        return found.replace("{source}", table)
+    def of(self, name: str, table: str, shown_by: str) -> Reason:
+        """The sentence for a column of the view, and a table with columns that show it."""
+        text = self.why.text.replace("{columns}", f"the {shown_by}s of {table}")
+        text = text.replace("{column}", f"a {shown_by} of {table}").replace("{source}", table)
+        return Reason(self.why.code, f"`{name}` comes from `{self.origin}`, {text}")
 
 
 @frozen
@@ -77,7 +79,7 @@ class Delta:
             lost={**self.lost, **(self.blocked(kept, lost) if lost else {})},
         )
 
-    def keys(self, keys: Iterable[Expr], why: str) -> Delta:
+    def keys(self, keys: Iterable[Expr], why: Reason) -> Delta:
         """Only facts that follow from ``keys``: rows that agree on them change together.
 
         A fact about the outer row holds for the whole evaluation and always stays.
@@ -161,7 +163,7 @@ class Delta:
     def _why(self, expression: Expr, image: Known | None) -> Lost | None:
         text = display(expression)
         if image is not None:
-            return Lost(text, f"a {type_of(expression)}, whose equal values may be spelled differently")
+            return Lost(text, inexact(type_of(expression)))
         if (special := _special(expression)) is not None:
             return Lost(text, special)
         for each in attributes(expression):
@@ -170,7 +172,7 @@ class Delta:
                 return Lost(deeper.origin if isinstance(expression, Attr) else text, deeper.why)
             if isinstance(fact := self.facts.get(each), Image) and fact.twice:
                 return Lost(text, TWICE)
-        return Lost(text, "which cannot be computed from {columns} in SQL alone")
+        return Lost(text, Reason(Code.QUERY_EXPRESSION, "which cannot be computed from {columns} in SQL alone"))
 
 
 def equalities(condition: Expr | None) -> Iterator[Pair]:
@@ -234,16 +236,20 @@ def _within(expression: Expr, ids: Collection[int]) -> bool:
     return all(each.outer or each.id in ids for each in attributes(expression))
 
 
-def _special(expression: Expr) -> str | None:
+OF_A_WINDOW = Reason(Code.QUERY_WINDOW, "a window function, not from {column}")
+
+
+def _special(expression: Expr) -> Reason | None:
     match expression:
         case Call(kind="aggregate"):
-            return "an aggregate, not from {column}"
+            return Reason(Code.QUERY_AGGREGATE, "an aggregate, not from {column}")
         case Call(kind="window"):
-            return "a window function, not from {column}"
+            return OF_A_WINDOW
         case Call(kind="subquery"):
-            return "a subquery, not from {column}"
+            return Reason(Code.QUERY_SUBQUERY, "a subquery, not from {column}")
         case Call(kind="function"):
-            return "a user-defined function, whose SQL is not known to mean the same elsewhere"
+            unknown = "a user-defined function, whose SQL is not known to mean the same elsewhere"
+            return Reason(Code.QUERY_FUNCTION, unknown)
         case Call(args=args):
             return next((special for each in args if (special := _special(each))), None)
     return None

@@ -72,7 +72,7 @@ class Flight:
         seconds: what its steps took so far.
         unsure: its publication failed, so readers may see it all the same.
         error: why a step of it came to nothing; ``None`` as long as none did.
-        unfollowed: why it cannot follow changes; empty as long as it can.
+        unfollowed: why it cannot follow changes; ``None`` as long as it can.
         refused: some computed column of its readers cannot be evaluated.
     """
 
@@ -87,7 +87,7 @@ class Flight:
     refused: bool = False
     unsure: bool = False
     error: Reason | None = None
-    unfollowed: str = ""
+    unfollowed: Reason | None = None
     cancelled: bool = False
 
     @property
@@ -155,7 +155,7 @@ def recorded(mine: Flights, event: Event) -> None:
         case Reworked(version=version, work=work, why=why) if version in mine.flights:
             flight = mine.flights[version]
             launch = evolve(flight.launch, run=evolve(flight.launch.run, work=work, instead=why))
-            mine.flights[version] = evolve(flight, launch=launch, stage=Stage.COMPUTE, unfollowed="")
+            mine.flights[version] = evolve(flight, launch=launch, stage=Stage.COMPUTE, unfollowed=None)
         case Prepared(version=version) if version in mine.flights:
             mine.flights[version] = evolve(mine.flights[version], stage=Stage.BRING, told=True)
         case Published(version=version) | Failed(version=version) if version in mine.flights:

@@ -177,10 +177,11 @@ def _failed(flight: Flight, error: Reason, cancelled: bool, now: int) -> Failed:
 
 def _reworked(flight: Flight, now: int) -> Reworked | Failed:
     """A run that cannot follow changes computes whole partitions, or fails if its view allows no run that does."""
-    run, definition = flight.launch.run, flight.launch.definition
+    run, definition, why = flight.launch.run, flight.launch.definition, flight.unfollowed
+    assert why is not None, f"run {run.version} is reworked for no reason"
     if strict(definition):
-        return _failed(flight, refusal(definition, run.work.mode, flight.unfollowed), False, now)
-    return Reworked(now, run.version, run.view, whole(run.work, run.slices), flight.unfollowed)
+        return _failed(flight, refusal(definition, run.work.mode, why), False, now)
+    return Reworked(now, run.version, run.view, whole(run.work, run.slices), why)
 
 
 def _cancelled(state: State, mine: Flights, now: int) -> Iterator[Cancel]:

@@ -6,11 +6,12 @@ of them that have a price are added to the view, and no row of it is read.
 
 from __future__ import annotations
 
-from headwater.engine.methods.basis import inputs, reflected
+from headwater.engine.methods.basis import NO_CHANGE, inputs, not_kept, reflected
 from headwater.engine.methods.by_changes import SAID, barred, fixed, learn
 from headwater.engine.methods.following import follow
 from headwater.engine.methods.method import Method, Offer, Slices
 from headwater.model.partition import Region
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
 from headwater.model.work import ByAppending
@@ -21,14 +22,14 @@ def has_rows(definition: Definition) -> bool:
     return any(each.adding.rows for each in definition.dependencies)
 
 
-def appended(state: State, name: str, slices: Slices) -> ByAppending | str:
+def appended(state: State, name: str, slices: Slices) -> ByAppending | Reason:
     """What a run would go on from that renews these slices of a view by new rows; or why there can be none."""
     view = state.views[name]
     states = reflected(state, view, slices, most=1)
-    if isinstance(states, str):
+    if isinstance(states, Reason):
         return states
     if _uncounted(state, view, slices):
-        return "the number of its rows is not on record"
+        return Reason(Code.METHOD_STATE_UNKNOWN, "the number of its rows is not on record")
     [reflects] = states
     before, now = dict(reflects), dict(inputs(state, view.definition))
     since, churn = {}, 0
@@ -36,20 +37,20 @@ def appended(state: State, name: str, slices: Slices) -> ByAppending | str:
         source = dependency.source
         if before.get(source) == now[source]:
             continue
-        if not dependency.adding.possible:
+        if dependency.adding.reason is not None:
             return dependency.adding.reason
         past = state.tables[source].past if source in state.tables else {}
         if before.get(source) not in past or now[source] not in past:
-            return f"the changed rows of {source} are not known, as no snapshot from before them is kept"
+            return not_kept(source)
         old, new = past[before[source]], past[now[source]]
         if new.went > old.went:
-            return f"rows of {source} went or changed"
+            return Reason(Code.SOURCE_ROWS_REMOVED, f"rows of {source} went or changed")
         since[source] = old.snapshot
         churn += new.churn - old.churn
-    return ByAppending(tuple(since.items()), churn) if since else "no source changed"
+    return ByAppending(tuple(since.items()), churn) if since else NO_CHANGE
 
 
-def offer(state: State, name: str, slices: Slices) -> Offer | str:
+def offer(state: State, name: str, slices: Slices) -> Offer | Reason:
     return follow(state, name, slices, appended(state, name, slices), fixed(state, state.views[name]))
 
 

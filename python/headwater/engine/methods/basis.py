@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from headwater.engine.requests.ahead import prepared_by
 from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
 from headwater.model.version import Inputs, Version
 from headwater.model.view import Definition, Pairs, Query
@@ -32,13 +33,27 @@ def watermarks(state: State, definition: Definition) -> tuple[tuple[str, int], .
     return tuple((each, watermark) for each, watermark in known if watermark is not None)
 
 
-def never(definition: Definition) -> str:
-    """Why runs of a view always compute whole partitions; empty if changed rows may be followed."""
+NO_CHANGE = Reason(Code.METHOD_NO_CHANGE, "no source changed")
+ONE_PARTITION = Reason(Code.VIEW_UNPARTITIONED, "the view has one partition")
+REDEFINED = Reason(Code.VIEW_DEFINED, "it was redefined")
+ALL_ROWS = Reason(Code.VIEW_REQUESTED, "a statement asked for all rows")
+
+
+def not_kept(source: str) -> Reason:
+    """Why the rows of a source are unknown that changed since a state without a snapshot."""
+    unknown = f"the changed rows of {source} are not known, as no snapshot from before them is kept"
+    return Reason(Code.SOURCE_SNAPSHOT_NOT_KEPT, unknown)
+
+
+def never(definition: Definition) -> Reason | None:
+    """Why runs of a view always compute whole partitions; ``None`` if changed rows may be followed."""
     if not isinstance(definition.made_by, Query):
-        return "a function makes its rows"
+        return Reason(Code.VIEW_JOB, "a function makes its rows")
     if definition.earlier:
-        return "it reads earlier partitions of itself"
-    return "" if definition.storage.incremental else f"views in {definition.format} were not tried"
+        return Reason(Code.VIEW_READS_ITSELF, "it reads earlier partitions of itself")
+    if definition.storage.incremental:
+        return None
+    return Reason(Code.VIEW_FORMAT, f"views in {definition.format} were not tried")
 
 
 def strict(definition: Definition) -> bool:
@@ -57,20 +72,26 @@ def only_changed(state: State, name: str, slices: Sequence[Slice]) -> bool:
     return bool(known) and all(each in known for each in slices if each != WHOLE)
 
 
-def unpinned(state: State, view: ViewState) -> str:
-    """Of which source a run would read rows newer than its record; empty if all are read at a snapshot. A run that
+def after_failure(view: ViewState) -> Reason | None:
+    """Why a view computes whole partitions once; ``None`` if its last refresh did not fail, or it allows no other."""
+    failed = view.failures and not strict(view.definition)
+    return Reason(Code.METHOD_AFTER_FAILURE, "the last refresh failed") if failed else None
+
+
+def unpinned(state: State, view: ViewState) -> Reason | None:
+    """Of which source a run would read rows newer than its record; ``None`` if all are read at a snapshot. A run that
     computes a part of its rows would read a new write for that part only."""
     sources = ((each, state.tables.get(each)) for each in view.definition.sources)
-    return next((without_snapshots(each) for each, known in sources if not (known and known.pinned)), "")
+    return next((without_snapshots(each) for each, known in sources if not (known and known.pinned)), None)
 
 
-def without_snapshots(table: str) -> str:
+def without_snapshots(table: str) -> Reason:
     """Why changed rows of a table cannot be followed that its format does not tell."""
     having = (f"USING {each.name}" for each in FORMATS if each.snapshots)
-    return f"{table} has no snapshots; a table {' or '.join(having)} has"
+    return Reason(Code.SOURCE_NO_SNAPSHOTS, f"{table} has no snapshots; a table {' or '.join(having)} has")
 
 
-def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int) -> frozenset[Inputs] | str:
+def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int) -> frozenset[Inputs] | Reason:
     """The states of the sources that the partitions in some slices reflect; or why no run can go on from their rows.
     One that is on no record had no rows when all partitions were made the last time, and reflects that state.
 
@@ -83,9 +104,12 @@ def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int)
     states = frozenset(record.inputs for each, record in known.items() if region.covers(each))
     if not all(each in known for each in slices):
         if view.whole is None:
-            return "the state that its missing partitions reflect is not on record"
+            unknown = "the state that its missing partitions reflect is not on record"
+            return Reason(Code.METHOD_STATE_UNKNOWN, unknown)
         states |= {view.whole}
-    return states if len(states) <= most else f"its partitions reflect {len(states)} states of its sources"
+    if len(states) <= most:
+        return states
+    return Reason(Code.METHOD_MANY_STATES, f"its partitions reflect {len(states)} states of its sources")
 
 
 # --- inside
@@ -99,26 +123,26 @@ def _highest(state: State, source: str, ahead: bool) -> Version:
     return state.tables[source].highest if source in state.tables else 0
 
 
-def _unfit(view: ViewState) -> str:
+def _unfit(view: ViewState) -> Reason | None:
     definition = view.definition
-    if view.failures and not strict(definition):
-        return "the last refresh failed"
-    if why := never(definition):
+    if why := after_failure(view) or never(definition):
         return why
     if any(re.search(r"\b(CHAR|VARIANT)\b", each.type, re.IGNORECASE) for each in definition.columns):
-        return "it has a column of which the rows are not read back as they were written"
-    return "a refresh that is on no record may have been published" if view.unsure else ""
+        changed = "it has a column of which the rows are not read back as they were written"
+        return Reason(Code.VIEW_COLUMN_TYPE, changed)
+    unsure = "a refresh that is on no record may have been published"
+    return Reason(Code.METHOD_STATE_UNKNOWN, unsure) if view.unsure else None
 
 
-def _asked_for(state: State, view: ViewState, slices: Iterable[Slice]) -> str:
+def _asked_for(state: State, view: ViewState, slices: Iterable[Slice]) -> Reason | None:
     """Changes of sources tell which rows differ. Other reasons for a refresh do not."""
     origins = {origin for each in slices for origin in view.pending.get(each, ())}
     for origin in sorted(origins):
         found = state.origins.get(origin)
         if found is None or found.definition:
-            return "it was redefined"
+            return REDEFINED
         if found.marked:
-            return "a statement asked for all rows"
+            return ALL_ROWS
         if found.table == view.definition.view:
-            return "it was written past Headwater"
-    return ""
+            return Reason(Code.VIEW_WRITTEN_OUTSIDE, "it was written past Headwater")
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headwater.engine.methods import following
 from headwater.model.event import Published
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Run, State, ViewState
 from headwater.model.view import Definition
 from headwater.model.work import FollowsChanges
@@ -37,9 +38,10 @@ def learn(state: State, view: ViewState, run: Run, event: Published) -> None:
     following.learn(state, view, run, event)
 
 
-def barred(definition: Definition) -> str:
-    """Why a view could follow the changes of no source; empty if it can follow those of one."""
+def barred(definition: Definition) -> Reason | None:
+    """Why a view could follow the changes of no source; ``None`` if it can follow those of one."""
     adding = [each.adding for each in definition.dependencies]
     if any(each.possible and each.below for each in adding):
-        return ""
-    return next((each.reason for each in adding if not each.possible), "it reads no table below an aggregate")
+        return None
+    nothing = Reason(Code.QUERY_NO_TABLE, "it reads no table below an aggregate")
+    return next((each.reason for each in adding if each.reason), nothing)

@@ -31,9 +31,9 @@ class Chosen:
     rejected: tuple[tuple[Method, str], ...] = ()
 
     @property
-    def refused(self) -> str:
+    def refused(self) -> Reason | None:
         """Why the run must fail: the view's property allows no method that can renew the slices."""
-        return self.offer.work.why if isinstance(self.offer.work, NoMethod) else ""
+        return self.offer.work.why if isinstance(self.offer.work, NoMethod) else None
 
     @property
     def frame(self) -> tuple[Slice, ...]:
@@ -82,24 +82,23 @@ def allowed(state: State, view: str, slices: Slices) -> dict[Mode, int]:
     return {**ranks, Mode.PARTITION: ranks[Mode.FULL]} if Mode.FULL in ranks else ranks
 
 
-def _refused(state: State, view: str, slices: Slices, offers: dict[Method, Offer | str]) -> Chosen:
-    told = [(method, str(why)) for method, why in offers.items()]
-    method, why = next(iter(told))
+def _refused(state: State, view: str, slices: Slices, offers: dict[Method, Offer | Reason]) -> Chosen:
+    (method, why), *rest = [(method, why) for method, why in offers.items() if isinstance(why, Reason)]
     frame = simplified(slices)
-    others = tuple((other, _against(reason)) for other, reason in told[1:])
+    others = tuple((other, _against(reason)) for other, reason in rest)
     cost = Cost(count(state, view, frame, slices))
     return Chosen(method, Offer(frame, cost, NoMethod(method.mode, why)), others)
 
 
-def _against(found: Offer | str) -> str:
+def _against(found: Offer | Reason) -> str:
     """Why a method is not the one."""
-    if isinstance(found, str):
-        return f"is out: {found}"
+    if isinstance(found, Reason):
+        return f"is out: {found.coded}"
     cost = found.cost
     return f"would write {cost.partitions} partitions" if cost.seconds is None else f"would take {cost.told}"
 
 
-def refusal(definition: Definition, mode: Mode, why: str) -> Reason:
+def refusal(definition: Definition, mode: Mode, why: Reason) -> Reason:
     """What a run fails with that cannot follow changes, as its view allows nothing else."""
     view = definition.view
     return Reason(

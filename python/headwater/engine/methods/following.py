@@ -15,6 +15,7 @@ from headwater.engine.methods.method import Cost, Offer, Slices, count
 from headwater.model.costs import Narrow
 from headwater.model.event import Published
 from headwater.model.partition import simplified
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Run, State, ViewState
 from headwater.model.work import FollowsChanges
 
@@ -31,7 +32,7 @@ UNKNOWN = 1e-7
 """Seconds for each byte that changed, where nobody knows what a refresh reads: Iceberg does not tell."""
 
 
-def follow(state: State, name: str, slices: Slices, work: FollowsChanges | str, least: float) -> Offer | str:
+def follow(state: State, name: str, slices: Slices, work: FollowsChanges | Reason, least: float) -> Offer | Reason:
     """The offer of a method that follows changes. The last such run tells what it takes; without one, those of other
     views do.
 
@@ -39,7 +40,7 @@ def follow(state: State, name: str, slices: Slices, work: FollowsChanges | str, 
         work: of the run; or why there can be none.
         least: seconds of a run after a small change.
     """
-    if isinstance(work, str):
+    if isinstance(work, Reason):
         return work
     frame, view = simplified(slices), state.views[name]
     costs, known = view.costs, view.costs.narrow.get(work.mode)
@@ -114,18 +115,19 @@ def is_cheaper(view: ViewState, known: Narrow, least: float, churn: int, read: f
 
 def _untried(
     known: Narrow | None, least: float, churn: int, whole: float | None, read: float, seconds: float | None
-) -> str:
-    """Why a method that follows changes is not tried, as long as no run of the view tells its cost; empty if it is, or
-    is known."""
+) -> Reason | None:
+    """Why a method that follows changes is not tried, as long as no run of the view tells its cost; ``None`` if it is,
+    or is known."""
     if known is not None:
-        return "the last one had to compute whole partitions" if known.seconds is None and churn >= known.churn else ""
+        in_vain = known.seconds is None and churn >= known.churn
+        return Reason(Code.METHOD_LAST_RUN, "the last one had to compute whole partitions") if in_vain else None
     if whole is None or whole < least:
-        return f"a refresh takes less than {least:.1f} s"
+        return Reason(Code.METHOD_SMALL, f"a refresh takes less than {least:.1f} s")
     if seconds is None or not read:
-        return "how much a refresh reads is not known yet"
+        return Reason(Code.METHOD_COST_UNKNOWN, "how much a refresh reads is not known yet")
     if read < SMALL:
-        return f"a refresh reads less than {SMALL / 1e6:.0f} MB"
-    return "too much changed" if seconds > whole else ""
+        return Reason(Code.METHOD_SMALL, f"a refresh reads less than {SMALL / 1e6:.0f} MB")
+    return Reason(Code.METHOD_TOO_MUCH_CHANGED, "too much changed") if seconds > whole else None
 
 
 def _between(foreseen: float | None, took: float | None) -> float | None:

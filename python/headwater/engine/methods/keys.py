@@ -10,10 +10,11 @@ read, the rows between them tell which rows of the view differ.
 
 from __future__ import annotations
 
-from headwater.engine.methods.basis import inputs, reflected
+from headwater.engine.methods.basis import NO_CHANGE, inputs, not_kept, reflected
 from headwater.engine.methods.following import follow, learn
 from headwater.engine.methods.method import Method, Offer, Slices
 from headwater.model.dependency import Dependency, common
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.model.work import ByKeys
@@ -26,11 +27,11 @@ FIXED = 3.0
 took 0.8 to 3.6 s (``benchmarks/choices.py``). Views differ too much for one to tell of others: some runs took 30 s."""
 
 
-def keyed(state: State, name: str, slices: Slices) -> ByKeys | str:
+def keyed(state: State, name: str, slices: Slices) -> ByKeys | Reason:
     """What a run by keys would go on from which renews these slices of a view; or why there can be none."""
     view = state.views[name]
     states = reflected(state, view, slices, MOST_STATES)
-    if isinstance(states, str):
+    if isinstance(states, Reason):
         return states
     now, since, churn = dict(inputs(state, view.definition)), dict[tuple[str, str], None](), 0
     changed: dict[str, Dependency] = {}
@@ -40,28 +41,31 @@ def keyed(state: State, name: str, slices: Slices) -> ByKeys | str:
         if before == {now[source]}:
             continue
         if not dependency.keys.columns:
-            return dependency.keys.reason or f"the rows that a change of {source} reaches are not known"
+            unknown = f"the rows that a change of {source} reaches are not known"
+            return dependency.keys.reason or Reason(Code.QUERY_NOT_DERIVED, unknown)
         past = state.tables[source].past if source in state.tables else {}
         known = sorted(each for each in before if each is not None)
         if len(known) < len(before) or not {*known, now[source]} <= past.keys():
-            return f"the changed rows of {source} are not known, as no snapshot from before them is kept"
+            return not_kept(source)
         changed[source] = dependency
         since.update(dict.fromkeys((source, past[each].snapshot) for each in known))
         churn += past[now[source]].churn - min(past[each].churn for each in known)
     if not common(each.keys for each in changed.values()):
-        return f"{' and '.join(changed)} reach its rows by different columns" if changed else "no source changed"
+        if not changed:
+            return NO_CHANGE
+        return Reason(Code.METHOD_DIFFERENT_KEYS, f"{' and '.join(changed)} reach its rows by different columns")
     return ByKeys(tuple(since), churn)
 
 
-def barred(definition: Definition) -> str:
-    """Why a view could follow the changes of no source; empty if it can follow those of one."""
+def barred(definition: Definition) -> Reason | None:
+    """Why a view could follow the changes of no source; ``None`` if it can follow those of one."""
     keys = [each.keys for each in definition.dependencies]
     if any(each.columns for each in keys):
-        return ""
-    return next((each.reason for each in keys if each.reason), "it reads no table")
+        return None
+    return next((each.reason for each in keys if each.reason), Reason(Code.QUERY_NO_TABLE, "it reads no table"))
 
 
-def offer(state: State, name: str, slices: Slices) -> Offer | str:
+def offer(state: State, name: str, slices: Slices) -> Offer | Reason:
     return follow(state, name, slices, keyed(state, name, slices), FIXED)
 
 

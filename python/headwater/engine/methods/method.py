@@ -8,6 +8,7 @@ from attrs import frozen
 
 from headwater.model.event import Published
 from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.reason import Reason
 from headwater.model.state import Run, State, ViewState
 from headwater.model.view import Definition
 from headwater.model.work import FollowsChanges, Mode, Whole, Work
@@ -52,13 +53,13 @@ class Offer:
     Attributes:
         frame: the slices that it writes. They cover those that it renews.
         work: that of the run.
-        untried: why a view that names no method does not take it, as long as no run tells its cost; empty if it may.
+        untried: why a view that names no method does not take it, as long as no run tells its cost; ``None`` if it may.
     """
 
     frame: tuple[Slice, ...]
     cost: Cost
     work: Work
-    untried: str = ""
+    untried: Reason | None = None
 
 
 @frozen(eq=False)
@@ -71,15 +72,15 @@ class Method:
         offer: how it renews these slices of a view; or why it cannot.
         learn: adds what a run took to what is known of its view.
         suits: whether it is the one for views of this definition, of those with the same words.
-        barred: why it can follow the changes of no source of a view; empty if it can follow those of one.
+        barred: why it can follow the changes of no source of a view; ``None`` if it can follow those of one.
     """
 
     work: type[Whole] | type[FollowsChanges]
     said: str
-    offer: Callable[[State, str, Slices], Offer | str]
+    offer: Callable[[State, str, Slices], Offer | Reason]
     learn: Callable[[State, ViewState, Run, Published], None]
     suits: Callable[[Definition], bool] = lambda _: True
-    barred: Callable[[Definition], str] = lambda _: ""
+    barred: Callable[[Definition], Reason | None] = lambda _: None
 
     @property
     def mode(self) -> Mode:

@@ -8,10 +8,11 @@ between them are added. The view itself is not read, so whatever happened to it 
 from __future__ import annotations
 
 from headwater.engine.methods.appending import has_rows
-from headwater.engine.methods.basis import inputs, never, strict, unpinned
+from headwater.engine.methods.basis import ALL_ROWS, REDEFINED, after_failure, inputs, never, not_kept, unpinned
 from headwater.engine.methods.by_changes import SAID, barred, fixed, learn
 from headwater.engine.methods.following import SMALL, follow, is_cheaper, read_in_full
 from headwater.engine.methods.method import Method, Offer, Slices
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
 from headwater.model.work import ByTotals, Mode
 
@@ -28,34 +29,34 @@ def leaves_totals(state: State, name: str) -> bool:
     view = state.views[name]
     asked = view.definition.policy.method
     wanted = _pays(view, fixed(state, view)) if asked is None else Mode.CHANGES in asked
-    return wanted and not _without(state, view)
+    return wanted and not has_rows(view.definition) and not _without(state, view)
 
 
-def added(state: State, name: str, slices: Slices) -> ByTotals | str:
+def added(state: State, name: str, slices: Slices) -> ByTotals | Reason:
     """What a run by changes would go on from which renews these slices of a view; or why there can be none."""
     view = state.views[name]
     why = _without(state, view) or _asked_for(state, view, slices)
     if why:
         return why
     if view.totals is None:
-        return "it has no totals yet"
+        return Reason(Code.METHOD_NO_TOTALS, "it has no totals yet")
     before, now = dict(view.totals.inputs), dict(inputs(state, view.definition))
     since, churn = {}, 0
     for dependency in view.definition.dependencies:
         source = dependency.source
         if before.get(source) == now[source] or (dependency.adding.possible and not dependency.adding.below):
             continue
-        if not dependency.adding.possible:
+        if dependency.adding.reason is not None:
             return dependency.adding.reason
         past = state.tables[source].past
         if before.get(source) not in past or now[source] not in past:
-            return f"the changed rows of {source} are not known, as no snapshot from before them is kept"
+            return not_kept(source)
         since[source] = past[before[source]].snapshot
         churn += past[now[source]].churn - past[before[source]].churn
     return ByTotals(view.totals, tuple(since.items()), churn)
 
 
-def offer(state: State, name: str, slices: Slices) -> Offer | str:
+def offer(state: State, name: str, slices: Slices) -> Offer | Reason:
     return follow(state, name, slices, added(state, name, slices), fixed(state, state.views[name]))
 
 
@@ -65,14 +66,9 @@ BY_TOTALS = Method(ByTotals, SAID, offer, learn, suits=lambda each: not has_rows
 # --- inside
 
 
-def _without(state: State, view: ViewState) -> str:
-    """Why a view has no totals; empty if it may have some."""
-    definition = view.definition
-    if why := never(definition):
-        return why
-    if has_rows(definition):
-        return "it does not aggregate"
-    return unpinned(state, view) or barred(definition)
+def _without(state: State, view: ViewState) -> Reason | None:
+    """Why a view with an aggregate has no totals; ``None`` if it may have some."""
+    return never(view.definition) or unpinned(state, view) or barred(view.definition)
 
 
 def _pays(view: ViewState, least: float) -> bool:
@@ -86,10 +82,10 @@ def _pays(view: ViewState, least: float) -> bool:
     return view.costs.took.mean >= PAYS * least
 
 
-def _asked_for(state: State, view: ViewState, slices: Slices) -> str:
-    if view.failures and not strict(view.definition):
-        return "the last refresh failed"
+def _asked_for(state: State, view: ViewState, slices: Slices) -> Reason | None:
+    if failed := after_failure(view):
+        return failed
     origins = [state.origins.get(each) for slice in slices for each in view.pending.get(slice, ())]
     if any(each is None or each.definition for each in origins):
-        return "it was redefined"
-    return "a statement asked for all rows" if any(each.marked for each in origins if each is not None) else ""
+        return REDEFINED
+    return ALL_ROWS if any(each.marked for each in origins if each is not None) else None

@@ -5,28 +5,33 @@ Example: 2 of 30 partitions of a view are behind. *By partition* writes these 2,
 
 from __future__ import annotations
 
+from headwater.engine.methods.basis import ONE_PARTITION
 from headwater.engine.methods.costs import RUN, learn_pace, newer, took
 from headwater.engine.methods.method import Cost, Method, Offer, Slices, count
 from headwater.engine.methods.totals import leaves_totals
 from headwater.model.event import Published
 from headwater.model.partition import WHOLE, Slice, simplified
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Run, State, ViewState
 from headwater.model.work import WholePartitions, WholeView
 
+ALL_BEHIND = Reason(Code.METHOD_ALL_BEHIND, "every partition is behind")
 
-def by_partition(state: State, view: str, slices: Slices) -> Offer | str:
+
+def by_partition(state: State, view: str, slices: Slices) -> Offer | Reason:
     """The query with a condition on the partition columns."""
     definition = state.views[view].definition
     if WHOLE in slices and not definition.earlier:
-        return "every partition is behind" if definition.partitioned_by else "the view has one partition"
+        return ALL_BEHIND if definition.partitioned_by else ONE_PARTITION
     frame = simplified(slices)
     return Offer(frame, _cost(state, view, frame, slices), WholePartitions(leaves_totals(state, view)))
 
 
-def in_full(state: State, view: str, slices: Slices) -> Offer | str:
+def in_full(state: State, view: str, slices: Slices) -> Offer | Reason:
     """The query as it is."""
     if state.views[view].definition.earlier:
-        return "the view reads earlier partitions of itself, so a run renews one period at a time"
+        one = "the view reads earlier partitions of itself, so a run renews one period at a time"
+        return Reason(Code.VIEW_READS_ITSELF, one)
     return Offer((WHOLE,), _cost(state, view, (WHOLE,), slices), WholeView(leaves_totals(state, view)))
 
 

@@ -8,6 +8,7 @@ from headwater.engine.methods.basis import never, without_snapshots
 from headwater.engine.methods.by_changes import barred
 from headwater.engine.tell.report import mapped
 from headwater.model.dependency import Dependency
+from headwater.model.reason import Reason
 from headwater.model.view import Definition
 
 
@@ -29,16 +30,16 @@ def _followed(definition: Definition, dependency: Dependency, pinned: Set[str]) 
     """How changes of one source are followed, or the reason against it."""
     why = _never(definition, pinned)
     adding, keys = dependency.adding, dependency.keys
-    added = why or barred(definition) or ("" if adding.possible else adding.reason)
-    keyed = why or ("" if keys.columns else keys.reason)
-    yield f"by changes is out: {added}" if added else "can be followed by changes"
+    added = why or barred(definition) or adding.reason
+    keyed = why or (None if keys.columns else keys.reason)
+    yield f"by changes is out: {added.coded}" if added else "can be followed by changes"
     named = ", ".join(keys.columns)
-    yield f"by keys is out: {keyed}" if keyed else f"can be followed by keys ({named})"
+    yield f"by keys is out: {keyed.coded}" if keyed else f"can be followed by keys ({named})"
 
 
-def _never(definition: Definition, pinned: Set[str]) -> str:
-    """Why a view computes whole partitions after each change; empty if it need not."""
+def _never(definition: Definition, pinned: Set[str]) -> Reason | None:
+    """Why a view computes whole partitions after each change; ``None`` if it need not."""
     if why := never(definition):
         return why
     loose = [each for each in definition.sources if each not in pinned]
-    return without_snapshots(loose[0]) if loose else ""
+    return without_snapshots(loose[0]) if loose else None

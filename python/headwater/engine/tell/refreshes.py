@@ -156,7 +156,7 @@ def _method(started: Started, reworked: Reworked | None) -> tuple[Mode, str, lis
     if reworked is None:
         return started.work.mode, started.reason.text, [started.reason]
     why = f"{started.reason}; not {said(started.work.mode)}, as {reworked.why}"
-    return reworked.work.mode, why, [started.reason]
+    return reworked.work.mode, why, [started.reason, reworked.why]
 
 
 def _of_skipped(event: Skipped) -> list[Refresh]:

@@ -8,6 +8,7 @@ from headwater.algebra.notation import spell_window
 from headwater.engine.decide.readiness import Choice, ready
 from headwater.engine.decide.urgency import Kind, queue
 from headwater.engine.methods.all_methods import methods_of
+from headwater.engine.methods.basis import ONE_PARTITION
 from headwater.engine.methods.choice import Chosen, choose_method
 from headwater.engine.requests.reasons import of_origin, where
 from headwater.engine.tell.columns import Columns, ColumnType
@@ -95,7 +96,7 @@ def _method(chosen: Chosen, existing: int) -> list[str]:
     written = "everything" if chosen.frame == (WHOLE,) else f"{count} of {max(existing, count)} partitions"
     others = [f"    {method.said} {why}" for method, why in chosen.rejected]
     if chosen.refused:
-        said = f"'headwater.method' allows none; {chosen.method.said} is out: {chosen.refused}"
+        said = f"'headwater.method' allows none; {chosen.method.said} is out: {chosen.refused.coded}"
     else:
         said = f"{chosen.method.said}, {written}, {chosen.cost.told}"
     return [f"  method: {said}", *others]
@@ -158,14 +159,12 @@ def mapped(dependency: Dependency, definition: Definition) -> list[str]:
     """How partitions of a source reach those of a view, a line for each place where the query reads it."""
     lines = []
     for occurrence in dependency.occurrences:
-        told = _told(occurrence)
-        if not definition.partitioned_by:
-            said = "as a whole: the view has one partition"
-        elif told:
-            said = told + (f"; {occurrence.reason}" if occurrence.reason else "")
-        else:
-            said = f"as a whole: {occurrence.reason}"
-        lines.append(f"{dependency.source} {said}" + (" (stated)" if dependency.stated else ""))
+        by, why = ("", ONE_PARTITION) if not definition.partitioned_by else (_told(occurrence), occurrence.reason)
+        line = f"{dependency.source} {by or 'as a whole'}"
+        if why is not None:
+            line += f"; {why}" if by else f": {why}"
+        stated, code = " (stated)" if dependency.stated else "", f" [{why.code.value}]" if why is not None else ""
+        lines.append(line + stated + code)
     return lines
 
 

@@ -20,6 +20,7 @@ from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
 from headwater.model.format import Format
 from headwater.model.name import TableName, kept
+from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition, Job, Query
 from headwater.model.work import Mode
 from headwater.spark.defining import jobs
@@ -311,9 +312,10 @@ def _maintained(
 def _whole(dependencies: Sequence[Dependency]) -> tuple[Dependency, ...]:
     """The same dependencies of a view with a trailing edge: a change of one source may bring rows of all others that
     came before, anywhere in the view."""
-    reason = "headwater.trailing_edge brings rows of other sources that came before"
+    brings = "headwater.trailing_edge brings rows of other sources that came before"
+    why = Reason(Code.VIEW_TRAILING_EDGE, brings)
     return tuple(
-        Dependency(each.source, (Occurrence((), reason),), keys=Keys(reason=reason), adding=Adding(reason=reason))
+        Dependency(each.source, (Occurrence((), why),), keys=Keys(reason=why), adding=Adding(why))
         for each in dependencies
     )
 

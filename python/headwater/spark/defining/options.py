@@ -14,6 +14,7 @@ from headwater.model.dependency import Computed, Dependency, Expression, Occurre
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.name import loosely, short
 from headwater.model.policy import DEPENDENCY, PREFIX, PROPERTIES
+from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition
 from headwater.spark.jvm.settings import nearest
 
@@ -75,7 +76,9 @@ def _assignments(
     definition: Definition, key: str, value: str, source: str, columns: Sequence[Column], derivation: Derivation
 ) -> Dependency:
     if value.strip().lower() == "all":
-        return Dependency(source, (Occurrence((), "the property says all"),), stated=True)
+        return Dependency(
+            source, (Occurrence((), Reason(Code.VIEW_DEPENDENCY_ALL, "the property says all")),), stated=True
+        )
     types = {column.name.lower(): column for column in columns}
     partition = {name.lower() for name in definition.partitioned_by}
     available = next(dict(read.partition_columns) for read in derivation.reads if read.source == source)

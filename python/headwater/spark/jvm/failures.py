@@ -45,7 +45,7 @@ def finding_changes(shim: Shim) -> Iterator[None]:
         failure = shim.failure(error)
         if failure.kind in (FailureKind.STOPPED, FailureKind.CANCELLED):
             raise
-        raise ChangesUnknown(failure.said) from error
+        raise ChangesUnknown(Code.METHOD_SPARK_FAILED, failure.said) from error
 
 
 def first_line(error: Exception) -> str:

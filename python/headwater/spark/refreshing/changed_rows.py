@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch
 from headwater.model.error import ChangesUnknown
 from headwater.model.partition import WHOLE, Region
+from headwater.model.reason import Code
 from headwater.model.seen import TableQuestion
 from headwater.model.view import Pairs
 from headwater.spark.jvm import wire
@@ -52,7 +53,7 @@ def sides(
     for n, source in enumerate(order):
         rows = run.formats.changed(run.session, source, since[source], now[source])
         if only_added and rows.removed is not None:
-            raise ChangesUnknown(f"rows of {source} went or changed")
+            raise ChangesUnknown(Code.SOURCE_ROWS_REMOVED, f"rows of {source} went or changed")
         if rows.added is None and rows.removed is None:
             continue
         name, lasting = uuid4().hex, rows.lasting and len(order) == 1
@@ -70,7 +71,9 @@ def _reading(run: Ingredients, snapshots: dict[str, str], source: str, name: str
     """Lets queries read tables at these snapshots, and the stand-in of a name in place of one of them."""
     pins = run.formats.pins(snapshots)
     if lost := snapshots.keys() - pins.keys() - {run.launch.run.view}:
-        raise ChangesUnknown(f"{', '.join(sorted(lost))} cannot be read at a snapshot any more")
+        raise ChangesUnknown(
+            Code.SOURCE_SNAPSHOT_EXPIRED, f"{', '.join(sorted(lost))} cannot be read at a snapshot any more"
+        )
     kept = run.session.conf.get(PINS) or ""
     run.session.conf.set(PINS, wire.encode(pins | {source: Pin("", rows=name)}))
     try:
@@ -87,7 +90,7 @@ def refuse_lenient(session: SparkSession) -> None:
     """
     for name in LENIENT:
         if (session.conf.get(name) or "").lower() == "true":
-            raise ChangesUnknown(f"with {name} Spark may leave out rows")
+            raise ChangesUnknown(Code.METHOD_LENIENT_SETTING, f"with {name} Spark may leave out rows")
 
 
 def refuse_drift(formats: Formats, launch: Launch) -> None:
@@ -109,4 +112,4 @@ def refuse_drift(formats: Formats, launch: Launch) -> None:
     else:
         drifted = there != {each: record.fingerprint for each, record in launch.existing.items()}
     if drifted or not seen.exists or seen.unreadable:
-        raise ChangesUnknown(f"{definition.view} was written past Headwater")
+        raise ChangesUnknown(Code.VIEW_WRITTEN_OUTSIDE, f"{definition.view} was written past Headwater")

@@ -113,7 +113,9 @@ class FileTables(ViewFormat):
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         rows = self._shim.added_files(session, table, since, until)
         if rows is None:
-            raise ChangesUnknown(f"{table} has other files than it had; only new files are followed")
+            raise ChangesUnknown(
+                Code.SOURCE_ROWS_REMOVED, f"{table} has other files than it had; only new files are followed"
+            )
         return ChangedRows(rows, None)
 
     def write(

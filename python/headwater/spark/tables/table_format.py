@@ -14,6 +14,7 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import ChangesUnknown
 from headwater.model.event import Made
 from headwater.model.partition import Slice
+from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.version import Version
 from headwater.model.view import Definition
@@ -49,7 +50,7 @@ class TableFormat(ABC):
         Raises:
             ChangesUnknown: the format cannot say.
         """
-        raise ChangesUnknown(f"{table} does not tell which rows came and went")
+        raise ChangesUnknown(Code.SOURCE_NO_CHANGED_ROWS, f"{table} does not tell which rows came and went")
 
 
 class ViewFormat(TableFormat):

@@ -18,6 +18,7 @@ from headwater.algebra.derive.image import exact
 from headwater.model.command import Launch
 from headwater.model.dependency import Keys, common
 from headwater.model.error import ChangesUnknown
+from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
 from headwater.model.view import Definition, Pairs
 from headwater.model.work import ByKeys
@@ -92,7 +93,7 @@ def reached(session: SparkSession, formats: Formats, launch: Launch, changed: Pa
     ]
     rows = reduce(DataFrame.union, found).toDF(*_names(columns)).distinct() if found else None
     if rows is None:
-        raise ChangesUnknown("no row came or went")
+        raise ChangesUnknown(Code.METHOD_NO_CHANGE, "no row came or went")
     with _cached(rows.limit(MOST + 1), definition, columns) as reach:
         yield reach
 
@@ -209,7 +210,7 @@ def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], nam
     ends = [_told(each) for key in own for each in (F.min(key), F.max(key))]
     count, *told = rows.agg(F.count(F.lit(1)), *ends, *(F.count_if(key.isNull()) for key in own)).collect()[0]
     if count > MOST:
-        raise ChangesUnknown(f"changes reach more than {MOST:,} keys")
+        raise ChangesUnknown(Code.METHOD_TOO_MANY_KEYS, f"changes reach more than {MOST:,} keys")
     listed = rows.select(*map(_told, own)).collect() if count <= LISTED else None
     terms = []
     for n, (column, _) in enumerate(ordered):

@@ -19,6 +19,7 @@ from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.error import ChangesUnknown
+from headwater.model.reason import Code
 from headwater.model.version import Version
 from headwater.model.work import ByTotals
 from headwater.spark.jvm.failures import finding_changes
@@ -71,7 +72,7 @@ def rows(run: Ingredients, work: ByTotals) -> Rows:
     """
     query, where = run.analysed(), place(run)
     if not where:
-        raise ChangesUnknown("its table has no directory now")
+        raise ChangesUnknown(Code.METHOD_TOTALS_LOST, "its table has no directory now")
     with finding_changes(run.shim):
         left = kept(run, where, _changed(run, work, query, where))
 
@@ -109,7 +110,7 @@ def _changed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
     """The totals on record with those of the rows that came and went since then."""
     before = read(run.session, posixpath.join(place, _name(work.before.version)))
     if _digest(before) != work.before.digest:
-        raise ChangesUnknown("the files of its totals are not all there")
+        raise ChangesUnknown(Code.METHOD_TOTALS_LOST, "the files of its totals are not all there")
     return run.shim.with_totals(query, before, sides(run, work.since, run.shim.totals))
 
 

@@ -10,6 +10,7 @@ from attrs import evolve
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.error import ChangesUnknown
+from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
 from headwater.spark.tables.delta.log import Cut, Log, NotDelta
 from headwater.spark.tables.delta.log_changes import changes
@@ -32,19 +33,19 @@ class ChangedRowsReader:
         """
         before, after = Snapshot.read(since), Snapshot.read(until)
         if before is None or after is None or before.table != after.table or before.version > after.version:
-            raise ChangesUnknown(f"{table} was put back, or is another table now")
+            raise ChangesUnknown(Code.SOURCE_ANOTHER_TABLE, f"{table} was put back, or is another table now")
         try:
             log = Log.open(self._jvm, table)
             if log is None or log.layout.table != after.table:
-                raise ChangesUnknown(f"{table} is another table now")
+                raise ChangesUnknown(Code.SOURCE_ANOTHER_TABLE, f"{table} is another table now")
             commits = [each for each in log.since(evolve(before, told=None)) if each.version <= after.version]
         except (Cut, NotDelta) as cut:
-            raise ChangesUnknown(f"{table}: {cut}") from cut
+            raise ChangesUnknown(Code.SOURCE_HISTORY_LOST, f"{table}: {cut}") from cut
         found = changes([each.actions() for each in commits], log.layout.keys)
         if found.layouts:
-            raise ChangesUnknown(f"the columns of {table} changed")
+            raise ChangesUnknown(Code.SOURCE_COLUMNS_CHANGED, f"the columns of {table} changed")
         if found.strays:
-            raise ChangesUnknown(f"the log of {table} does not say which rows went")
+            raise ChangesUnknown(Code.SOURCE_HISTORY_LOST, f"the log of {table} does not say which rows went")
         with self._jvm.active(session):
             state = log.state if after.version == log.version else log.state_at(after.version)
             return ChangedRows(

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.error import ChangesUnknown
+from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import sql
 from headwater.spark.tables.iceberg.at import At
@@ -35,11 +36,11 @@ class ChangedRowsReader:
         """
         before, after, loaded = At.of(since), At.of(until), self._catalogs.loaded(table)
         if before is None or after is None or loaded is None:
-            raise ChangesUnknown(f"{table} is another table now")
+            raise ChangesUnknown(Code.SOURCE_ANOTHER_TABLE, f"{table} is another table now")
         if not before.schema == after.schema == loaded.at.schema:
-            raise ChangesUnknown(f"the columns of {table} changed")
+            raise ChangesUnknown(Code.SOURCE_COLUMNS_CHANGED, f"the columns of {table} changed")
         if not before.names == after.names == loaded.at.names:
-            raise ChangesUnknown(f"{table} finds columns of imported files by other names")
+            raise ChangesUnknown(Code.SOURCE_COLUMNS_CHANGED, f"{table} finds columns of imported files by other names")
         if before.snapshot == after.snapshot:
             return ChangedRows(None, None)
         if before.snapshot == 0:
@@ -61,10 +62,10 @@ class ChangedRowsReader:
         """
         between = self._history.between(found, before, after)
         if between.lost:
-            raise ChangesUnknown(f"{table}: {between.lost}")
+            raise ChangesUnknown(Code.SOURCE_HISTORY_LOST, f"{table}: {between.lost}")
         if not self._java("iceberg.util.SnapshotUtil.isAncestorOf", found, after, before):
-            raise ChangesUnknown(f"{table} was put back")
+            raise ChangesUnknown(Code.SOURCE_ANOTHER_TABLE, f"{table} was put back")
         for each in between.snapshots:
             if not is_rearranged(each) and each.deleteManifests(found.io()):
-                raise ChangesUnknown(f"a snapshot of {table} has delete files")
+                raise ChangesUnknown(Code.SOURCE_DELETE_FILES, f"a snapshot of {table} has delete files")
         return between
