@@ -120,7 +120,10 @@ def test_explain_says_why_a_view_is_ill_and_what_is_next():
             "v: broken: a column is gone",
             "analysed again at each check",
         ),
-        Suspended(made.now, "v"): ("v: suspended: suspended by ALTER", "RESUME starts it again"),
+        Suspended(made.now, "v"): (
+            "v: suspended: ALTER MATERIALIZED VIEW … SUSPEND stopped it",
+            "RESUME starts it again",
+        ),
     }
     for event, (why, following) in ill.items():
         made.record(lambda _, event=event: event)

@@ -180,7 +180,7 @@ def test_show_materialized_views_that_are_not_kept():
     made.record(lambda _: Suspended(made.now, "mart.v"))
     made.record(lambda _: Broken(made.now, "mart.w", Reason(Code.QUERY_NOT_ANALYSED, "there is no column x")))
     assert rows(made) == [
-        ["v", "suspended", 2, 0, "suspended by ALTER MATERIALIZED VIEW … SUSPEND"],
+        ["v", "suspended", 2, 0, "ALTER MATERIALIZED VIEW … SUSPEND stopped it"],
         ["w", "broken", 2, 0, "there is no column x"],
     ]
 

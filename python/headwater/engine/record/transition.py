@@ -143,7 +143,7 @@ def _of_view(state: State, view: ViewState, event: Event) -> None:
             if event.view in state.running:
                 state.running[event.view] = evolve(state.running[event.view], cancelled=True)
         case Suspended():
-            why = Reason(Code.VIEW_SUSPENDED, "suspended by ALTER MATERIALIZED VIEW … SUSPEND")
+            why = Reason(Code.VIEW_SUSPENDED, "ALTER MATERIALIZED VIEW … SUSPEND stopped it")
             runs.release(view, Status.SUSPENDED, why)
         case Resumed():
             _resumed(state, event.view)
