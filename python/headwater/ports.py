@@ -150,7 +150,7 @@ class Warehouse(Protocol):
         """Stops what computes a run of a view, if anything does."""
 
 
-class Looks(Protocol):
+class RunObserver(Protocol):
     """Looks at tables on behalf of runs, and what follows of them. Methods are called from worker threads."""
 
     def look(self, launch: Launch, before: bool) -> None:

@@ -6,7 +6,7 @@ import threading
 
 from headwater.model.error import StoreError
 from headwater.model.reason import Code, Reason
-from headwater.runtime.looks import Looks
+from headwater.runtime.shared_looks import SharedLooks
 
 PATIENCE = 20.0
 
@@ -20,14 +20,14 @@ class Clock:
 
 def test_it_looks_first_and_has_nothing_to_say():
     looked: list[int] = []
-    looks = Looks(lambda: looked.append(1), Clock())
+    looks = SharedLooks(lambda: looked.append(1), Clock())
     assert looks.first(PATIENCE) is looks.first(PATIENCE) is None
     assert len(looked) == 2, "a look that began before the question is none"
 
 
 def test_a_look_that_takes_long_is_not_waited_for_and_said():
     going, clock = threading.Event(), Clock()
-    looks = Looks(lambda: going.wait(PATIENCE), clock)
+    looks = SharedLooks(lambda: going.wait(PATIENCE), clock)
     why = "the look at the sources is not over; they were not looked at since this application began"
     assert looks.first(0) == Reason(Code.LOOK_MISSED, why)
     going.set()
@@ -45,7 +45,7 @@ def test_a_store_that_does_not_answer_is_named():
         if away:
             raise away[0]
 
-    looks = Looks(look, clock)
+    looks = SharedLooks(look, clock)
     assert str(looks.first(PATIENCE)).startswith("the store s.db does not answer; they were not looked")
     error = away.pop()
     assert looks.first(PATIENCE) is None
@@ -62,7 +62,7 @@ def test_statements_that_ask_at_the_same_time_share_a_look():
         began.set()
         assert going.wait(PATIENCE)
 
-    looks = Looks(look, Clock())
+    looks = SharedLooks(look, Clock())
     looks.first(0)
     assert began.wait(PATIENCE)
     for _ in range(5):

@@ -26,13 +26,11 @@ ONE_IDEA = (
 
 CLASSES = {
     "Entry": "the port of the store, and the store's own",
-    "Looks": "those of an engine, made of those of the formats",
     "Question": "for a schedule, and the one that a plan of memory answers",
     "Warehouse": "the port, and its short form for programs that embed Headwater",
 }
 MODULES = {
     "jobs": "what users import, and the jobs of an application",
-    "looks": "those of an engine, made of those of the formats",
     "memory": "the folder, its port, and what is behind that",
     "tables": "the folder, and the format itself in the folder of each",
 }

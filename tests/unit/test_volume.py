@@ -27,7 +27,7 @@ def write(volume: Volume, version: int, size: int) -> None:
     (folder / "part").write_bytes(b"x" * size)
 
 
-class Looks:
+class VolumeWatch:
     """Waits until whoever watches a volume has looked again."""
 
     def __init__(self, volume: Volume, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_room_is_set_aside_before_a_run_and_corrected_after(tmp_path):
 
 def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path, monkeypatch):
     volume, others = Volume(tmp_path, LIMIT), 300_000
-    looks = Looks(volume, monkeypatch)
+    looks = VolumeWatch(volume, monkeypatch)
     volume.reserve(1, 10)
     volume.reserve(2, others)
     stopped = []
@@ -80,7 +80,7 @@ def test_a_run_that_grew_is_stopped_before_there_is_more_than_may_be(tmp_path, m
 
 def test_a_run_that_grew_has_more_set_aside_while_there_is_some(tmp_path, monkeypatch):
     volume = Volume(tmp_path, LIMIT)
-    looks = Looks(volume, monkeypatch)
+    looks = VolumeWatch(volume, monkeypatch)
     volume.reserve(1, 10)
     with volume.watched(1, lambda: pytest.fail("there is room")):
         write(volume, 1, 700_000)

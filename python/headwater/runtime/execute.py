@@ -36,7 +36,7 @@ from headwater.model.error import (
 )
 from headwater.model.reason import Code, Reason
 from headwater.model.work import FollowsChanges
-from headwater.ports import Clock, Looks, Store, Warehouse
+from headwater.ports import Clock, RunObserver, Store, Warehouse
 
 log = logging.getLogger("headwater")
 
@@ -54,7 +54,7 @@ def planned(command: MakePlan, schedule: Schedule[Any]) -> PlanMade:
     return PlanMade(schedules.Planned(command.question.pending))
 
 
-def performed(step: Step, warehouse: Warehouse, looks: Looks, store: Store, clock: Clock) -> Answer:
+def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: Store, clock: Clock) -> Answer:
     """A step of a run; whatever goes wrong with it is the failure of this run, and is shown as such."""
     launch, began = step.launch, clock.now()
     version, view = launch.run.version, launch.run.view

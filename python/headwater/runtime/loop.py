@@ -31,7 +31,7 @@ from headwater.model.command import (
 )
 from headwater.model.error import StillAlive, TakenOver
 from headwater.model.event import EngineLost, Failed
-from headwater.ports import Looks, Warehouse
+from headwater.ports import RunObserver, Warehouse
 from headwater.runtime.execute import guarded, performed, planned
 from headwater.runtime.recorder import Recorder
 from headwater.runtime.summaries import Summaries
@@ -61,7 +61,7 @@ class Loop:
         self,
         recorder: Recorder,
         warehouse: Warehouse,
-        looks: Looks,
+        looks: RunObserver,
         engine: str,
         *,
         tracks: int = 2,

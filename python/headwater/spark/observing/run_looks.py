@@ -1,4 +1,4 @@
-"""The looks that runs ask for: the port ``Looks`` over an observer."""
+"""The looks that runs ask for: the port ``RunObserver`` over an observer."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ from headwater.model.name import loosely, spelled, split
 from headwater.model.state import State
 from headwater.model.view import Definition, pairs
 from headwater.runtime.execute import guarded
-from headwater.runtime.looks import Looks
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
+from headwater.runtime.shared_looks import SharedLooks
 from headwater.runtime.wait import Waiting
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs, messages
@@ -74,7 +74,7 @@ class Statements:
         self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
         self.waiting, self._explanation = Waiting(recorder, loop, store), explanation
-        self._names, self.looks = Names(recorder, shim.owner), Looks(self._look, recorder.clock)
+        self._names, self.looks = Names(recorder, shim.owner), SharedLooks(self._look, recorder.clock)
         self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
 

@@ -28,7 +28,7 @@ ASKED = 1_000
 """So many values Spark is asked for at once."""
 
 
-class Looks:
+class DeltaLooks:
     """Looks at tables, in the session of an engine."""
 
     def __init__(self, jvm: Jvm, shim: Shim, sessions: Sessions) -> None:

@@ -22,7 +22,7 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog
 from headwater.spark.tables.delta.layout import Layout
 from headwater.spark.tables.delta.log import Cut, Log, NotDelta
-from headwater.spark.tables.delta.looks import Looks
+from headwater.spark.tables.delta.looks import DeltaLooks
 from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Files
@@ -50,7 +50,7 @@ SHOWN = 1_000
 class Publications:
     """Makes the tables of views, and their commits."""
 
-    def __init__(self, jvm: Jvm, shim: Shim, sessions: Sessions, looks: Looks) -> None:
+    def __init__(self, jvm: Jvm, shim: Shim, sessions: Sessions, looks: DeltaLooks) -> None:
         self._jvm, self._shim, self._sessions, self._looks = jvm, shim, sessions, looks
 
     def opened(self, definition: Definition, name: str = "") -> Log | None:

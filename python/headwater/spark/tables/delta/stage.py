@@ -27,7 +27,7 @@ from headwater.spark.jvm import sql
 from headwater.spark.jvm.counted import Counted, altered
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.delta.log import Log, NotDelta
-from headwater.spark.tables.delta.looks import Looks
+from headwater.spark.tables.delta.looks import DeltaLooks
 from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import WEIGHT
@@ -71,7 +71,7 @@ class Files:
 class Staging:
     """Writes the files of runs, and has those that are not published yet."""
 
-    def __init__(self, jvm: Jvm, shim: Shim, looks: Looks) -> None:
+    def __init__(self, jvm: Jvm, shim: Shim, looks: DeltaLooks) -> None:
         self._jvm, self._shim, self._looks = jvm, shim, looks
         self._staged: dict[str, tuple[Version, Files]] = {}
 

@@ -20,7 +20,7 @@ from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.delta.key_search import KeySearch
-from headwater.spark.tables.delta.looks import Looks
+from headwater.spark.tables.delta.looks import DeltaLooks
 from headwater.spark.tables.delta.publications import Publications
 from headwater.spark.tables.delta.retention import Retention
 from headwater.spark.tables.delta.rows import ChangedRowsReader
@@ -41,7 +41,7 @@ class DeltaTables(ViewFormat):
     def __init__(self, shim: Shim, sessions: Sessions) -> None:
         jvm = Jvm(sessions.of_table())
         self._shim = shim
-        self._looks = Looks(jvm, shim, sessions)
+        self._looks = DeltaLooks(jvm, shim, sessions)
         self._stage = Staging(jvm, shim, self._looks)
         self._publications = Publications(jvm, shim, sessions, self._looks)
         self._retention = Retention(shim, sessions, self._publications, self._stage)

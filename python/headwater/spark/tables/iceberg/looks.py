@@ -22,7 +22,7 @@ from headwater.spark.tables.iceberg.history import History, churn, is_rearranged
 from headwater.spark.tables.iceberg.loaded import Catalogs, Loaded
 
 
-class Looks:
+class IcebergLooks:
     """Compares tables with the snapshots on record."""
 
     def __init__(self, shim: Shim, catalogs: Catalogs, entries: Entries, history: History) -> None:

@@ -30,7 +30,7 @@ from headwater.spark.tables.iceberg.history import History, is_rearranged
 from headwater.spark.tables.iceberg.java import Java
 from headwater.spark.tables.iceberg.key_search import KeySearch
 from headwater.spark.tables.iceberg.loaded import Catalogs
-from headwater.spark.tables.iceberg.looks import Looks
+from headwater.spark.tables.iceberg.looks import IcebergLooks
 from headwater.spark.tables.iceberg.publishing import Committed, Publishing, Staged, version
 from headwater.spark.tables.iceberg.retention import Retention
 from headwater.spark.tables.iceberg.rows import ChangedRowsReader
@@ -67,7 +67,7 @@ class IcebergTables(ViewFormat):
         java = Java(sessions.of_table())
         self._catalogs, self._entries, self._history = Catalogs(java), Entries(java), History(java)
         self._publishing, self._retention = Publishing(java, Shapes(java)), Retention(java)
-        self._looks = Looks(shim, self._catalogs, self._entries, self._history)
+        self._looks = IcebergLooks(shim, self._catalogs, self._entries, self._history)
         self._rows, self._searching = ChangedRowsReader(java, self._catalogs, self._history), KeySearch(java)
         self._staged: dict[str, Staged] = {}
 

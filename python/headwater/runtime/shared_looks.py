@@ -12,7 +12,7 @@ from headwater.model.reason import Code, Reason
 from headwater.ports import Clock
 
 
-class Looks:
+class SharedLooks:
     """The looks of one engine at everything. Statements that ask at the same time share one that begins afterwards.
 
     Args:
