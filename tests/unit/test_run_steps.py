@@ -7,7 +7,16 @@ from types import SimpleNamespace
 import pytest
 
 from headwater.model.command import Compute, Publish, Replaced, Shown, Stopped, Written
-from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshEnded, RefreshFailed, ViewGone
+from headwater.model.error import (
+    DefinitionError,
+    DriverGone,
+    HeadwaterError,
+    RefreshCancelled,
+    RefreshEnded,
+    RefreshFailed,
+    ViewGone,
+)
+from headwater.model.reason import Code, Reason
 from headwater.runtime.execute import performed
 
 LAUNCH = SimpleNamespace(run=SimpleNamespace(version=7, view="v"))
@@ -45,6 +54,16 @@ def test_a_step_that_failed_says_where_to_look(error: RefreshEnded, cancelled: b
 
     answer = performed(Compute(LAUNCH, {}), SimpleNamespace(compute=compute), looks, STORE, CLOCK)
     assert answer == Stopped(7, error.reason, cancelled) and looks.at == looked
+
+
+def test_the_error_of_a_view_is_recorded_without_its_name():
+    """Whatever shows the error names the view before it."""
+
+    def compute(launch, sees):
+        raise DefinitionError("STORAGE", "Parquet cannot hold a VARIANT", "v")
+
+    answer = performed(Compute(LAUNCH, {}), SimpleNamespace(compute=compute), Looked(), STORE, CLOCK)
+    assert answer == Stopped(7, Reason(Code.RUN_FAILED, "Parquet cannot hold a VARIANT"), False)
 
 
 def test_nothing_is_looked_at_when_the_application_ends():

@@ -32,6 +32,7 @@ from headwater.model.error import (
     PlanError,
     RefreshCancelled,
     RefreshEnded,
+    ViewError,
     ViewGone,
 )
 from headwater.model.reason import Code, Reason
@@ -92,7 +93,8 @@ def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: Store
         log.warning("%s was not published: %s", view, error)
         return Gone(version)
     except HeadwaterError as error:
-        return Stopped(version, Reason(Code.RUN_FAILED, str(error)), False, seconds())
+        fault = error.fault if isinstance(error, ViewError) else str(error)  # what shows it names the view
+        return Stopped(version, Reason(Code.RUN_FAILED, fault), False, seconds())
     except Exception as error:
         log.exception("the refresh of %s failed", view)
         return Stopped(version, Reason(Code.RUN_FAILED, f"{type(error).__name__}: {error}"), False, seconds())
