@@ -178,7 +178,7 @@ def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:
 
 def _look_again(state: State) -> None:
     """Brings up to date what is kept of readiness, for the views that ``engine.record.queue`` noted only."""
-    for name in state.index.stale:
+    for name in sorted(state.index.stale):
         state.index.free.pop(name, None)
         state.index.idle.pop(name, None)
         if name in state.views:
