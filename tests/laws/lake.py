@@ -123,8 +123,9 @@ class Log:
         if changed is None:
             lost = "its history is not all there" if since else ""
             return evolve(seen, partitions=dict.fromkeys(self.now.content, self.current), lost=lost)
-        partitions = dict.fromkeys(changed, self.current)
-        return evolve(seen, partitions=partitions, looked=tuple(changed), churn=len(changed), went=self.went(since))
+        looked = tuple(sorted(changed, key=str))
+        partitions = dict.fromkeys(looked, self.current)
+        return evolve(seen, partitions=partitions, looked=looked, churn=len(changed), went=self.went(since))
 
     def went(self, since: str) -> int:
         """How many partitions lost rows since a snapshot."""
