@@ -106,7 +106,7 @@ class SparkMemory:
         except (PySparkException, Py4JError) as error:
             if self._shim.is_gone(error) or (failure := self._shim.failure(error)).kind is not FailureKind.UNWRITABLE:
                 raise
-            why = failure.said
+            why = failure.text
         self._buffer.remove(run.version)
         log.warning("%s cannot be kept in memory (%s); it is written to the warehouse", run.view, why)
         return None

@@ -60,7 +60,7 @@ class Scanner:
         except (PySparkException, Py4JError) as error:
             if self.shim.is_gone(error):
                 raise
-            self._leave_out(shared, number, self.shim.failure(error).said)
+            self._leave_out(shared, number, self.shim.failure(error).text)
             return None
         self._note(shared, size, began, before)
         return KeptScan(number, part, tuple(frame.columns), place, size)

@@ -233,8 +233,8 @@ class Analyst:
             return NotNow(f"{view}: the application cannot be reached")
         failure = self._shim.failure(error)
         if failure.kind is FailureKind.ANALYSIS:
-            return AnalysisFailed(failure.said, view)
-        return NotNow(f"{view}: Spark could not analyse the query now ({failure.said}); try again")
+            return AnalysisFailed(failure.text, view)
+        return NotNow(f"{view}: Spark could not analyse the query now ({failure.text}); try again")
 
     def estimate(self, definition: Definition, unfilled: Mapping[str, int | None]) -> Estimate | None:
         """What Spark's statistics foresee of a view's first refresh; ``None`` if they foresee nothing, or if nobody

@@ -31,6 +31,6 @@ class SparkEvaluator:
             told = sql.valid(expression)
             found = session.sql(f"SELECT `headwater row`, {told} FROM VALUES {rows} AS t({columns})").collect()
         except (PySparkException, Py4JError) as error:
-            raise RefreshFailed(f"{expression} cannot be evaluated: {self._shim.failure(error).said}") from error
+            raise RefreshFailed(f"{expression} cannot be evaluated: {self._shim.failure(error).text}") from error
         values = {row[0]: sql.partition_value(row[1]) for row in found}
         return [values[n] for n in range(len(inputs))]

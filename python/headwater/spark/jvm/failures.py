@@ -45,7 +45,7 @@ def finding_changes(shim: Shim) -> Iterator[None]:
         failure = shim.failure(error)
         if failure.kind in (FailureKind.STOPPED, FailureKind.CANCELLED):
             raise
-        raise ChangesUnknown(Code.METHOD_SPARK_FAILED, failure.said) from error
+        raise ChangesUnknown(Code.METHOD_SPARK_FAILED, failure.text) from error
 
 
 def first_line(error: Exception) -> str:
@@ -77,7 +77,7 @@ def _translated(run: Run, error: Exception, shim: Shim) -> RefreshEnded | Driver
             return RefreshCancelled(said, code=Code.RUN_SOURCE_REPLACED)
         case FailureKind.UNWRITABLE:
             remedy = "free space there or make its directory writable; the refresh is tried again"
-            said = f"{run.view} cannot be written: {failure.said}; {remedy}"
+            said = f"{run.view} cannot be written: {failure.text}; {remedy}"
             return RefreshFailed(said, code=Code.RUN_UNWRITABLE)
         case FailureKind.ANALYSIS | FailureKind.OTHER:
-            return RefreshFailed(failure.said, run.view)
+            return RefreshFailed(failure.text, run.view)

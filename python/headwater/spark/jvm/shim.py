@@ -270,7 +270,7 @@ class Shim:
         if java is None:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             return Failure(FailureKind.OTHER, lines[0])
-        return wire.decode(self._call("Failures.told", self._session.sparkContext._jsc.sc(), java), Failure)
+        return wire.decode(self._call("Failures.of", self._session.sparkContext._jsc.sc(), java), Failure)
 
     def describe(self, session: SparkSession, query: str) -> wire.Described:
         """The analysed plan of a query; raises what Spark's analysis raises."""

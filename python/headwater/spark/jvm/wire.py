@@ -310,10 +310,10 @@ class FailureKind(Enum):
 
 @frozen
 class Failure:
-    """A failure of Spark's; ``said`` is one line for a person."""
+    """A failure of Spark's; ``text`` is one line for a person."""
 
     kind: FailureKind
-    said: str
+    text: str
 
 
 # --- queries

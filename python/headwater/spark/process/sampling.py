@@ -45,7 +45,7 @@ class Sampler:
                 if self._loop.leads and self._due(definition):
                     self._compare(name)
             except (HeadwaterError, PySparkException, Py4JJavaError) as error:
-                why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).said
+                why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).text
                 log.warning("a sample of %s was not compared: %s", name, why)
                 self._note(name)
 

@@ -38,7 +38,7 @@ class Sweeper:
             try:
                 self._sweep(definition, now)
             except (HeadwaterError, PySparkException, Py4JJavaError) as error:
-                why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).said
+                why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).text
                 log.warning("old versions of %s stay until the next check: %s", definition.view, why)
 
     def _sweep(self, definition: Definition, now: int) -> None:

@@ -113,7 +113,7 @@ class Declarations:
             # Spark names the column and the type with a condition. What has none is a format's own error.
             own = isinstance(error, PySparkException | Py4JJavaError) and not _condition(error)
             if own and not self.shim.is_gone(error):
-                raise _unstorable(definition, self.shim.failure(error).said) from error
+                raise _unstorable(definition, self.shim.failure(error).text) from error
             raise
         return self._fill(definition, "created", message, later, estimate)
 

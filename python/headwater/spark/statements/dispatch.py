@@ -239,7 +239,7 @@ class Statements:
             self._shim.owner(view)
         except (PySparkException, Py4JError) as error:
             raise StatementError(
-                f"{view} cannot be dropped now: {self._shim.failure(error).said}; drop it when its table can be read, "
+                f"{view} cannot be dropped now: {self._shim.failure(error).text}; drop it when its table can be read, "
                 f"or drop its table with DROP TABLE {sql.quoted(view)}"
             ) from error
 

@@ -143,7 +143,7 @@ def swap(session: SparkSession, shim: Shim, definition: Definition) -> list[str]
         if shim.format(filled) == definition.format:
             forget(session, filled)
         raise RefreshFailed(
-            f"its catalog refuses the table of the new format ({shim.failure(error).said}); declare it as it was "
+            f"its catalog refuses the table of the new format ({shim.failure(error).text}); declare it as it was "
             "before, or drop it first",
             definition.view,
         ) from error
@@ -226,7 +226,7 @@ def renamed(session: SparkSession, shim: Shim, definition: Definition, to: str) 
         shim.rename(definition.view, to)
     except (Py4JJavaError, PySparkException) as error:
         raise StatementError(
-            f"{definition.view} cannot be renamed: {shim.failure(error).said}; create a view of the new name"
+            f"{definition.view} cannot be renamed: {shim.failure(error).text}; create a view of the new name"
         ) from error
     moved = evolve(definition, view=to)
     store(session, moved)

@@ -47,7 +47,7 @@ class DeltaLooks:
         except (PySparkException, Py4JError) as error:
             if self._shim.is_gone(error):
                 raise
-            return Seen(look.table, unreadable=Reason(Code.SOURCE_UNREADABLE, self._shim.failure(error).said))
+            return Seen(look.table, unreadable=Reason(Code.SOURCE_UNREADABLE, self._shim.failure(error).text))
 
     def touched(self, log: Log, before: Snapshot) -> frozenset[Slice]:
         """The partitions that others changed since a snapshot.

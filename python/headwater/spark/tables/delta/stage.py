@@ -152,7 +152,7 @@ class Staging:
         except (PySparkException, Py4JError) as error:
             if self._shim.is_gone(error):
                 raise
-            return self._shim.failure(error).said
+            return self._shim.failure(error).text
         hollow = [each.name for each in StructType.fromJson(json.loads(stored)) if _is_hollow(each.dataType)]
         return f"the column {hollow[0]} is a STRUCT of which it stores no field" if hollow else ""
 

@@ -43,7 +43,7 @@ class IcebergLooks:
         except (Py4JError, PySparkException) as error:
             if self._shim.is_gone(error):
                 raise
-            return Seen(look.table, unreadable=Reason(Code.SOURCE_UNREADABLE, self._shim.failure(error).said))
+            return Seen(look.table, unreadable=Reason(Code.SOURCE_UNREADABLE, self._shim.failure(error).text))
         except RefreshFailed as error:
             return Seen(look.table, unreadable=error.reason)
 

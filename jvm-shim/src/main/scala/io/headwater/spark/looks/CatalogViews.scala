@@ -84,7 +84,7 @@ object CatalogViews {
     try Some(ask)
     catch {
       case NonFatal(error) =>
-        log.warn(s"no views are looked for in $what, which does not answer: ${Failures.said(error)}")
+        log.warn(s"no views are looked for in $what, which does not answer: ${Failures.line(error)}")
         None
     }
 }

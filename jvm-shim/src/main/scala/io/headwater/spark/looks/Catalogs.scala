@@ -51,7 +51,7 @@ object Catalogs {
       try named.listNamespaces()
       catch {
         case NonFatal(error) => throw new SparkException(
-          s"the catalog $catalog cannot list its directory (${Failures.said(error)}); make the directory reachable", error)
+          s"the catalog $catalog cannot list its directory (${Failures.line(error)}); make the directory reachable", error)
       }
     case _ =>
   }

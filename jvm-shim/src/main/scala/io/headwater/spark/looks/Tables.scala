@@ -22,7 +22,7 @@ object Tables {
     val known = Lookup.of(session, names)
     Wire.encode(all.zip(names).map { case (each, name) =>
       try looked(session, known, name, each)
-      catch { case NonFatal(error) => Unreadable(each.table, Failures.said(error)) }
+      catch { case NonFatal(error) => Unreadable(each.table, Failures.line(error)) }
     })
   }
 

@@ -13,7 +13,7 @@ import org.apache.spark.sql.AnalysisException
 class OverlayGone(text: String) extends java.io.FileNotFoundException(text)
 
 /** The kind of a failure, and one line for a person. */
-final case class Failure(kind: String, said: String)
+final case class Failure(kind: String, text: String)
 
 /** What went wrong, by the types of exceptions and the conditions that Spark gives them, never by their texts. */
 object Failures {
@@ -24,7 +24,7 @@ object Failures {
    * @return [[Failure]] as JSON. The kind is `stopped` (the application), `cancelled`, `overlay_gone`, `source_gone` (a file that
    *   was to be read), `unwritable`, `analysis` (the query is at fault) or `other`
    */
-  def told(context: SparkContext, error: Throwable): String = {
+  def of(context: SparkContext, error: Throwable): String = {
     val causes = chain(error)
     val (kind, shown) =
       if (context.isStopped) "stopped" -> error
@@ -35,7 +35,7 @@ object Failures {
       else if (isOfAnalysis(error)) (if (causes.forall(isOfAnalysis)) "analysis" else "other") -> error
       else if (causes.exists(isOfFiles)) "unwritable" -> causes.filter(isOfFiles).last
       else "other" -> error
-    Wire.encode(Failure(kind, if (kind == "unwritable") said(shown) else rooted(shown)))
+    Wire.encode(Failure(kind, if (kind == "unwritable") line(shown) else rooted(shown)))
   }
 
   /**
@@ -46,21 +46,21 @@ object Failures {
   private def rooted(error: Throwable): String = {
     val causes = chain(error)
     causes.lastIndexWhere(condition(_).nonEmpty) match {
-      case -1 => said(error)
+      case -1 => line(error)
       case at =>
         val root = causes.last
-        val (shown, cause) = (said(causes(at)), said(root))
+        val (shown, cause) = (line(causes(at)), line(root))
         if ((root eq causes(at)) || shown.contains(cause)) shown else s"$shown; caused by $cause"
     }
   }
 
   /** One line for a person: with the class, unless Spark wrote the message for people; of `raise_error` its own words. */
-  def said(error: Throwable): String = {
+  def line(error: Throwable): String = {
     val text = raised(error).orElse(Option(error.getMessage)).getOrElse("").trim
-    val line = text.linesIterator.nextOption().getOrElse("").take(500)
-    if (line.isEmpty) error.getClass.getSimpleName
-    else if (condition(error).nonEmpty) line
-    else s"${error.getClass.getSimpleName}: $line"
+    val first = text.linesIterator.nextOption().getOrElse("").take(500)
+    if (first.isEmpty) error.getClass.getSimpleName
+    else if (condition(error).nonEmpty) first
+    else s"${error.getClass.getSimpleName}: $first"
   }
 
   /** Spark wraps the metastore's own errors into this class, too: their cause is something else. */
@@ -78,7 +78,7 @@ object Failures {
     case _ => false
   }
 
-  /** A file that cannot be read is told otherwise (`isUnread`), so this is of one to be written. */
+  /** A file that cannot be read is found otherwise (`isUnread`), so this is of one to be written. */
   private def isOfFiles(error: Throwable): Boolean =
     error.isInstanceOf[IOException] || error.isInstanceOf[FSError]
 

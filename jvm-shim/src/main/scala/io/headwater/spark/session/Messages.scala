@@ -121,5 +121,5 @@ final case class AnswerColumn(name: String, `type`: String)
 /** The engine's answer: rows with their columns, or why there are none. */
 final case class Reply(columns: Seq[AnswerColumn] = Nil, rows: Seq[Seq[JValue]] = Nil, error: Option[String] = None) {
   /** The sentence of an answer that has one. */
-  def said: Option[String] = rows.flatten.collectFirst { case JString(text) => text }
+  def sentence: Option[String] = rows.flatten.collectFirst { case JString(text) => text }
 }

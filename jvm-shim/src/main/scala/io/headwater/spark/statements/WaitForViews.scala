@@ -103,7 +103,7 @@ object Waiting {
   def forHints(session: SparkSession, hints: Seq[Hint]): Unit =
     if (hints.nonEmpty) {
       val failed =
-        try Bridge.ask(session, WaitQuestion(hints)).said
+        try Bridge.ask(session, WaitQuestion(hints)).sentence
         catch {
           case refused: HeadwaterException =>
             log.warn(s"the write is done, but its views could not be waited for: ${refused.text}")

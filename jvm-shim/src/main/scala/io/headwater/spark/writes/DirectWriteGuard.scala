@@ -52,7 +52,7 @@ case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit)
    * could remove it then, and its readers say that it is gone.
    */
   private def refuseRead(table: String): Unit = {
-    val read = try Bridge.ask(session, DroppingQuestion(table)).said
+    val read = try Bridge.ask(session, DroppingQuestion(table)).sentence
     catch {
       case failed: HeadwaterException =>
         log.warn(s"$table is dropped without a look at the views that read it: ${failed.text}")
