@@ -32,6 +32,7 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini tests benchmarks
 	$(BIN)/towncrier build --draft --version next >/dev/null
 
 bench: .venv/ready

@@ -59,7 +59,7 @@ def run(trial: Trial, method: str, random: Random) -> Outcome:
         return max(1, round(random.gauss(trial.mean[job], trial.deviation[job])))
 
     kind, _, held = method.partition(", ")
-    world = _core(trial, duration, bool(held)) if kind == "eager" else _small(trial, duration, kind, bool(held))
+    world: Any = _core(trial, duration, bool(held)) if kind == "eager" else _small(trial, duration, kind, bool(held))
     labels = trial.labels or (None,) * len(trial.backfills)
     for (at, job), label in zip(trial.backfills, labels, strict=True):
         if kind == "literal":

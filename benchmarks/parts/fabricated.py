@@ -30,6 +30,10 @@ class Fabricated(Protocol):
 
     key: str
 
+    @classmethod
+    def made(cls, spark: SparkSession, key: str, partitions: int, files: int) -> Fabricated:
+        """Makes one with this many partitions, each of this many files."""
+
     def change(self, number: int) -> None:
         """Adds a file to a partition."""
 

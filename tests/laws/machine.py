@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Condition
+from typing import Any
 
 import looks
 from attrs import Factory, define, evolve, frozen
@@ -431,7 +432,8 @@ class Machine:
     def _pause(self, step: str, launch: Launch) -> None:
         version = launch.run.version
         if getcurrent() is not self._main and step not in ("look", "compute"):  # there a run waits before it begins
-            assert not self.recorder.lock._is_owned(), f"{step} holds everybody up"
+            lock: Any = self.recorder.lock
+            assert not lock._is_owned(), f"{step} holds everybody up"
             self._tasks[version] = getcurrent()
             self._main.switch()
             self._tasks.pop(version, None)

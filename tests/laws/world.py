@@ -181,8 +181,8 @@ class World:
             raise ChangesUnknown(Code.VIEW_WRITTEN_OUTSIDE, f"{view} was written past Headwater")
         snapshots = [(source, self.lake.held(snapshot)) for source, snapshot in run.work.since]
         sources = dict.fromkeys(source for source, _ in snapshots)
-        states = product(*([content for name, content in snapshots if name == source] for source in sources))
-        before = [recomputed(definition, {**tables, **dict(zip(sources, state, strict=True))}) for state in states]
+        known = product(*([content for name, content in snapshots if name == source] for source in sources))
+        before = [recomputed(definition, {**tables, **dict(zip(sources, each, strict=True))}) for each in known]
         pinned = dict(run.snapshots).get(view)
         held = self.lake.held(pinned) if pinned else self.content.get(view, {})
         if isinstance(run.work, AddsRows):
@@ -191,8 +191,7 @@ class World:
             self._refuse_gone_rows(snapshots, tables)
             self.appended += 1
             return
-        states = [restricted(state, run.slices) for state in before]
-        held = restricted(held, run.slices)
+        states, held = [restricted(state, run.slices) for state in before], restricted(held, run.slices)
         for each in dict.fromkeys(partition for content in (held, *states) for partition in content):
             assert any(state.get(each) == held.get(each) for state in states), f"{each} of {view} has other rows"
         self.by_keys += 1

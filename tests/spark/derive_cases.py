@@ -7,14 +7,14 @@ from attrs import field, frozen
 
 from headwater.model.partition import WHOLE, Slice, Value
 
-SCHEMAS = {
+SCHEMAS: dict[str, tuple[str, list[str]]] = {
     "orders": ("o_id int, o_cust int, o_amount int, o_date date, o_region string", ["o_date", "o_region"]),
     "lines": ("l_order int, l_price int, l_date date", ["l_date"]),
     "customers": ("c_id int, c_name string, c_region string", ["c_region"]),
     "days": ("d_note string, d_text string, d_month timestamp", ["d_month"]),
     "gauges": ("g_id int, g_value double", ["g_value"]),
 }
-BASE = {
+BASE: dict[str, list[tuple]] = {
     "orders": [
         (1, 1, 10, "2024-01-15", "EU"),
         (2, 2, 20, "2024-01-15", "EU"),

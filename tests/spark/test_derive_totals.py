@@ -58,7 +58,7 @@ def test_each_query_has_totals_or_says_why_not(spark: SparkSession) -> None:
         return derive_totals(Shim(spark).describe(spark, query).plan)[f"{database(spark)}.{table}"]
 
     assert not {query: found.reason for query in FOLLOWED if not (found := adding(query, "t")).possible}
-    found = {query: adding(query, "t") for query in REFUSED}
-    assert not {query: each.reason for query, each in found.items() if REFUSED[query] not in str(each.reason)}
+    refused = {query: adding(query, "t") for query in REFUSED}
+    assert not {query: each.reason for query, each in refused.items() if REFUSED[query] not in str(each.reason)}
     of_files = "SELECT k, count(*) FROM f JOIN t USING (k) GROUP BY k"
     assert adding(of_files, "t").possible and "without a record of changed rows" in str(adding(of_files, "f").reason)

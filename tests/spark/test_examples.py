@@ -32,7 +32,7 @@ TIMING = re.compile(r"(, )?(about [\d.]+ s( \([\d.]+ core-seconds\))?|running as
 
 def assert_shown(shown: Sequence[str], printed: Iterable[Sequence[str]], statement: str) -> None:
     """Each line that a document shows is a row: its cells are in the row, in this order; others may be left out."""
-    lines, rows = ([each for each in some if not is_due(each)] for some in (shown, list(printed)))
+    lines, rows = [each for each in shown if not is_due(each)], [each for each in printed if not is_due(each)]
     assert len(lines) == len(rows), f"{statement} printed {rows}"
     for line, row in zip(lines, rows, strict=True):
         left = iter(row)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from found import look
@@ -180,8 +181,8 @@ class Late(Publishing):
 
 
 def late(view: View, *happens: Callable[[], object]) -> None:
-    view.tables._publishing.__class__ = Late
-    view.tables._publishing.happens = iter(happens)
+    publishing: Any = view.tables._publishing
+    publishing.__class__, publishing.happens = Late, iter(happens)
 
 
 def test_a_commit_that_comes_between_is_kept(make: Callable[..., View]) -> None:

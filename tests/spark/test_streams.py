@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 from support import Journal, assert_equals_query, database, drain
 
 from headwater.model.event import Changed
@@ -22,7 +22,7 @@ class Arriving:
     def __init__(self, spark: SparkSession, home: Path) -> None:
         self.spark, self.home = spark, home
 
-    def batch(self, rows: str, start: Callable[[DataStreamWriter], object]) -> None:
+    def batch(self, rows: str, start: Callable[[DataStreamWriter], StreamingQuery]) -> None:
         """One more micro-batch, of these rows."""
         self.spark.sql(f"SELECT * FROM VALUES {rows} AS t(amount, day)").coalesce(1).write.mode("append").json(
             str(self.home / "arriving")

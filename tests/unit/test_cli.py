@@ -273,8 +273,8 @@ def test_cancel(here: Here) -> None:
     assert "tries it again after 5 s" in said and "SUSPEND keeps it stopped" in said
     here.store.take_orders(1)
     here.store.carried_out(here.store.orders()[0])
-    said = here.run("cancel", "monthly", "--json")
-    assert json.loads(said.output) == {"view": "default.monthly", "cancelled": True}
+    answer = here.run("cancel", "monthly", "--json")
+    assert json.loads(answer.output) == {"view": "default.monthly", "cancelled": True}
     assert [(each.kind, each.subject) for each in here.store.orders()] == [("cancel", "default.monthly")]
 
 

@@ -29,7 +29,7 @@ def _vector(name: str) -> dict[str, Any]:
     return {"deletionVector": {"storageType": "u", "pathOrInlineDv": name, "offset": 1}} if name else {}
 
 
-COMMITS = {
+COMMITS: dict[str, tuple[Any, Any]] = {
     "a file is added": ([[add("f", p="a")]], {"a"}),
     "a file is removed": ([[remove("f", p="a")]], {"a"}),
     "a file moves to another partition": ([[remove("f", p="a"), add("g", p="b")]], {"a", "b"}),

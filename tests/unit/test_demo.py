@@ -237,9 +237,9 @@ def made_up(differences: dict[str, int]) -> result.Report:
 
 
 def printed(shown: result.Report) -> str:
-    console = Console(file=StringIO(), width=80)
-    result.show(shown, console)
-    return console.file.getvalue()
+    text = StringIO()
+    result.show(shown, Console(file=text, width=80))
+    return text.getvalue()
 
 
 def test_the_report_adds_up_and_ends_with_the_verdict():
@@ -262,12 +262,12 @@ def test_the_json_has_the_same_figures(tmp_path):
 
 
 def test_without_a_terminal_the_demo_talks_in_lines():
-    console = Console(file=StringIO())
-    narrator = Narrator(console)
+    text = StringIO()
+    narrator = Narrator(Console(file=text))
     with narrator.showing():
         assert list(narrator.through("load the sources", [1, 2])) == [1, 2]
         assert narrator.once("build", lambda: "jar") == "jar"
-    assert [line.split("s  ")[1] for line in console.file.getvalue().splitlines()] == ["load the sources", "build"]
+    assert [line.split("s  ")[1] for line in text.getvalue().splitlines()] == ["load the sources", "build"]
 
 
 # Talking to spark-sql, played by a shell script

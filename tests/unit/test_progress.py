@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -44,7 +45,7 @@ def until(found) -> None:
     assert found()
 
 
-def test_each_refresh_has_a_bar_while_it_goes_on(terminal: Console):
+def test_each_refresh_has_a_bar_while_it_goes_on(terminal: Any):
     now = [READING]
     with shown(lambda: now, terminal):
         until(lambda: "read 120,400 rows" in terminal.file.getvalue())

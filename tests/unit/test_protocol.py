@@ -627,9 +627,9 @@ def test_what_was_read_of_a_scan_is_told_apart_from_the_table():
     spent = wire.Spent((read, place, evolve(place, place="file:/elsewhere")), 7)
     scan = KeptScan(-1, Part(True, ()), ("day",), "file:/memory/v-1/data", 100)
     found = transfers(spent, launch(False).run, FOUND, {}, {"shop.lines": scan})
-    [scan] = found[:-1]
-    assert (scan.table, scan.place) == ("shop.lines", Place.SCAN)
-    assert (scan.size, scan.micros) == (2 * read.bytes, 2 * read.micros)
+    [moved] = found[:-1]
+    assert (moved.table, moved.place) == ("shop.lines", Place.SCAN)
+    assert (moved.size, moved.micros) == (2 * read.bytes, 2 * read.micros)
 
 
 def publish(answer):

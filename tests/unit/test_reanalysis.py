@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -63,11 +64,11 @@ def observer(analysis: Analysis) -> Observer:
     return Observer(Record(), None, SimpleNamespace(look=lambda looks: []), analysis, None)
 
 
-def kinds(observer: Observer) -> list[type]:
+def kinds(observer: Any) -> list[type]:
     return [type(each) for each in observer._recorder.events]
 
 
-def test_a_failure_that_passes_breaks_nothing_and_is_asked_again(observer: Observer, analysis: Analysis):
+def test_a_failure_that_passes_breaks_nothing_and_is_asked_again(observer: Any, analysis: Analysis):
     analysis.answer = NotNow("the metastore did not answer")
     observer.reanalyse("t")
     assert kinds(observer) == []
@@ -77,14 +78,14 @@ def test_a_failure_that_passes_breaks_nothing_and_is_asked_again(observer: Obser
     assert observer._recorder.events[0].why == "means something else since t changed"
 
 
-def test_what_spark_refuses_is_broken(observer: Observer, analysis: Analysis):
+def test_what_spark_refuses_is_broken(observer: Any, analysis: Analysis):
     analysis.answer = AnalysisFailed("a column is missing", "v")
     observer.reanalyse("t")
     assert kinds(observer) == [Broken]
     assert observer._recorder.events[0].reason == Reason(Code.QUERY_NOT_ANALYSED, "a column is missing")
 
 
-def test_a_view_that_is_redefined_while_it_is_analysed_is_analysed_again(observer: Observer, analysis: Analysis):
+def test_a_view_that_is_redefined_while_it_is_analysed_is_analysed_again(observer: Any, analysis: Analysis):
     """The old query's new meaning must not take the place of the new query."""
     views, newer = observer._recorder.state.views, evolve(DEFINITION, made_by=Query("SELECT 2"), fingerprint="newer")
     asked = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -39,7 +40,7 @@ ALL = {**FIXED, LOG_TASKS: "8"}
 
 
 @pytest.fixture
-def sessions() -> Sessions:
+def sessions() -> Any:
     return Sessions(Session())
 
 
@@ -65,7 +66,8 @@ def test_statements_about_a_table_are_read_alike_everywhere(sessions):
 
 def test_a_setting_that_the_application_has_is_not_set_again():
     """Some are deprecated, and Spark warns of each that is set."""
-    assert Sessions(Session("false")).of_table().set == ALL
+    session: Any = Sessions(Session("false")).of_table()
+    assert session.set == ALL
 
 
 def test_what_a_run_found_in_the_catalog_no_other_thread_reads(sessions):

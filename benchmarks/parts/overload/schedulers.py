@@ -103,8 +103,8 @@ class Cycles:
                 above = [done[one] for one in each.reads if one in done]
                 done[each.name] = threading.Event()
                 futures.append(self._pool.submit(self._run, each, above, done[each.name]))
-        for each in futures:
-            each.result()
+        for future in futures:
+            future.result()
 
     def _run(self, view: View, above: Sequence[threading.Event], done: threading.Event) -> None:
         for each in above:  # these were submitted before, so a thread works on them

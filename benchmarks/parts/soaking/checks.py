@@ -10,8 +10,9 @@ from benchmarks.parts.soaking.world import TABLES, Day, States, Table, View
 
 
 class Row(Protocol):
-    """A row of a view; one of a view by day has a ``day``, too."""
+    """A row of a view; one of a view without days has no ``day``."""
 
+    day: str
     n: int
     zero: int
     gen: int

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import IO, cast
+from typing import IO, TypeVar, cast
 
 from headwater.demo.demo_formats import PARQUET, DemoFormat
 from headwater.model.error import HeadwaterError
@@ -42,6 +42,9 @@ Rows = list[list[str]]
 
 class SparkSqlError(HeadwaterError):
     """A statement failed, or the process ended or fell silent; the message is its output."""
+
+
+Own = TypeVar("Own", bound="SparkSql")
 
 
 class SparkSql:
@@ -72,7 +75,7 @@ class SparkSql:
         self._input, self._output = cast(IO[bytes], self._process.stdin), cast(IO[bytes], self._process.stdout)
         threading.Thread(target=self._read, daemon=True).start()
 
-    def __enter__(self) -> SparkSql:
+    def __enter__(self: Own) -> Own:
         """Waits until the process answers."""
         try:
             self._answer_to("")
