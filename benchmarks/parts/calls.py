@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import statistics
 import sys
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from attrs import frozen
 
@@ -45,3 +49,45 @@ def recorded(file: Path) -> list[Call]:
 def _call(line: str) -> Call:
     thread, name, began, ended = line.split("\t")
     return Call(thread, name, float(began), float(ended))
+
+
+def of_runs(calls: list[Call]) -> list[list[Call]]:
+    """The calls of each run: those in its steps, of which the last one publishes. Steps are in several threads."""
+    runs: list[list[Call]] = [[]]
+    steps = [each for each in calls if each.name == "Loop._carry_out"]
+    for step in sorted(steps, key=lambda each: each.ended):
+        runs[-1] += [each for each in calls if _holds(step, each)]
+        if any(each.name == "SparkWarehouse.publish" for each in runs[-1]):
+            runs.append([])
+    return runs[:-1]
+
+
+def by_name(runs: list[list[Call]]) -> list[dict[str, Any]]:
+    """Medians over runs, by the name of a call: how often, its milliseconds, and those of calls inside it."""
+    times, millis, below = defaultdict(list), defaultdict(list), defaultdict(list)
+    for calls in runs:
+        for name in {each.name for each in calls}:
+            mine = [each for each in calls if each.name == name]
+            times[name].append(len(mine))
+            millis[name].append(1000 * sum(each.seconds for each in mine))
+            below[name].append(1000 * sum(each.seconds for one in mine for each in _children(one, calls)))
+    found = [
+        {
+            "name": name,
+            "times": statistics.median(times[name]),
+            "millis": statistics.median(millis[name]),
+            "below": statistics.median(below[name]),
+        }
+        for name in times
+    ]
+    return sorted(found, key=lambda each: each["millis"], reverse=True)
+
+
+def _children(parent: Call, calls: Iterable[Call]) -> list[Call]:
+    """The outermost calls inside another one."""
+    inside = [each for each in calls if each is not parent and _holds(parent, each)]
+    return [each for each in inside if not any(_holds(other, each) for other in inside if other is not each)]
+
+
+def _holds(outer: Call, inner: Call) -> bool:
+    return outer.thread == inner.thread and outer.began <= inner.began and inner.ended <= outer.ended

@@ -1,44 +1,37 @@
-"""The parts of every benchmark: sizes and options, Spark processes to measure in, goals, and the JSON report."""
+"""The parts of every case: sizes, Spark processes to measure in, rounds by turns, and comparisons of rows."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import platform
-import statistics
 import subprocess
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from attrs import asdict, frozen
 from rich.console import Console
 from rich.progress import Progress
 
+from benchmarks.parts.results import Figure, Report
 from headwater.engine.tell.refreshes import REFRESHES
 
 console = Console(stderr=True)
 Row = dict[str, Any]
 Value = TypeVar("Value")
+Case = Callable[[Namespace], Report]
+"""Measures something. It gets the options of its suite, with the ``size``, and the file of its ``details``, if any."""
 
-
-@frozen
-class Goal:
-    """A figure and whether it is where it should be."""
-
-    goal: str
-    target: str
-    measured: str
-    met: bool
+MANY_VIEWS = {"spark.sql.codegen.cache.maxEntries": "2000"}
+"""Spark keeps the generated code of 100 stages; with more views it would compile their code at each refresh."""
 
 
 class Size(Enum):
-    """How much a benchmark measures."""
+    """How much a case measures."""
 
     FULL = "full"
     QUICK = "quick"
@@ -49,100 +42,80 @@ class Size(Enum):
         return {Size.FULL: full, Size.QUICK: quick, Size.SMOKE: smoke}[self]
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """``python -m benchmarks.NAME [--quick | --smoke] [--json FILE]``; a benchmark adds options of its own."""
-    made = argparse.ArgumentParser(description=(description or "").split("\n")[0])
-    sizes = made.add_mutually_exclusive_group()
-    sizes.add_argument(
-        "--quick",
-        dest="size",
-        action="store_const",
-        const=Size.QUICK,
-        default=Size.FULL,
-        help="end within a minute; figures are rough",
-    )
-    sizes.add_argument(
-        "--smoke",
-        dest="size",
-        action="store_const",
-        const=Size.SMOKE,
-        help="end within seconds, on the smallest input; figures mean nothing",
-    )
-    made.add_argument("--json", type=Path, help="write figures and goals to this file")
-    return made
-
-
-def main(run: Callable[[Size], dict[str, Any]], parser: argparse.ArgumentParser) -> None:
-    """Runs a benchmark, writes its figures and prints its goals."""
-    told = parser.parse_args()
-    report = {"machine": machine(), "size": told.size.value, **run(told.size)}
-    _write(told.json, report | {"goals": [asdict(goal) for goal in report["goals"]]})
-    show(report["goals"], told.size)
-
-
 def grown(
-    told: argparse.Namespace,
-    asked: Iterable[Row],
+    asked: Namespace,
+    keys: Iterable[Row],
     measure: Callable[[Row], Row],
-    goals: Callable[[Sequence[Row]], Sequence[Goal]],
-    drawn: Callable[[Sequence[Row], Path], None] = lambda rows, path: None,
-) -> None:
-    """Measures what a report does not hold yet, writes it after each measurement, and prints the goals.
+    figures: Callable[[Sequence[Row]], Sequence[Figure]],
+) -> Report:
+    """Measures what the details of a case do not hold yet, and writes them after each measurement.
 
-    A benchmark that takes hours can be interrupted so.
+    A case that takes hours can be interrupted so.
 
     Args:
-        told: the size, and the report's file (``None``: it is not written).
-        asked: the keys of each measurement.
+        keys: of each measurement.
         measure: measures one; its figures become a row beside the keys.
-        goals: of all rows.
-        drawn: called with the rows and the report's path after each time it is written.
+        figures: of all rows.
 
     Raises:
-        SystemExit: the report holds measurements of another size.
+        SystemExit: the details are of another size.
     """
-    path, size = told.json, told.size
-    report = json.loads(path.read_text()) if path and path.exists() else {"size": size.value, "rows": []}
-    if report["size"] != size.value:
-        raise SystemExit(f"{path} holds measurements of the size {report['size']}; name another file")
-    rows: list[Row] = report["rows"]
-    for each in asked:
+    path, size = asked.details, asked.size.value
+    details = json.loads(path.read_text()) if path and path.exists() else {"size": size, "rows": []}
+    if details["size"] != size:
+        raise SystemExit(
+            f"{path} holds measurements of the size {details['size']}; remove it, or name another directory"
+        )
+    rows: list[Row] = details["rows"]
+    for each in keys:
         if any(each.items() <= row.items() for row in rows):
             continue
         rows.append({**each, **measure(each)})
-        found = {"machine": machine(), "size": size.value, "rows": rows}
-        _write(path, found | {"goals": [asdict(goal) for goal in goals(rows)]})
         if path:
-            drawn(rows, path)
-    show(goals(rows), size)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(details, indent=1) + "\n")
+    return Report(figures(rows), details)
 
 
-def show(goals: Sequence[Goal], size: Size) -> None:
-    """Prints each goal with its figure. The smallest size judges none."""
-    for goal in goals:
-        verdict = "not judged" if size is Size.SMOKE else "met " if goal.met else "MISSED"
-        print(f"{verdict}  {goal.goal}: {goal.measured} (goal {goal.target})")
+def rotated(names: Iterable[Value], turn: int) -> list[Value]:
+    """The same names; another one comes first in each turn."""
+    some = list(names)
+    shift = turn % len(some)
+    return [*some[shift:], *some[:shift]]
 
 
-def _write(path: Path | None, report: Mapping[str, Any]) -> None:
-    if path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(report, indent=2) + "\n")
+def by_turns(
+    sides: Mapping[str, Callable[[int], Value]],
+    warm: int,
+    rounds: int,
+    before: Callable[[int], object] = lambda turn: None,
+) -> dict[str, list[Value]]:
+    """What each side found in each round that counts. Sides take turns, in another order each time.
+
+    Args:
+        sides: what each does in a turn.
+        warm: rounds before, which do not count.
+        before: done at the begin of a turn.
+    """
+    taken: dict[str, list[Value]] = {name: [] for name in sides}
+    with bar("rounds", warm + rounds) as step:
+        for turn in range(warm + rounds):
+            before(turn)
+            for name in rotated(sides, turn):
+                found = sides[name](turn)
+                taken[name] += [found] if turn >= warm else []
+            step()
+    return taken
 
 
-def machine() -> dict[str, Any]:
-    return {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
-
-
-def spread(values: Iterable[float]) -> dict[str, float]:
-    """Median, minimum and maximum."""
-    found = sorted(values)
-    return {"median": statistics.median(found), "min": found[0], "max": found[-1], "runs": len(found)}
-
-
-def ratio(values: Sequence[float], base: Sequence[float]) -> dict[str, float]:
+def ratios(values: Iterable[float], base: Iterable[float]) -> list[float]:
     """The ratio round by round, so that a drift of the machine's speed cancels out."""
-    return spread(value / other for value, other in zip(values, base, strict=True))
+    return [value / other for value, other in zip(values, base, strict=True)]
+
+
+def longer(values: Iterable[float], base: Iterable[float]) -> list[float]:
+    """By how many percent each value is longer than the one of the same round."""
+    return [100 * (each - 1) for each in ratios(values, base)]
 
 
 class Worker:
@@ -203,6 +176,21 @@ class Worker:
         return json.loads(line)
 
 
+@contextmanager
+def application(
+    settings: Callable[[Path], Mapping[str, str]], module: str = "benchmarks.parts.worker"
+) -> Iterator[Worker]:
+    """A worker in a directory of its own.
+
+    Args:
+        settings: of Spark, by that directory.
+    """
+    with scratch() as place:
+        worker = Worker(place / "spark", dict(settings(place)), module)
+        yield worker
+        worker.close()
+
+
 def refreshes(rows: Iterable[Sequence[Any]]) -> list[Row]:
     """Rows of ``REFRESH`` or ``SHOW REFRESHES``, by the names of their columns."""
     return [dict(zip(REFRESHES, row, strict=True)) for row in rows]
@@ -212,9 +200,35 @@ def refreshed(worker: Worker, view: str) -> Row:
     """The refresh of a suspended view, as its row tells it. All others are suspended, so it runs alone."""
     alter = f"ALTER MATERIALIZED VIEW {view}"
     worker.run(f"{alter} RESUME", f"REFRESH MATERIALIZED VIEW {view}", f"{alter} SUSPEND")
-    [row] = refreshes(worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 1"))
-    assert row["status"] == "published", f"{view} was not refreshed: {row}"
+    row = last_refresh(worker, view)
+    assert row["status"] in ("published", "unchanged"), f"{view} was not refreshed: {row}"
     return row
+
+
+def last_refresh(worker: Worker, view: str) -> Row:
+    return refreshes(worker.rows(f"SHOW REFRESHES FOR {view} LIMIT 1"))[0]
+
+
+def held(name: str, query: str, method: str = "", using: str = " USING delta", settle: str = "1 hour") -> str:
+    """The statement that creates a view whose refreshes wait until a benchmark asks for one.
+
+    Args:
+        using: its format and its partitions.
+    """
+    properties = {"headwater.settle": settle} | ({"headwater.method": method} if method else {})
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    return f"CREATE MATERIALIZED VIEW {name}{using} TBLPROPERTIES ({listed}) AS {query}"
+
+
+def same_rows(worker: Worker, one: str, other: str) -> bool:
+    """Whether two queries have the same rows, each as often."""
+    pairs = ((one, other), (other, one))
+    return not any(worker.rows(f"SELECT * FROM (({a}) EXCEPT ALL ({b})) LIMIT 1") for a, b in pairs)
+
+
+def checksum(worker: Worker, rows: str, columns: str = "*") -> list[list[Any]]:
+    """The number of rows, and the sum of their hashes."""
+    return worker.rows(f"SELECT count(*), CAST(sum(CAST(xxhash64({columns}) AS DECIMAL(38, 0))) AS STRING) FROM {rows}")
 
 
 def core_seconds(row: Row) -> float:
@@ -223,7 +237,7 @@ def core_seconds(row: Row) -> float:
 
 
 @contextmanager
-def bar(console: Console, said: str, total: int) -> Iterator[Callable[[], None]]:
+def bar(said: str, total: int) -> Iterator[Callable[[], None]]:
     """A progress bar, if a terminal is attached; what it gives is called after each step."""
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(said, total=total)
@@ -236,7 +250,7 @@ def scratch(root: Path | None = None):
         yield Path(place)
 
 
-def extension() -> dict[str, str]:
+def extension(place: Path | None = None) -> dict[str, str]:
     """The settings that turn Headwater on."""
     from headwater.spark.jvm.jar import build_jar
 

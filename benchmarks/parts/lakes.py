@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from benchmarks.parts.harness import extension
+from benchmarks.parts.harness import Worker, application, extension
 from headwater.demo.demo_formats import DELTA, ICEBERG
 
 CATALOG = "lake"
@@ -30,3 +32,10 @@ def settings(warehouse: Path, headwater: bool = True) -> dict[str, str]:
         f"spark.sql.catalog.{CATALOG}.type": "hadoop",
         f"spark.sql.catalog.{CATALOG}.warehouse": str(warehouse),
     }
+
+
+def lake(
+    conf: Mapping[str, str] | None = None, headwater: bool = True, module: str = "benchmarks.parts.worker"
+) -> AbstractContextManager[Worker]:
+    """An application of its own with both formats."""
+    return application(lambda place: {**settings(place / "lake", headwater), **(conf or {})}, module)

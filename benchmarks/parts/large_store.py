@@ -11,7 +11,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.parts.harness import scratch, spread
+from benchmarks.parts.harness import scratch
 from headwater.engine.decide.readiness import ready
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import TRACKS
@@ -53,7 +53,7 @@ def large_store(partitions: int, requests: int, runs: int) -> dict[str, Any]:
             began = time.perf_counter()
             state, seq = replay(store, State())
             starts.append(time.perf_counter() - began)
-        figures["start"] = spread(starts)
+        figures["start"] = starts
         assert sum(len(view.pending) for view in state.views.values()) == requests
         figures |= _status(store, state, seq, runs)
         store.close()
@@ -110,10 +110,10 @@ def _status(store: SqlStore, state: State, seq: int, runs: int) -> dict[str, Any
     wall, processor = zip(*(_command("status", store) for _ in range(runs)), strict=True)
     return {
         "summary": kept,
-        "status": spread(wall),
-        "status_processor": spread(processor),
+        "status": list(wall),
+        "status_processor": list(processor),
         "status_json_replayed": _command("status", store, "--json")[0],
-        "status_json": spread(_command("status", store, "--json")[0] for _ in range(runs)),
+        "status_json": [_command("status", store, "--json")[0] for _ in range(runs)],
     }
 
 

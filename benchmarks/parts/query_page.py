@@ -4,54 +4,65 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+
+from benchmarks.parts.results import Figure
 
 HEAD = """# The queries of TPC-H and TPC-DS
 
 Each row is a query as a view in Delta over Delta tables. The second and the third column name the tables of which a
 view follows changes by that method. The last column tells why it does not follow another table by changes.
 
-This page is made by `python -m benchmarks.queries --table docs/queries.md`.
+This page is made by `python -m benchmarks queries explained --page docs/queries.md`.
 """
 COSTS = """Costs are core-seconds of refreshes by changes, and by keys, in times of a full refresh. Before each refresh,
-{percent:g} % of `orders` and `lineitem` came and as much went, at scale {scale:g}. A dash stands where refreshes went
-another way. The option `--costs` names the figures. `python -m benchmarks.incremental --parts {part:g} --json FILE`
-writes them.
+{percent} of `orders` and `lineitem` came and as much went, at scale 1. A dash stands where refreshes went
+another way. `python -m benchmarks methods tpch --json benchmarks/results` measures them.
 """
+PART = "0.1 %"
+"""Of the rows, the part whose costs are shown."""
 TITLES = {"tpch": "TPC-H", "tpcds": "TPC-DS"}
 _SOURCE = re.compile(r"  depends on (?:spark_catalog\.)?default\.(\w+)")
 _OUT = re.compile(r"    by (changes|keys) is out: (.*) \[.*\]")
 _FOLLOWED = re.compile(r"    can be followed by (changes|keys)")
 
+Row = Mapping[str, Sequence[str]]
+"""Of one query, the tables that each method follows, and the reasons against changes."""
 
-def page(suites: Mapping[str, Mapping[str, Sequence[str]]], measured: Mapping[str, Any]) -> str:
+
+def page(suites: Mapping[str, Mapping[str, Row]], measured: Sequence[Figure]) -> str:
     """The page.
 
     Args:
-        suites: for each suite and query the lines of ``EXPLAIN CREATE MATERIALIZED VIEW``.
-        measured: the figures of ``benchmarks.incremental`` for TPC-H.
+        suites: the row of each query of each suite.
+        measured: the figures of the case ``tpch`` of ``methods``.
     """
-    lines = [HEAD]
-    if measured:
-        [part] = measured["found"]
-        lines.append(COSTS.format(part=float(part), percent=100 * float(part), scale=measured["scale"]))
+    lines = [HEAD, COSTS.format(percent=PART)] if measured else [HEAD]
     for suite, queries in suites.items():
-        lines += _section(suite, queries, measured if suite == "tpch" else {})
+        lines += _section(suite, queries, measured if suite == "tpch" else [])
     return "\n".join(lines)
 
 
-def _section(suite: str, queries: Mapping[str, Sequence[str]], measured: Mapping[str, Any]) -> Iterator[str]:
-    rows = {name: _row(lines) for name, lines in queries.items()}
-    counts = [sum(bool(row[method]) for row in rows.values()) for method in ("changes", "keys")]
+def rows(queries: Mapping[str, Sequence[str]]) -> dict[str, Row]:
+    """The row of each query, by the lines of its ``EXPLAIN CREATE MATERIALIZED VIEW``."""
+    return {name: _row(lines) for name, lines in queries.items()}
+
+
+def counts(queries: Mapping[str, Row]) -> dict[str, int]:
+    """The number of queries that can go by a method for some table."""
+    return {method: sum(bool(row[method]) for row in queries.values()) for method in ("changes", "keys")}
+
+
+def _section(suite: str, queries: Mapping[str, Row], measured: Sequence[Figure]) -> Iterator[str]:
+    by = counts(queries)
     yield f"## {TITLES[suite]}"
     yield ""
-    yield f"Of {len(rows)} queries, {counts[0]} can go by changes for some table, and {counts[1]} by keys."
+    yield f"Of {len(queries)} queries, {by['changes']} can go by changes for some table, and {by['keys']} by keys."
     yield ""
     heads = ["query", "by changes", "by keys", "why not by changes"]
     heads += ["cost by changes, by keys"] if measured else []
     yield _line(heads)
     yield _line(["---"] * len(heads))
-    for name, row in rows.items():
+    for name, row in queries.items():
         cells = [name[1:].lstrip("0"), *(", ".join(row[method]) or "none" for method in ("changes", "keys"))]
         cells += [row["why"][0] if row["why"] else ""]
         yield _line([*cells, *([_cost(measured, name)] if measured else [])])
@@ -62,18 +73,13 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cost(measured: Mapping[str, Any], query: str) -> str:
+def _cost(measured: Sequence[Figure], query: str) -> str:
     """What refreshes by each method cost beside full ones; a dash where they went another way."""
-    [found] = measured["found"].values()
-    told = []
-    for method in ("incremental", "keys"):
-        own = found.get(query, {}).get(method)
-        followed = own is not None and own["modes"] == [method]
-        told.append(f"{own['ratio']['core_seconds']['median']:.2f}" if followed else "–")
-    return ", ".join(told)
+    found = {each.column: f"{each.median:.2f}" for each in measured if each.name == query}
+    return ", ".join(found.get(f"by {method}, {PART}, core-seconds", "–") for method in ("changes", "keys"))
 
 
-def _row(lines: Sequence[str]) -> dict[str, list[str]]:
+def _row(lines: Sequence[str]) -> Row:
     row: dict[str, list[str]] = {"changes": [], "keys": [], "why": []}
     source = ""
     for line in lines:

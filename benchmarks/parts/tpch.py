@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.parts.harness import Worker, console
+
 TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
 SORTED = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 """The two large tables, with the columns by which rows are spread over files, as when they arrive in order."""
-
 
 DENSITY = 4
 """Of so many keys in a row, one is that of an order: TPC-H uses the first 8 of 32."""
@@ -19,6 +20,13 @@ def generate(scale: float, place: Path) -> None:
     """The tables as Parquet files, by ``tpchgen-cli``."""
     command = [str(Path(sys.executable).with_name("tpchgen-cli")), "parquet", "--scale-factor", str(scale)]
     subprocess.run([*command, "--output-dir", str(place)], check=True, capture_output=True)
+
+
+def load(worker: Worker, scale: float, place: Path, files: int) -> None:
+    """Makes the tables and loads them into Delta."""
+    console.log(f"making TPC-H at scale factor {scale:g}")
+    generate(scale, place / "tpch")
+    worker.run("SET spark.sql.shuffle.partitions = 4", *loading(place / "tpch", "delta", files))
 
 
 def loading(place: Path, using: str, files: int) -> list[str]:

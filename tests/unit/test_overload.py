@@ -1,4 +1,4 @@
-"""The parts of ``benchmarks.staleness`` without Spark: its warehouse, its schedulers, and staleness from logs."""
+"""The parts of ``benchmarks staleness load`` without Spark: its warehouse, its schedulers, and staleness from logs."""
 
 from __future__ import annotations
 

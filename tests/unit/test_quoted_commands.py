@@ -11,12 +11,12 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 
+from benchmarks.__main__ import parser as benchmarks
 from benchmarks.papers.__main__ import main as papers
 from headwater.cli.main import main
 
@@ -25,9 +25,9 @@ DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "
 FENCED = re.compile(r"^```.*?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"^ {4}(.*)$", re.MULTILINE)
 SPAN = re.compile(r"`([^`]+)`")
-COMMAND = re.compile(r"^(?:\$ )?(?:\S*/bin/)?(headwater|make|python3? -m benchmarks\.\w+)(?: +(.*))?$")
+COMMAND = re.compile(r"^(?:\$ )?(?:\S*/bin/)?(headwater|make|python3? -m benchmarks(?:\.papers)?)(?: +(.*))?$")
 COMMENT = re.compile(r"\s#.*|\s{2,}.*")
-METAVARS = {"N": "1", "NAME": "rollup"}
+METAVARS = {"N": "1", "NAME": "rollup", "SUITE": "overhead", "CASE": "writes", "DIRECTORY": "results"}
 """Words of a synopsis that are no values, and one that could stand there."""
 
 
@@ -82,10 +82,10 @@ def parse_clicked(main: click.Group, arguments: Sequence[str]) -> None:
 def parse_benchmark(module: str, arguments: Sequence[str]) -> None:
     if module == "benchmarks.papers":
         return parse_clicked(papers, arguments)
-    parser, said = import_module(module).PARSER, io.StringIO()
+    said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            parser.parse_args(arguments)
+            benchmarks().parse_args(arguments)
     except SystemExit as ended:
         assert not ended.code, said.getvalue()
 
@@ -103,7 +103,7 @@ def parse_make(arguments: Sequence[str]) -> None:
 def test_a_command_that_is_not_there_is_noticed() -> None:
     """The three kinds of mistakes: a target, a command and an option."""
     [(module, option), (_, target), (_, command)] = commands(
-        "`make nothing`, `headwater nothing`\n\n    python -m benchmarks.planner --nothing   # measures\n"
+        "`make nothing`, `headwater nothing`\n\n    python -m benchmarks memory --nothing   # measures\n"
     )
     with pytest.raises(AssertionError, match="nothing"):
         parse_make(target)

@@ -1,1 +1,1 @@
-"""A warehouse whose sources change faster than all views can be refreshed: its parts, for ``benchmarks.staleness``."""
+"""A warehouse whose sources change faster than all views can be refreshed: the parts of `staleness load`."""

@@ -13,7 +13,7 @@ SAID = "by changes"
 
 FIXED = 1.0
 """Seconds of such a run after a small change, before a warehouse has any. Its core-seconds are taken to be as many. On
-two machines, runs after one row took 0.4 to 1.8 s (``benchmarks/choices.py``)."""
+two machines, runs after one row took 0.4 to 1.8 s (``benchmarks choices``)."""
 
 QUICKER, SLOWER = 0.5, 0.1
 """How far this goes towards a run that took less, and towards one that took more: a first one, for which Spark

@@ -25,7 +25,7 @@ nothing of that: a cold engine takes several for a table of four rows."""
 
 SLOPE = 2.0
 """A byte that changed takes so many times as long as one that a refresh of whole partitions reads: of a rewritten file,
-the rows before and after are read. In 200 pairs (``benchmarks/choices.py``), a change in all files took 0.5 to 1.4
+the rows before and after are read. In 200 pairs (``benchmarks choices``), a change in all files took 0.5 to 1.4
 times as long as the line says by changes, and 0.4 to 3.0 times by keys."""
 
 UNKNOWN = 1e-7

@@ -24,7 +24,7 @@ MOST_STATES = 3
 
 FIXED = 3.0
 """Seconds of a run after a small change. Its core-seconds are taken to be as many. On two machines, runs after one row
-took 0.8 to 3.6 s (``benchmarks/choices.py``). Views differ too much for one to tell of others: some runs took 30 s."""
+took 0.8 to 3.6 s (``benchmarks choices``). Views differ too much for one to tell of others: some runs took 30 s."""
 
 
 def keyed(state: State, name: str, slices: Slices) -> ByKeys | Reason:

@@ -18,7 +18,7 @@ from headwater.model.work import ByTotals, Mode
 
 PAYS = 1.2
 """A refresh of whole partitions leaves totals if it takes so many times the fixed part of one by changes. With 2.0,
-views without totals lost half of all core-seconds that choices lost in 200 pairs (``benchmarks/choices.py``)."""
+views without totals lost half of all core-seconds that choices lost in 200 pairs (``benchmarks choices``)."""
 FEW = 0.01
 """It leaves none if by changes would be dearer after a change of this part of the sources. The last change may have
 been larger. Those of a view without totals add up, so no smaller one ever comes."""

@@ -112,7 +112,7 @@ class Settings:
 def _usual_tracks(master: str) -> int:
     """The refreshes side by side where nobody says. More than a local master has threads take turns on these, so that
     each ends later. A played load of 90 % left views nearly three times as stale with four tracks on two threads
-    (``benchmarks.parts.overload``)."""
+    (``benchmarks/parts/overload``)."""
     match = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\d+)?\])?", master)
     if match is None:
         return TRACKS
