@@ -20,8 +20,8 @@ _WHERE = {
     "Computed": "headwater.model.dependency",
     "Slice": "headwater.model.partition",
     "Made": "headwater.model.event",
-    "Replaced": "headwater.ports",
-    "Written": "headwater.ports",
+    "Replaced": "headwater.model.command",
+    "Written": "headwater.model.command",
     **dict.fromkeys(("HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"), "headwater.model.calendar"),
 }
 __all__ = ["__version__", *_WHERE]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from attrs import frozen
-
-from headwater.engine.tell.status import Summary
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.event import Event
 from headwater.model.partition import Value
-from headwater.model.state import State
 from headwater.model.version import Version
 from headwater.model.view import Definition
 
@@ -19,95 +14,6 @@ from headwater.model.view import Definition
 class Clock(Protocol):
     def now(self) -> int:
         """Milliseconds since the epoch."""
-
-
-class Entry(Protocol):
-    """A journal entry."""
-
-    @property
-    def seq(self) -> int: ...
-
-    @property
-    def event(self) -> Event: ...
-
-
-@frozen
-class Beat:
-    """An engine's place among the engines on a store, at one moment.
-
-    Attributes:
-        number: its own; another one than before if it was evicted meanwhile.
-        at: the store's time (ms).
-        last: the number of the journal's last entry.
-        overdue: the numbers of other engines whose time is up; they are to be evicted.
-        leads: whether it has the lowest number of those alive.
-        known: the numbers of all engines that were not evicted.
-    """
-
-    number: int
-    at: int
-    last: int
-    overdue: tuple[int, ...]
-    leads: bool
-    known: frozenset[int]
-
-
-@frozen
-class Member:
-    """An engine that was not evicted; its time is up at ``until`` (ms), unless it renews it. ``alive``: it is not."""
-
-    name: str
-    number: int
-    until: int
-    alive: bool
-
-
-@frozen
-class Mark:
-    """That there is a snapshot as of the entry ``seq``, kept ``at`` that time (ms)."""
-
-    seq: int
-    at: int
-
-
-class Store(Protocol):
-    """See ``headwater.store.sql_store``, whose parts also say what each method promises."""
-
-    def now(self) -> int: ...
-
-    def append(
-        self, build: Callable[[int], Event], after: int, by: int | None = None, evicting: int | None = None
-    ) -> Entry: ...
-
-    def append_all(
-        self, builds: Iterable[Callable[[int], Event | None]], after: int, by: int | None = None
-    ) -> Sequence[Entry]: ...
-
-    def raise_version(self, at_least: int) -> None: ...
-
-    def read(self, after: int = 0) -> Iterator[Entry]: ...
-
-    def keep_snapshot(self, seq: int, state: State, going: Callable[[], bool] = ...) -> bool: ...
-
-    def snapshot(self) -> tuple[int, State] | None: ...
-
-    def base(self) -> tuple[int, State]: ...
-
-    def newest(self) -> Mark | None: ...
-
-    def compact(self, before: int, apart: int = 0) -> None: ...
-
-    def beat(self, name: str, lasting: int) -> Beat: ...
-
-    def leave(self, name: str) -> None: ...
-
-    def expire(self, number: int) -> None: ...
-
-    def engines(self) -> Sequence[Member]: ...
-
-    def summarise(self, seq: int, summarised: Summary, detail: str | None = None) -> None: ...
-
-    def discard(self, view: str, paths: Iterable[str], now: int) -> None: ...
 
 
 class Warehouse(Protocol):

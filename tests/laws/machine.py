@@ -31,11 +31,11 @@ from headwater.model.event import FRESH, Declared, Dropped, Event, Published, St
 from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.view import Definition
-from headwater.ports import Beat
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.store import codec
 from headwater.store.journal import Stale
+from headwater.store.members import Beat
 
 TRACKS = 1_000
 MANY = 20

@@ -10,11 +10,11 @@ from attrs import evolve
 from cases import view
 from py4j.protocol import Py4JJavaError
 
-from headwater.ports import Member
 from headwater.spark.observing.adopt import highest_written
 from headwater.spark.process.engine_process import EngineProcess
 from headwater.spark.tables.files import FileTables
 from headwater.spark.tables.registry import Formats
+from headwater.store.members import Member
 
 ALIVE, LOST = 3, 4
 

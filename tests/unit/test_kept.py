@@ -13,7 +13,7 @@ from headwater.memory.buffers.blocks import Blocks
 from headwater.memory.buffers.buffer import HEADROOM, Buffer, NoBuffer
 from headwater.memory.buffers.memory import SparkMemory
 from headwater.memory.buffers.volume import Volume
-from headwater.model.command import Launch
+from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Made, Started
 from headwater.model.measure import Effort, Measured, Place
@@ -21,7 +21,6 @@ from headwater.model.partition import WHOLE
 from headwater.model.state import Run
 from headwater.model.view import Definition
 from headwater.model.work import WholeView
-from headwater.ports import Written
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.wire import Failure, FailureKind, Publication, Sum
 from headwater.spark.tables.files import Files

@@ -25,7 +25,6 @@ ONE_IDEA = (
 """Folders that have one idea on two sides: a name may be in each of them."""
 
 CLASSES = {
-    "Entry": "the port of the store, and the store's own",
     "Question": "for a schedule, and the one that a plan of memory answers",
     "Warehouse": "the port, and its short form for programs that embed Headwater",
 }

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from headwater.memory.buffers.overlay import Output, Overlays
+from headwater.model.command import Written
 from headwater.model.event import Made, Started
 from headwater.model.measure import Measured, Place
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import Run
 from headwater.model.work import WholePartitions
-from headwater.ports import Written
 from headwater.spark.jvm.sql import NULL_PARTITION
 
 GOLDEN = Path(__file__).parents[1] / "golden/protocol/overlay.json"

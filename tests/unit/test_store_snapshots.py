@@ -12,13 +12,13 @@ from headwater.model.error import StatementError, StoreError
 from headwater.model.event import Changed, Hurried, Observed
 from headwater.model.partition import Slice
 from headwater.model.state import PartitionRecord, State, TableRecord
-from headwater.ports import Mark
 from headwater.spark.jvm.settings import Settings
 from headwater.store import keeper, pieces
 from headwater.store.journal import Compacted, RemovedEntries
 from headwater.store.keeper import DAY, Keeper
 from headwater.store.pieces import copied
 from headwater.store.recovery import caught_up, replay, restored
+from headwater.store.snapshots import Mark
 
 FORMAT = pieces.FORMAT
 

@@ -37,7 +37,8 @@ from headwater.model.error import (
 )
 from headwater.model.reason import Code, Reason
 from headwater.model.work import FollowsChanges
-from headwater.ports import Clock, RunObserver, Store, Warehouse
+from headwater.ports import Clock, RunObserver, Warehouse
+from headwater.store.sql_store import SqlStore
 
 log = logging.getLogger("headwater")
 
@@ -55,7 +56,7 @@ def planned(command: MakePlan, schedule: Schedule[Any]) -> PlanMade:
     return PlanMade(schedules.Planned(command.question.pending))
 
 
-def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: Store, clock: Clock) -> Answer:
+def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: SqlStore, clock: Clock) -> Answer:
     """A step of a run; whatever goes wrong with it is the failure of this run, and is shown as such."""
     launch, began = step.launch, clock.now()
     version, view = launch.run.version, launch.run.view
@@ -100,7 +101,7 @@ def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: Store
         return Stopped(version, Reason(Code.RUN_FAILED, f"{type(error).__name__}: {error}"), False, seconds())
 
 
-def _discard(store: Store, launch: Launch, locations: Sequence[str], at: int) -> None:
+def _discard(store: SqlStore, launch: Launch, locations: Sequence[str], at: int) -> None:
     try:
         store.discard(launch.run.view, locations, at)
     except HeadwaterError as error:

@@ -19,10 +19,11 @@ from headwater.model.command import Wanted
 from headwater.model.error import HeadwaterError
 from headwater.model.event import Evaluated, Event, numbered
 from headwater.model.state import State
-from headwater.ports import Clock, Entry, Evaluator, Store
+from headwater.ports import Clock, Evaluator
 from headwater.runtime.evaluate import evaluated, questions
-from headwater.store.journal import Compacted, Stale
+from headwater.store.journal import Compacted, Entry, Stale
 from headwater.store.recovery import restored, uncollected
+from headwater.store.sql_store import SqlStore
 
 log = logging.getLogger("headwater")
 
@@ -72,7 +73,7 @@ class Recorder:
         clock: the store's time.
     """
 
-    def __init__(self, store: Store, evaluator: Evaluator, clock: Clock) -> None:
+    def __init__(self, store: SqlStore, evaluator: Evaluator, clock: Clock) -> None:
         self.store, self.evaluator, self.clock = store, evaluator, StoreTime(clock)
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)

@@ -13,7 +13,8 @@ from headwater.engine.tell.detail import detail
 from headwater.engine.tell.status import summary
 from headwater.model.error import HeadwaterError
 from headwater.model.state import State
-from headwater.ports import Clock, Store
+from headwater.ports import Clock
+from headwater.store.sql_store import SqlStore
 
 log = logging.getLogger("headwater")
 
@@ -30,7 +31,7 @@ DETAILED = 10_000
 class Summaries:
     """Writes the summary of one engine's state, at a small share of its time."""
 
-    def __init__(self, store: Store, clock: Clock, tracks: int) -> None:
+    def __init__(self, store: SqlStore, clock: Clock, tracks: int) -> None:
         self._store, self._clock, self._tracks = store, clock, tracks
         self._seq, self._next = 0, 0
 

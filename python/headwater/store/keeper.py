@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from headwater.model.error import HeadwaterError
 from headwater.model.state import State
-from headwater.ports import Store
 from headwater.store.pieces import copied
+from headwater.store.sql_store import SqlStore
 
 log = logging.getLogger("headwater")
 
@@ -30,7 +30,7 @@ APART = 4
 class Keeper:
     """One engine's. The lock is held for a copy of dictionaries only; a thread of its own does the rest."""
 
-    def __init__(self, store: Store, history: int = HISTORY) -> None:
+    def __init__(self, store: SqlStore, history: int = HISTORY) -> None:
         self._store, self._history = store, history
         self._thread = ThreadPoolExecutor(1, "headwater-snapshot")
         self._closed = self._busy = False

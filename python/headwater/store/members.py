@@ -10,10 +10,41 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from attrs import frozen
 
-from headwater.ports import Beat, Member
 from headwater.store.database import Database
 from headwater.store.schema import engine, meta
+
+
+@frozen
+class Beat:
+    """An engine's place among the engines on a store, at one moment.
+
+    Attributes:
+        number: its own; another one than before if it was evicted meanwhile.
+        at: the store's time (ms).
+        last: the number of the journal's last entry.
+        overdue: the numbers of other engines whose time is up; they are to be evicted.
+        leads: whether it has the lowest number of those alive.
+        known: the numbers of all engines that were not evicted.
+    """
+
+    number: int
+    at: int
+    last: int
+    overdue: tuple[int, ...]
+    leads: bool
+    known: frozenset[int]
+
+
+@frozen
+class Member:
+    """An engine that was not evicted; its time is up at ``until`` (ms), unless it renews it. ``alive``: it is not."""
+
+    name: str
+    number: int
+    until: int
+    alive: bool
 
 
 class Members(Database):

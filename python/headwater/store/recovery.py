@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from headwater.engine.record.transition import transition
 from headwater.model.state import State
-from headwater.ports import Entry, Store
-from headwater.store.journal import Compacted
+from headwater.store.journal import Compacted, Entry
+from headwater.store.sql_store import SqlStore
 
 
-def restored(store: Store) -> tuple[State, int]:
+def restored(store: SqlStore) -> tuple[State, int]:
     """The state that a store holds, and the number of the last entry of its journal.
 
     Raises:
@@ -28,7 +28,7 @@ def restored(store: Store) -> tuple[State, int]:
                 continue  # a newer snapshot was kept meanwhile, and what it covers is removed
 
 
-def recorded_in(store: Store) -> tuple[State, Sequence[Entry]]:
+def recorded_in(store: SqlStore) -> tuple[State, Sequence[Entry]]:
     """All entries that a store still has, and the state before them.
 
     Raises:
@@ -43,7 +43,7 @@ def recorded_in(store: Store) -> tuple[State, Sequence[Entry]]:
             continue
 
 
-def replay(store: Store, state: State, after: int = 0) -> tuple[State, int]:
+def replay(store: SqlStore, state: State, after: int = 0) -> tuple[State, int]:
     """Applies the journal's entries above ``after``; the state then, and the last entry's number.
 
     Raises:
@@ -57,7 +57,7 @@ def replay(store: Store, state: State, after: int = 0) -> tuple[State, int]:
     return state, after
 
 
-def caught_up(store: Store, state: State, after: int) -> tuple[State, int]:
+def caught_up(store: SqlStore, state: State, after: int) -> tuple[State, int]:
     """As ``replay`` does, from a snapshot where entries above ``after`` are removed."""
     try:
         return replay(store, state, after)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from uuid import uuid4
 
 import sqlalchemy as sa
+from attrs import frozen
 
 from headwater.model.error import StoreError
 from headwater.model.state import State
-from headwater.ports import Mark
 from headwater.store import pieces as codec
 from headwater.store.database import Database
 from headwater.store.schema import journal, meta, piece, snapshot
@@ -26,6 +26,14 @@ BATCH = 5_000
 
 ABANDONED = 86_400_000
 """After this time (ms), pieces that belong to no snapshot are removed: whoever wrote them has ended."""
+
+
+@frozen
+class Mark:
+    """That there is a snapshot as of the entry ``seq``, kept ``at`` that time (ms)."""
+
+    seq: int
+    at: int
 
 
 class Snapshots(Database):
