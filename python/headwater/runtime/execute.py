@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from headwater.engine.decide import schedule as schedules
 from headwater.engine.decide.schedule import Schedule
+from headwater.logger import log
 from headwater.model.command import (
     Answer,
     Bring,
@@ -39,8 +39,6 @@ from headwater.model.reason import Code, Reason
 from headwater.model.work import FollowsChanges
 from headwater.ports import Clock, RunObserver, Warehouse
 from headwater.store.sql_store import SqlStore
-
-log = logging.getLogger("headwater")
 
 Step = Look | Compute | Bring | Publish
 

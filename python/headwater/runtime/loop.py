@@ -5,7 +5,6 @@ It decides nothing itself. A decision takes the lock of the record; what a comma
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +13,7 @@ from headwater.engine.decide.flight import Flights, answered, claim, issued, rec
 from headwater.engine.decide.kernel import Capacity, decide
 from headwater.engine.decide.readiness import wake_at
 from headwater.engine.decide.schedule import InOrder, Schedule
+from headwater.logger import log
 from headwater.model.command import (
     Answer,
     Answered,
@@ -36,8 +36,6 @@ from headwater.runtime.execute import guarded, performed, planned
 from headwater.runtime.recorder import Recorder
 from headwater.runtime.summaries import Summaries
 from headwater.store.keeper import HISTORY, Keeper
-
-log = logging.getLogger("headwater")
 
 ALIVE = 15_000
 """How long (ms) an engine is taken to be alive after it was heard of; then others take its runs over. It is heard of

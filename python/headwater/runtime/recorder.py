@@ -6,7 +6,6 @@ Several threads may record events; one lock orders them. Several engines may sha
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +14,7 @@ from typing import TypeVar, overload
 
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.coverage import images_of
+from headwater.logger import log
 from headwater.model.command import Wanted
 from headwater.model.error import HeadwaterError
 from headwater.model.event import Evaluated, Event, numbered
@@ -24,8 +24,6 @@ from headwater.runtime.evaluate import evaluated, questions
 from headwater.store.journal import Compacted, Entry, Stale
 from headwater.store.recovery import restored, uncollected
 from headwater.store.sql_store import SqlStore
-
-log = logging.getLogger("headwater")
 
 Build = Callable[[State], Event | None]
 """Makes an event of the state; ``None``: there is nothing (any more) to record, and the store is not asked. The event

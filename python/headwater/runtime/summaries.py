@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
@@ -11,12 +10,11 @@ from itertools import accumulate
 from headwater.engine.requests.coverage import plan, unresolved, upstream
 from headwater.engine.tell.detail import detail
 from headwater.engine.tell.status import summary
+from headwater.logger import log
 from headwater.model.error import HeadwaterError
 from headwater.model.state import State
 from headwater.ports import Clock
 from headwater.store.sql_store import SqlStore
-
-log = logging.getLogger("headwater")
 
 PAUSE = 1_000
 """At least so long (ms) between two summaries."""

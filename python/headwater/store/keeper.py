@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from headwater.logger import log
 from headwater.model.error import HeadwaterError
 from headwater.model.state import State
 from headwater.store.pieces import copied
 from headwater.store.sql_store import SqlStore
-
-log = logging.getLogger("headwater")
 
 DAY = 86_400_000
 HISTORY = 30 * DAY

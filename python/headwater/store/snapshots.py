@@ -6,20 +6,18 @@ replayed from there. Some between that and the newest stay, so that the journal 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from uuid import uuid4
 
 import sqlalchemy as sa
 from attrs import frozen
 
+from headwater.logger import log
 from headwater.model.error import StoreError
 from headwater.model.state import State
 from headwater.store import pieces as codec
 from headwater.store.database import Database
 from headwater.store.schema import journal, meta, piece, snapshot
-
-log = logging.getLogger("headwater")
 
 BATCH = 5_000
 """Entries that are removed in one transaction."""

@@ -7,7 +7,6 @@ Rows are encoded for that, and once more for the warehouse. A volume saves the s
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.logger import log
 from headwater.memory.buffers.buffer import Application, Buffer
 from headwater.memory.planning.means import Costs
 from headwater.model.command import Launch, Written
@@ -25,8 +25,6 @@ from headwater.spark.jvm.settings import MemoryLimit
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.files import Files
 from headwater.spark.tables.writer import Writer
-
-log = logging.getLogger("headwater")
 
 LEVEL = "MEMORY_AND_DISK"
 PROBED = 100_000

@@ -7,16 +7,14 @@ Example: a run is foreseen to make 3 MB, and 2 GB are free. 3 MB are set aside, 
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 from attrs import frozen
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.logger import log
 from headwater.memory.planning.means import Costs, Means
 from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshFailed
@@ -25,10 +23,8 @@ from headwater.model.version import Version
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.settings import Settings
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.tables.writer import Writer
-
-log = logging.getLogger("headwater")
 
 HEADROOM = 0.1
 """The share of the limit that stays free: for the bytes between two looks, and while a run is being stopped."""
@@ -98,7 +94,7 @@ class Buffer(ABC):
         """All that a plan may use; ``None`` if that is nothing."""
         try:
             return Means(self.costs(application), self.free, application.settings.tracks, self.kind)
-        except (Py4JError, PySparkException) as error:
+        except SPARK_ERRORS as error:
             log.warning("nothing is kept in memory: the warehouse's speed cannot be measured (%s)", first_line(error))
             return None
 

@@ -7,15 +7,13 @@ and reads them where they lie, in memory. A copy brings the same rows to the war
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Iterator, Mapping
 
 from attrs import evolve
-from py4j.protocol import Py4JError
 from pyspark import SparkContext
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.logger import log
 from headwater.memory.buffers.buffer import Buffer, BufferFull
 from headwater.memory.buffers.overlay import PROPERTY, Output, Overlays
 from headwater.memory.buffers.scanner import Scanner
@@ -28,11 +26,9 @@ from headwater.model.state import Run
 from headwater.model.version import Version
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.job_groups import group
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.jvm.wire import FailureKind, Spent
 from headwater.spark.tables.writer import Writer
-
-log = logging.getLogger("headwater")
 
 Stop = Callable[[], object]
 """Lets the Spark jobs of a run fail."""
@@ -62,7 +58,7 @@ class SparkMemory:
             context.setLocalProperty(PROPERTY, overlay)
         try:
             yield
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             self._overlays.forget(run.on)  # perhaps they are gone, and what is published is in the warehouse
             ended = (FailureKind.CANCELLED, FailureKind.STOPPED)
             cancelled = self._shim.is_gone(error) or self._shim.failure(error).kind in ended
@@ -103,7 +99,7 @@ class SparkMemory:
                 return self._buffer.keep(launch, frame(), self._writer)
         except BufferFull as error:
             why = str(error)
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             if self._shim.is_gone(error) or (failure := self._shim.failure(error)).kind is not FailureKind.UNWRITABLE:
                 raise
             why = failure.text

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 
 from attrs import define, field
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headwater.logger import log
 from headwater.memory.buffers.buffer import Buffer, BufferFull
 from headwater.memory.buffers.scans import KeptScan, Number, Part
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Effort, Scanned
 from headwater.spark.jvm import sql
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.tables.writer import Writer
-
-log = logging.getLogger("headwater")
 
 
 @define(eq=False)
@@ -57,7 +53,7 @@ class Scanner:
             self._leave_out(shared, number, str(error))
             self._note(shared, self.buffer.limit + 1, began, before)
             return None
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             if self.shim.is_gone(error):
                 raise
             self._leave_out(shared, number, self.shim.failure(error).text)

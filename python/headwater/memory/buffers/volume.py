@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import logging
 import os
 import shutil
 import uuid
@@ -19,6 +18,7 @@ from pathlib import Path
 from attrs import evolve
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.logger import log
 from headwater.memory.buffers import rates
 from headwater.memory.buffers.buffer import Application, Buffer
 from headwater.memory.planning.means import Costs
@@ -30,8 +30,6 @@ from headwater.spark.jvm import paths
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.settings import MemoryLimit
 from headwater.spark.tables.writer import Writer
-
-log = logging.getLogger("headwater")
 
 LOCK = ".lock"
 """The suffix of the file whose lock says that an engine lives."""

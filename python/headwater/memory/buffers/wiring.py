@@ -6,7 +6,6 @@ Spark's own memory.
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from headwater.engine.decide.schedule import InOrder, Schedule
+from headwater.logger import log
 from headwater.memory.buffers import blocks, volume
 from headwater.memory.buffers.buffer import Application, Buffer, NoBuffer
 from headwater.memory.buffers.volume import NoVolume
@@ -22,8 +22,6 @@ from headwater.memory.planning.means import Means
 from headwater.model.state import State
 from headwater.spark.jvm.settings import Settings
 from headwater.spark.jvm.shim import Shim
-
-log = logging.getLogger("headwater")
 
 SPARK = "spark"
 """The path that means Spark's own memory."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.algebra.derive import Derivation, derive
@@ -15,6 +12,7 @@ from headwater.algebra.derive.keys import derive_keys
 from headwater.algebra.derive.totals import derive_totals
 from headwater.engine.methods.all_methods import methods_of
 from headwater.engine.methods.basis import strict
+from headwater.logger import log
 from headwater.model.dependency import Adding, Computed, Dependency, Keys, Occurrence
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
 from headwater.model.estimate import Estimate
@@ -31,11 +29,9 @@ from headwater.spark.defining.options import check_properties, stated
 from headwater.spark.defining.storage import format_of
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import INFERENCE, Sessions
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.jvm.wire import ColumnDef, Create, Described, FailureKind, Session
 from headwater.spark.tables import zones
-
-log = logging.getLogger("headwater")
 
 
 class Analyst:
@@ -119,7 +115,7 @@ class Analyst:
         name = TableName.whole(message.name)
         try:
             held = self._shim.lake_formats(self._sessions.of_table(), name.catalog)
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             raise self._refused(view, error) from error
         return format_of(view, name, message.format, held)
 
@@ -218,13 +214,13 @@ class Analyst:
     def _fresh(self, definition: Definition) -> SparkSession:
         try:
             return self._sessions.fresh(definition)
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             raise self._refused(definition.view, error) from error
 
     def _described(self, view: str, session: SparkSession, query: str) -> Described:
         try:
             return self._shim.describe(session, query)
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             raise self._refused(view, error) from error
 
     def _refused(self, view: str, error: Exception) -> AnalysisFailed | NotNow:
@@ -248,7 +244,7 @@ class Analyst:
             return None
         try:
             return self._shim.estimate(self._sessions.fresh(definition), definition.made_by.text, known)
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             log.info("nothing is foreseen of the first refresh of %s: %s", definition.view, first_line(error))
             return None
 

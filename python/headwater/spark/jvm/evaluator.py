@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
 from headwater.model.error import RefreshFailed
 from headwater.model.partition import Value
 from headwater.model.view import Definition
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import Sessions
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 
 
 class SparkEvaluator:
@@ -30,7 +27,7 @@ class SparkEvaluator:
             session = self._sessions.of(definition)
             told = sql.valid(expression)
             found = session.sql(f"SELECT `headwater row`, {told} FROM VALUES {rows} AS t({columns})").collect()
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             raise RefreshFailed(f"{expression} cannot be evaluated: {self._shim.failure(error).text}") from error
         values = {row[0]: sql.partition_value(row[1]) for row in found}
         return [values[n] for n in range(len(inputs))]

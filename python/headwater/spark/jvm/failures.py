@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from headwater.model.error import ChangesUnknown, DriverGone, RefreshCancelled, RefreshEnded, RefreshFailed
 from headwater.model.reason import Code
 from headwater.model.state import Run
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.jvm.wire import FailureKind
 
 
@@ -39,7 +39,7 @@ def finding_changes(shim: Shim) -> Iterator[None]:
     """
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except SPARK_ERRORS as error:
         if shim.is_gone(error):
             raise
         failure = shim.failure(error)

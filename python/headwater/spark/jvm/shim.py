@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any, cast
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.estimate import Estimate
@@ -17,6 +18,9 @@ from headwater.spark.jvm import wire
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Asked, CatalogView, Fact
 from headwater.spark.jvm.wire import Failure, FailureKind
+
+SPARK_ERRORS = (PySparkException, Py4JError)
+"""What a call of Spark raises: Spark's own errors, and those of the way to the driver."""
 
 
 def is_broken(error: BaseException) -> bool:

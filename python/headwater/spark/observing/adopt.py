@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from headwater.logger import log
 from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import FRESH, Broken, Declared
 from headwater.model.reason import Reason
@@ -23,8 +23,6 @@ from headwater.spark.observing.reanalysis import why_broken
 from headwater.spark.tables import catalog
 from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.view_tables import has_its_format
-
-log = logging.getLogger("headwater")
 
 
 def adopt(recorder: Recorder, shim: Shim, formats: Formats, analyst: Analyst, observer: Observer) -> bool:

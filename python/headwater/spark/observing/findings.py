@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -10,14 +9,13 @@ from attrs import evolve
 
 from headwater.engine.record import changes
 from headwater.engine.record.changes import Finding, Standing
+from headwater.logger import log
 from headwater.model.seen import Seen
 from headwater.model.view import Definition
 from headwater.runtime.recorder import Recorder
 from headwater.spark.observing.hints import Target
 from headwater.spark.observing.lost_views import LostViews
 from headwater.spark.observing.reanalysis import Reanalysis
-
-log = logging.getLogger("headwater")
 
 
 class Findings:

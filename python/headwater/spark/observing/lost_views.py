@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from functools import partial
 
 from headwater.engine.record import changes
 from headwater.engine.record.changes import Standing
+from headwater.logger import log
 from headwater.model.event import Dropped, Renamed
 from headwater.model.seen import Command, TableQuestion
 from headwater.model.view import Definition
@@ -19,8 +19,6 @@ from headwater.spark.observing.reanalysis import Reanalysis
 from headwater.spark.tables import catalog, hidden
 from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.view_tables import forget_replaced, is_waiting
-
-log = logging.getLogger("headwater")
 
 
 class LostViews:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 
+from headwater.logger import log
 from headwater.model.error import AnalysisFailed, DefinitionError, HeadwaterError, NotNow, ViewError
 from headwater.model.event import FRESH, Broken, Declared
 from headwater.model.reason import Code, Reason
@@ -13,8 +13,6 @@ from headwater.model.state import State, Status, ViewState
 from headwater.model.view import Definition
 from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import Analyst
-
-log = logging.getLogger("headwater")
 
 Build = Callable[[ViewState], "Broken | Declared | None"]
 """Makes an event of a view as it is when the event is recorded."""

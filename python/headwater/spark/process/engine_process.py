@@ -23,6 +23,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pyspark.sql import SparkSession
 
+from headwater.logger import log
 from headwater.memory.buffers import wiring
 from headwater.memory.buffers.memory import SparkMemory
 from headwater.memory.planning.means import decode_means, encode_means
@@ -54,8 +55,6 @@ from headwater.spark.statements.dispatch import Statements
 from headwater.spark.statements.recompute import Verifier
 from headwater.spark.tables import registry
 from headwater.spark.tables.writer import Writer
-
-log = logging.getLogger("headwater")
 
 POLL = 500  # ms
 HEARTBEAT = 1.0  # s between two words to the store that this engine is alive, at most

@@ -6,12 +6,12 @@ rows again, so nothing else notices.
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from headwater.logger import log
 from headwater.model.error import HeadwaterError
 from headwater.model.partition import WHOLE
 from headwater.model.state import State, Status
@@ -22,8 +22,6 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.verify import Difference, Sample
 from headwater.spark.statements.recompute import Verifier, request
 from headwater.store.sql_store import SqlStore
-
-log = logging.getLogger("headwater")
 
 WHY = "differed from its query in a sample, see headwater.verify"
 

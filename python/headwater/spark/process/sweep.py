@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from headwater.logger import log
 from headwater.model.error import HeadwaterError
 from headwater.model.state import Run, State
 from headwater.model.version import Version
@@ -18,8 +18,6 @@ from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.registry import Formats
 from headwater.store.sql_store import SqlStore
-
-log = logging.getLogger("headwater")
 
 
 class Sweeper:

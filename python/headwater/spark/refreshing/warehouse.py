@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from attrs import evolve
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
@@ -26,7 +24,7 @@ from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.failures import translated, translating
 from headwater.spark.jvm.job_groups import JobGroups, group
 from headwater.spark.jvm.sessions import Sessions
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.refreshing import trailing_edge
 from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
 from headwater.spark.refreshing.memory import Memory
@@ -122,7 +120,7 @@ class SparkWarehouse:
         session.conf.set(PINS, wire.encode(pins))
         try:
             yield pins
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             raise translated(run, error, self._shim, pins) from error
         finally:
             session.conf.unset(PINS)

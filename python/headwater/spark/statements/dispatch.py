@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from attrs import evolve
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from headwater.engine.requests.coverage import depending
@@ -35,7 +34,7 @@ from headwater.spark.jvm import sql
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.settings import check_settings
-from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.jvm.wire import AnswerRows, Create, Dropping, Question, Row, Session, Statement, Wait
 from headwater.spark.observing.hints import Target
 from headwater.spark.observing.observer import Observer
@@ -237,7 +236,7 @@ class Statements:
         """A view is not dropped while nobody can drop its table: the next check would find that and adopt it."""
         try:
             self._shim.owner(view)
-        except (PySparkException, Py4JError) as error:
+        except SPARK_ERRORS as error:
             raise StatementError(
                 f"{view} cannot be dropped now: {self._shim.failure(error).text}; drop it when its table can be read, "
                 f"or drop its table with DROP TABLE {sql.quoted(view)}"
