@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from attrs import Factory, define, evolve, field, frozen
 
 from benchmarks.papers.truth import Graph, Job, Truth, ancestors
-from headwater.simulate.clock import Agenda
+from headwater.simulate.interpreter import Agenda
 
 
 @frozen

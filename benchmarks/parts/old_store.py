@@ -17,15 +17,14 @@ from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Event, Made, Observed, Published, Started
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.state import State
+from headwater.model.state import State, copied
 from headwater.model.view import Definition
 from headwater.model.work import WholePartitions, WholeView
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder, SystemClock
 from headwater.store.journal import Entry, _row
-from headwater.store.keeper import ENTRIES
-from headwater.store.pieces import copied
 from headwater.store.schema import journal, meta
+from headwater.store.snapshots import ENTRIES
 from headwater.store.sql_store import SqlStore
 
 TABLES = 50

@@ -25,8 +25,8 @@ from headwater.engine.record.changes import Finding
 from headwater.engine.requests.coverage import unknown_images
 from headwater.model.command import Bring, Compute, Launch, Look, Publish
 from headwater.model.command import Command as KernelCommand
+from headwater.model.costs import Estimate
 from headwater.model.error import HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver
-from headwater.model.estimate import Estimate
 from headwater.model.event import FRESH, Declared, Dropped, Event, Published, Started
 from headwater.model.partition import Slice
 from headwater.model.state import State

@@ -16,8 +16,7 @@ from strategies import examples
 from benchmarks.papers.exact import proven
 from benchmarks.parts.baselines import without_copies
 from benchmarks.parts.generated import Setting, generated
-from headwater.memory.planning.bound import bound, shortest
-from headwater.memory.planning.flag import constraints, flags
+from headwater.memory.planning.flag import bound, constraints, flags, shortest
 from headwater.memory.planning.joint import alternate, joint, side_by_side
 from headwater.memory.planning.order import depth_first, frugal, longest_first
 from headwater.memory.planning.plan import Plan

@@ -9,8 +9,7 @@ from strategies import examples, graphs, machine, play, scripts
 
 from headwater.engine.decide.readiness import ready, wake_at
 from headwater.engine.record.transition import transition
-from headwater.model.state import State
-from headwater.store.pieces import copied, decode, encode
+from headwater.model.state import State, copied, decode, encode
 
 
 def _folded(state: State, events) -> State:

@@ -19,7 +19,7 @@ from headwater.model.view import Pairs
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import encode
-from headwater.spark.refreshing.warehouse import PINS
+from headwater.spark.refreshing.changed_rows import PINS
 from headwater.spark.tables.iceberg import IcebergTables
 from headwater.spark.tables.iceberg.java import Java
 

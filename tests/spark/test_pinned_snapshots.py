@@ -9,7 +9,7 @@ from support import database
 
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.wire import encode
-from headwater.spark.refreshing.warehouse import PINS
+from headwater.spark.refreshing.changed_rows import PINS
 
 QUERIES = {
     "twice": "SELECT a.id FROM d a JOIN d b USING (id)",

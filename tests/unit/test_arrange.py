@@ -8,14 +8,13 @@ from cases import A1, change, machine, view
 from headwater.engine.decide.readiness import ready
 from headwater.engine.decide.schedule import pending_views
 from headwater.engine.requests.limits import SETTLE
-from headwater.memory.buffers.rates import Rates, costs
+from headwater.memory.buffers.volume import Rates, costs
 from headwater.memory.planning.arrange import PLAIN, ByPlan, explained, explanation, planned, quick
 from headwater.memory.planning.means import Costs, Means
 from headwater.memory.planning.pending import SMALLEST, problem
 from headwater.memory.planning.problem import Problem, Task
 from headwater.memory.planning.timeline import timeline
-from headwater.model.costs import Took
-from headwater.model.estimate import Estimate
+from headwater.model.costs import Estimate, Took
 from headwater.model.event import Published
 from headwater.model.measure import Measured
 

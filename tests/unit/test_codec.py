@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, graphs, machine, play, scripts, slices, values
 
+from headwater.model.costs import Estimate
 from headwater.model.error import JournalError
-from headwater.model.estimate import Estimate
 from headwater.model.event import (
     Advanced,
     Altered,

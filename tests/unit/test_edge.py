@@ -9,10 +9,9 @@ from headwater.engine.decide.readiness import Choice, ready, started
 from headwater.engine.record.runs import launched
 from headwater.engine.record.transition import transition
 from headwater.engine.tell.status import VIEWS, statuses
-from headwater.model.edge import Edge
 from headwater.model.error import StatementError
 from headwater.model.event import Advanced, Changed, Declared, Made, Observed, Published
-from headwater.model.measure import Measured
+from headwater.model.measure import Edge, Measured
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
 from headwater.model.view import Definition

@@ -12,8 +12,7 @@ from headwater.cli.explain import say_plan
 from headwater.engine.requests.limits import SETTLE
 from headwater.memory.planning.arrange import explained
 from headwater.memory.planning.means import Costs, Means, decode_means, encode_means
-from headwater.model.costs import Took
-from headwater.model.estimate import Estimate
+from headwater.model.costs import Estimate, Took
 from headwater.store.sql_store import SqlStore
 
 MEANS = Means(Costs(written=1.0, read=1.0, copied=2.0), 10_000_000, 2)

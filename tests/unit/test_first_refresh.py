@@ -7,7 +7,7 @@ from cases import machine, sound, start, view
 
 from headwater.engine.decide.readiness import Choice, ready, started
 from headwater.engine.record.runs import unfilled
-from headwater.model.estimate import Estimate
+from headwater.model.costs import Estimate
 from headwater.model.event import Declared
 
 FORESEEN = Estimate(100, 100)

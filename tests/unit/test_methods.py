@@ -18,8 +18,7 @@ from headwater.engine.methods.whole import BY_PARTITION, IN_FULL
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
-from headwater.model.costs import Took
-from headwater.model.estimate import Estimate
+from headwater.model.costs import Estimate, Took
 from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
 from headwater.model.partition import WHOLE, Region, Slice

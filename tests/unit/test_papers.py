@@ -14,7 +14,7 @@ from benchmarks.papers.experiments import EXPERIMENTS, binomial, lifetime, pipel
 from benchmarks.papers.goals import report
 from benchmarks.papers.trial import EXACT, methods, play, plays, run, summary
 from benchmarks.papers.world import World
-from headwater.simulate.clock import Agenda
+from headwater.simulate.interpreter import Agenda
 
 pytestmark = pytest.mark.thorough
 

@@ -13,9 +13,8 @@ from pyspark.errors import AnalysisException, PySparkException
 
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.memory.buffers.buffer import Buffer, NoBuffer
-from headwater.memory.buffers.memory import SparkMemory
+from headwater.memory.buffers.memory import SparkMemory, transfers
 from headwater.memory.buffers.scans import KeptScan, Part
-from headwater.memory.buffers.transfers import transfers
 from headwater.memory.buffers.volume import Volume
 from headwater.model.command import Launch, Written
 from headwater.model.error import DriverGone, HeadwaterError, RefreshCancelled, RefreshFailed, TakenOver

@@ -15,7 +15,7 @@ SCALA = Path(__file__).parents[2] / "jvm-shim/src/main/scala"
 
 KNOWN = {
     "headwater.cli.serve: view": "a name as its user writes it in SQL",
-    "headwater.runtime.evaluate: expression.sql": "Spark's spelling of an expression of the query",
+    "headwater.runtime.recorder: expression.sql": "Spark's spelling of an expression of the query",
     "headwater.spark.tables.catalog: column.type": "Spark's spelling of a type",
     "headwater.spark.tables.catalog: definition.format": "one of the names of formats",
     "headwater.spark.tables.delta.looks: kind": "the name of a type of Delta's",
@@ -28,7 +28,7 @@ KNOWN = {
     "headwater.spark.refreshing.methods.keys: keys.columns": "a key of the expressions of a place",
     "headwater.spark.refreshing.methods.keys: keys.places": "Spark's spelling of expressions of the query",
     "headwater.spark.refreshing.recipe: definition.made_by": "the query itself",
-    "headwater.memory.buffers.scanner: extract.condition": "Spark's spelling of conditions of the query",
+    "headwater.memory.buffers.scans: extract.condition": "Spark's spelling of conditions of the query",
     "headwater.spark.statements.recompute: column.name": "a key of the types of columns",
     "headwater.spark.statements.recompute: column.type": "Spark's spelling of a type",
     "headwater.spark.refreshing.verify: definition.made_by.text": "the query itself",

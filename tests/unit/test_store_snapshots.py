@@ -11,14 +11,12 @@ from headwater.engine.record.transition import transition
 from headwater.model.error import StatementError, StoreError
 from headwater.model.event import Changed, Hurried, Observed
 from headwater.model.partition import Slice
-from headwater.model.state import PartitionRecord, State, TableRecord
+from headwater.model.state import PartitionRecord, State, TableRecord, copied
 from headwater.spark.jvm.settings import Settings
-from headwater.store import keeper, pieces
+from headwater.store import pieces, snapshots
 from headwater.store.journal import Compacted, RemovedEntries
-from headwater.store.keeper import DAY, Keeper
-from headwater.store.pieces import copied
 from headwater.store.recovery import caught_up, replay, restored
-from headwater.store.snapshots import Mark
+from headwater.store.snapshots import DAY, Keeper, Mark
 
 FORMAT = pieces.FORMAT
 
@@ -198,7 +196,7 @@ def test_a_snapshot_that_is_not_completed_is_none(store, clock):
 
 
 def test_the_history_is_a_setting():
-    assert Settings.of({}).history == keeper.HISTORY == 30 * DAY
+    assert Settings.of({}).history == snapshots.HISTORY == 30 * DAY
     assert Settings.of({"spark.headwater.history": "7 days"}).history == 7 * DAY
     with pytest.raises(StatementError, match="spark.headwater.history: 'for ever' is not a duration"):
         Settings.of({"spark.headwater.history": "for ever"})
@@ -220,12 +218,12 @@ class Wait:
 @pytest.fixture
 def monotonic(monkeypatch) -> Clock:
     made = Clock(1_000_000)
-    monkeypatch.setattr(keeper, "time", type("", (), {"monotonic": made}))
+    monkeypatch.setattr(snapshots, "time", type("", (), {"monotonic": made}))
     return made
 
 
 def test_a_snapshot_is_kept_after_many_entries_or_a_day(store, clock, monotonic, monkeypatch):
-    monkeypatch.setattr(keeper, "ENTRIES", 5)
+    monkeypatch.setattr(snapshots, "ENTRIES", 5)
     wait = Wait(store)
     record(store, 4)
     assert wait() is None
@@ -255,7 +253,7 @@ def test_an_engine_that_starts_goes_on_where_the_one_before_ended(store, clock, 
 
 
 def test_history_that_is_over_is_removed_with_the_snapshot(store, clock, monotonic, monkeypatch):
-    monkeypatch.setattr(keeper, "ENTRIES", 5)
+    monkeypatch.setattr(snapshots, "ENTRIES", 5)
     wait = Wait(store, history=100)
     for n, clock.at in enumerate((0, 50, 200)):
         record(store, 5)
@@ -266,7 +264,7 @@ def test_history_that_is_over_is_removed_with_the_snapshot(store, clock, monoton
 
 
 def test_what_cannot_be_kept_is_tried_again_and_holds_nothing_up(store, monotonic, monkeypatch, caplog):
-    monkeypatch.setattr(keeper, "ENTRIES", 5)
+    monkeypatch.setattr(snapshots, "ENTRIES", 5)
     wait, failing = Wait(store), [StoreError("the disk is full"), ValueError("no")]
     kept = store.keep_snapshot
 
@@ -287,7 +285,7 @@ def test_what_cannot_be_kept_is_tried_again_and_holds_nothing_up(store, monotoni
 
 
 def test_the_caller_does_not_wait_for_a_snapshot(store, monkeypatch):
-    monkeypatch.setattr(keeper, "ENTRIES", 5)
+    monkeypatch.setattr(snapshots, "ENTRIES", 5)
     going = threading.Event()
     kept = store.keep_snapshot
     store.keep_snapshot = lambda *arguments: going.wait(20) and kept(*arguments)

@@ -19,9 +19,8 @@ from headwater.cli.shared import json_option, open_store, pictures, store_option
 from headwater.engine.requests.limits import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
-from headwater.simulate.opening import opening
 from headwater.simulate.policies import USUAL, Override
-from headwater.simulate.scenario import Scenario, recorded
+from headwater.simulate.scenario import Scenario, opening, recorded
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
 from headwater.spark.defining.options import DEPENDENCY, PROPERTIES, check_properties
 from headwater.store.address import Where

@@ -11,9 +11,8 @@ from typing import Any
 
 from attrs import Factory, frozen
 
-from headwater.model.edge import Edge
 from headwater.model.event import Event, Made
-from headwater.model.measure import Measured, Place
+from headwater.model.measure import Edge, Measured, Place
 from headwater.model.partition import Slice, Value
 from headwater.model.reason import Reason
 from headwater.model.state import PartitionRecord, Run

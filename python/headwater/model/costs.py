@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from attrs import Factory, define, frozen
 
-from headwater.model.estimate import Estimate
 from headwater.model.extract import Extract
 from headwater.model.measure import Place
 from headwater.model.work import Mode
+
+
+@frozen
+class Estimate:
+    """A first refresh of a whole view, by Spark's statistics of its query.
+
+    Attributes:
+        size: bytes that it makes.
+        read: bytes that it reads.
+    """
+
+    size: int
+    read: int
 
 
 @frozen

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
-from headwater.model.estimate import Estimate
+from headwater.model.costs import Estimate
 from headwater.model.extract import Shared
 from headwater.model.measure import Measured
 from headwater.model.partition import WHOLE, Slice, Value, simplified

@@ -6,7 +6,6 @@ from enum import Enum
 
 from attrs import frozen
 
-from headwater.model.edge import Edge
 from headwater.model.extract import Extract
 
 
@@ -18,6 +17,22 @@ class Place(Enum):
     VOLUME = "volume"
     BLOCKS = "blocks"
     SCAN = "scan"
+
+
+@frozen
+class Edge:
+    """The times of events that a refresh found in the sources of its view.
+
+    Attributes:
+        at: the least of the newest times of the sources (µs since 1970), less ``headwater.lateness``; ``None``: some
+            source has no row with a time.
+        passed: rows of each source up to ``at``; of a view with a trailing edge only.
+        late: rows that came up to the edge of the refresh before, after it: later than ``headwater.lateness`` allows.
+    """
+
+    at: int | None
+    passed: tuple[tuple[str, int], ...] = ()
+    late: int = 0
 
 
 @frozen

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any, TypeVar
 
-from attrs import Factory, define, field, frozen
+from attrs import Factory, define, evolve, field, fields, frozen
 
 from headwater.model.costs import RefreshCosts
-from headwater.model.edge import Edge
 from headwater.model.event import Started
 from headwater.model.extract import Shared
 from headwater.model.index import Index
-from headwater.model.measure import Scanned
+from headwater.model.measure import Edge, Scanned
 from headwater.model.partition import Slice, Value
 from headwater.model.reason import Code, Reason
 from headwater.model.version import Inputs, Needs, Version
@@ -263,3 +263,28 @@ class State:
     @property
     def definitions(self) -> dict[str, Definition]:
         return {name: view.definition for name, view in self.views.items()}
+
+
+Changing = TypeVar("Changing", ViewState, TableRecord, RefreshCosts)
+"""Values that change, with dictionaries that do."""
+
+
+def copied(state: State) -> State:
+    """A copy of what is recorded that stays as it is. It takes milliseconds, as all values within are frozen."""
+    held = {each.name: _own(getattr(state, each.name)) for each in fields(State) if each.eq}
+    held["views"] = {name: copied_view(view) for name, view in state.views.items()}
+    held["tables"] = {name: copied_record(table) for name, table in state.tables.items()}
+    return State(**held)
+
+
+def copied_view(view: ViewState) -> ViewState:
+    return evolve(copied_record(view), costs=copied_record(view.costs))
+
+
+def copied_record(record: Changing) -> Changing:
+    held = {each.name: getattr(record, each.name) for each in fields(type(record))}
+    return evolve(record, **{name: _own(value) for name, value in held.items() if isinstance(value, dict)})
+
+
+def _own(value: Any) -> Any:
+    return value.copy() if isinstance(value, dict) else value

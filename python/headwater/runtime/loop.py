@@ -35,7 +35,7 @@ from headwater.ports import RunObserver, Warehouse
 from headwater.runtime.execute import guarded, performed, planned
 from headwater.runtime.recorder import Recorder
 from headwater.runtime.summaries import Summaries
-from headwater.store.keeper import HISTORY, Keeper
+from headwater.store.snapshots import HISTORY, Keeper
 
 ALIVE = 15_000
 """How long (ms) an engine is taken to be alive after it was heard of; then others take its runs over. It is heard of

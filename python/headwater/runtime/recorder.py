@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, overload
 
@@ -16,11 +16,13 @@ from headwater.engine.record.transition import transition
 from headwater.engine.requests.coverage import images_of
 from headwater.logger import log
 from headwater.model.command import Wanted
+from headwater.model.dependency import Computed
 from headwater.model.error import HeadwaterError
-from headwater.model.event import Evaluated, Event, numbered
+from headwater.model.event import Evaluated, Event, Image, numbered
+from headwater.model.partition import Value
 from headwater.model.state import State
+from headwater.model.view import Definition
 from headwater.ports import Clock, Evaluator
-from headwater.runtime.evaluate import evaluated, questions
 from headwater.store.journal import Compacted, Entry, Stale
 from headwater.store.recovery import restored, uncollected
 from headwater.store.sql_store import SqlStore
@@ -169,3 +171,39 @@ class Recorder:
     def _apply(self, entry: Entry) -> None:
         self.state = transition(self.state, entry.event)
         self.seq = entry.seq  # with each, so that an entry that cannot be read leaves none to be applied twice
+
+
+Questions = Mapping[tuple[Definition, Computed], list[tuple[Value, ...]]]
+"""Expressions of views, each with the values of its inputs."""
+
+
+def questions(state: State, wanted: Wanted) -> Questions:
+    """The expressions that ``engine.requests.coverage.unknown_images`` asks for, each once with all its inputs."""
+    found: dict[tuple[Definition, Computed], list[tuple[Value, ...]]] = {}
+    for view, key, inputs in sorted(wanted, key=repr):
+        if view not in state.views:
+            continue
+        definition = state.views[view].definition
+        expression = _computed(definition, key)
+        if expression is not None:  # else the view was redefined since somebody wanted that
+            found.setdefault((definition, expression), []).append(inputs)
+    return found
+
+
+def evaluated(evaluator: Evaluator, asked: Questions) -> tuple[Image, ...]:
+    """The answers.
+
+    Raises:
+        RefreshFailed: the warehouse cannot evaluate one.
+    """
+    images: list[Image] = []
+    for (definition, expression), inputs in asked.items():
+        values = evaluator.evaluate(definition, expression.sql, inputs, expression.inputs)
+        images += [(expression.key, each, value) for each, value in zip(inputs, values, strict=True)]
+    return tuple(images)
+
+
+def _computed(definition: Definition, key: str) -> Computed | None:
+    occurrences = (each for dependency in definition.dependencies for each in dependency.occurrences)
+    columns = (expression for each in occurrences for _, expression in each.columns)
+    return next((each for each in columns if isinstance(each, Computed) and each.key == key), None)

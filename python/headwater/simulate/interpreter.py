@@ -1,7 +1,8 @@
-"""The interpreter of the kernel on a virtual clock: computing takes time, and everything else takes none."""
+"""Virtual time, and the interpreter of the kernel on it: computing takes time, and everything else takes none."""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from functools import partial
 
@@ -40,7 +41,29 @@ from headwater.model.event import Event, numbered
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.version import Version
-from headwater.simulate.clock import Agenda
+
+
+@define
+class Agenda:
+    """Things to do at given times (ms); those of one time in the order in which they were noted."""
+
+    now: int = 0
+    _heap: list[tuple[int, int, Callable[[], object]]] = Factory(list)
+    _count: int = 0
+
+    def at(self, time: int, work: Callable[[], object]) -> None:
+        self._count += 1
+        heapq.heappush(self._heap, (time, self._count, work))
+
+    def next(self) -> bool:
+        """Moves to the next time that has anything and does all of it; false when there is none."""
+        if not self._heap:
+            return False
+        self.now = max(self.now, self._heap[0][0])
+        while self._heap and self._heap[0][0] <= self.now:
+            heapq.heappop(self._heap)[2]()
+        return True
+
 
 ME = 1
 

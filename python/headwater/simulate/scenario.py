@@ -1,12 +1,13 @@
 """A scenario is what a simulation plays: the events that come to a warehouse from outside, and how long its runs take.
 
-A recorded scenario is read from the history of a store. A made-up one is the same value (``benchmarks.papers``).
+A recorded scenario is read from the history of a store, and opens with the state before that. A made-up one is the same
+value (``benchmarks.papers``).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import Factory, define, evolve, field, frozen
 
@@ -19,6 +20,7 @@ from headwater.model.event import (
     Dropped,
     Evaluated,
     Event,
+    Observed,
     Published,
     Renamed,
     Requested,
@@ -26,6 +28,7 @@ from headwater.model.event import (
     Suspended,
 )
 from headwater.model.partition import Region, Slice, simplified
+from headwater.model.state import State, Status
 from headwater.simulate.runtimes import RunTimes, learned
 
 OUTSIDE = (Declared, Dropped, Renamed, Altered, Changed, Evaluated, Requested, Suspended, Resumed, Broken)
@@ -119,3 +122,26 @@ class _Reader:
                 self.runs[to] = self.runs.setdefault(view, [])
                 self.partitions[to] = self.partitions.setdefault(view, {})
                 self._published[to] = self._published.get(view, 0)
+
+
+def opening(state: State, at: int) -> Iterator[Event]:
+    """Events that lead to tables, views and pending requests like these, at once. Of views, partitions are as they
+    were seen in the warehouse."""
+    bases = [name for name in state.tables if name not in state.views]
+    for name in (*bases, *sorted(state.views, key=state.index.order.__getitem__)):
+        record, view = state.tables[name], state.views.get(name)
+        if view is not None:
+            yield Declared(at, record.highest, view.definition, "was there", fill=False)
+        seen = tuple(Observed(slice_, known.fingerprint) for slice_, known in record.partitions.items())
+        yield Changed(at, record.highest, name, seen, record.schema, record.created, "was there", baseline=True)
+    if state.images:
+        yield Evaluated(at, tuple((sql, inputs, value) for (sql, inputs), value in state.images.items()))
+    for number, (name, view) in enumerate(state.views.items(), state.highest + 1):
+        if view.pending or name in state.running:
+            run = state.running[name].slices if name in state.running else ()
+            yield Requested(at, number, name, (*view.pending, *run), "was pending", downstream=False)
+        match view.status:
+            case Status.SUSPENDED:
+                yield Suspended(at, name)
+            case Status.BROKEN if view.reason is not None:
+                yield Broken(at, name, view.reason)

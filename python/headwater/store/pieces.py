@@ -10,16 +10,15 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, get_args, get_origin
 
-from attrs import evolve, fields
+from attrs import fields
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.preconf.json import JsonConverter
 
 from headwater.engine.requests.index import rebuilt
-from headwater.model.costs import RefreshCosts
 from headwater.model.partition import Slice
-from headwater.model.state import PartitionRecord, State, TableRecord, ViewState
+from headwater.model.state import PartitionRecord, State, TableRecord
 from headwater.model.version import Version
 from headwater.store import codec
 
@@ -28,31 +27,6 @@ FORMAT = 3
 
 CHUNK = 20_000
 """Partitions of a piece."""
-
-
-Fields = TypeVar("Fields", ViewState, TableRecord, RefreshCosts)
-"""Values that change, with dictionaries that do."""
-
-
-def copied(state: State) -> State:
-    """A copy of what is recorded that stays as it is. It takes milliseconds, as all values within are frozen."""
-    held = {each.name: _copied(getattr(state, each.name)) for each in fields(State) if each.eq}
-    held["views"] = {name: _copied_view(view) for name, view in state.views.items()}
-    held["tables"] = {name: _copied_fields(table) for name, table in state.tables.items()}
-    return State(**held)
-
-
-def _copied_view(view: ViewState) -> ViewState:
-    return evolve(_copied_fields(view), costs=_copied_fields(view.costs))
-
-
-def _copied_fields(record: Fields) -> Fields:
-    held = {each.name: getattr(record, each.name) for each in fields(type(record))}
-    return evolve(record, **{name: _copied(value) for name, value in held.items() if isinstance(value, dict)})
-
-
-def _copied(value: Any) -> Any:
-    return value.copy() if isinstance(value, dict) else value
 
 
 def encode(state: State) -> Iterator[bytes]:

@@ -16,18 +16,17 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.logger import log
 from headwater.memory.buffers.buffer import Buffer, BufferFull
 from headwater.memory.buffers.overlay import PROPERTY, Output, Overlays
-from headwater.memory.buffers.scanner import Scanner
-from headwater.memory.buffers.scans import Scans
-from headwater.memory.buffers.transfers import transfers
+from headwater.memory.buffers.scans import KeptScan, Scanner, Scans
 from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshFailed
 from headwater.model.measure import Moved, Place, Scanned
 from headwater.model.state import Run
 from headwater.model.version import Version
+from headwater.spark.jvm import paths
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.job_groups import group
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
-from headwater.spark.jvm.wire import FailureKind, Spent
+from headwater.spark.jvm.wire import FailureKind, ReadCost, Spent
 from headwater.spark.tables.writer import Writer
 
 Stop = Callable[[], object]
@@ -137,3 +136,32 @@ class SparkMemory:
 
     def transfers(self, spent: Spent, run: Run, written: Written) -> tuple[Moved, ...]:
         return transfers(spent, run, written, self._overlays.places(run), self._scans.read(run))
+
+
+def transfers(
+    spent: Spent, run: Run, written: Written, places: Mapping[str, Place | None], scans: Mapping[str, KeptScan]
+) -> tuple[Moved, ...]:
+    """The time for each table of which all lay in one place; ``places`` has that place, if it was not the warehouse.
+
+    A view's reads of its own past are left out: they go by the name of the table that it writes. A scan's time includes
+    the reads of the same table beside it, or in spite of it.
+    """
+    scanned = {paths.plain(scan.place): table for table, scan in scans.items() if scan.place}
+    near: dict[str, Moved] = {}
+    reads = []
+    for each in spent.reads:
+        table = each.table or scanned.get(paths.plain(each.place))
+        if table is None:
+            continue
+        place = places.get(table, Place.WAREHOUSE)
+        if table in scanned.values():
+            before = near.get(table, Moved(table, Place.SCAN, 0, 0))
+            near[table] = evolve(before, size=before.size + each.bytes, micros=before.micros + each.micros)
+        elif place is not None and table != run.view and table not in scans:
+            reads.append(_read(each, table, place))
+    return *reads, *near.values(), Moved(run.view, written.place, written.measured.size, spent.writing)
+
+
+def _read(read: ReadCost, table: str, place: Place) -> Moved:
+    share = 1.0 if read.needs is None else read.share
+    return Moved(table, place, read.bytes, read.micros, read.needs, share)

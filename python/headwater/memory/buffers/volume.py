@@ -2,6 +2,10 @@
 
 A directory of this engine on a memory-backed file system that driver and executors share. An output is written there
 once, in its final format; its bytes are copied to the warehouse later.
+
+The engine times a few megabytes, as Spark would write and read them, through Hadoop's file systems. It takes as many
+files as there are tasks side by side where these run on this machine, and one elsewhere. A local disk is mostly as fast
+as memory, for the operating system keeps its files there. So nothing is gained, and nothing is kept.
 """
 
 from __future__ import annotations
@@ -15,11 +19,10 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from attrs import evolve
+from attrs import evolve, frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.logger import log
-from headwater.memory.buffers import rates
 from headwater.memory.buffers.buffer import Application, Buffer
 from headwater.memory.planning.means import Costs
 from headwater.model.command import Launch, Written
@@ -29,6 +32,7 @@ from headwater.model.version import Version
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.settings import MemoryLimit
+from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.writer import Writer
 
 LOCK = ".lock"
@@ -128,11 +132,11 @@ class Volume(Buffer):
         shim, tasks = application.shim, application.session.sparkContext.defaultParallelism
         streams = tasks if application.local else 1
         try:
-            warehouse = rates.measured(shim, application.warehouse, streams)
-            memory = rates.measured(shim, self.place(0), streams)
+            warehouse = measured(shim, application.warehouse, streams)
+            memory = measured(shim, self.place(0), streams)
         finally:
             self.remove(0)
-        return rates.costs(warehouse, memory, streams / tasks, application.settings.bandwidth)
+        return costs(warehouse, memory, streams / tasks, application.settings.bandwidth)
 
     def remove(self, version: Version) -> None:
         shutil.rmtree(self._folder(version), ignore_errors=True)
@@ -188,3 +192,48 @@ def _remove_left(ours: Path) -> None:
             shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
             lock.unlink(missing_ok=True)
             os.close(handle)
+
+
+PROBED = 8 << 20
+"""Bytes that are written and read to measure a place."""
+CLEAR = 2.0
+"""A place is slower than memory if it takes so many times as long; less may be chance."""
+
+
+@frozen
+class Rates:
+    """µs that a byte takes in a place.
+
+    Attributes:
+        write, read: when several streams share the work.
+        alone: when one stream writes.
+    """
+
+    write: float
+    read: float
+    alone: float
+
+
+def measured(shim: Shim, directory: str, streams: int) -> Rates:
+    """The rates of a place. Two trials of all streams together, of which the better counts: the first one also opens
+    connections."""
+    trials = [shim.probe(directory, PROBED, streams) for _ in range(2)]
+    write, read = (min(times) / PROBED for times in zip(*((each.write, each.read) for each in trials), strict=True))
+    alone = shim.probe(directory, PROBED, 1).write / PROBED if streams > 1 else write
+    return Rates(write, read, alone)
+
+
+def costs(warehouse: Rates, memory: Rates, share: float = 1, bandwidth: int = 0) -> Costs:
+    """The saving of a byte that is kept in memory, and the cost of its copy.
+
+    The copy waits for the warehouse, which costs the run nothing, and moves the byte, which costs as much as in memory.
+
+    Args:
+        share: of the streams of a run, those that were measured; all run at the same rate.
+        bandwidth: bytes a second that a copy may take; 0: all that go through.
+    """
+    write = warehouse.write if warehouse.write > CLEAR * memory.write else memory.write
+    read = warehouse.read if warehouse.read > CLEAR * memory.read else memory.read
+    moved = memory.write + memory.read
+    copied = max(warehouse.alone + memory.read, 1e6 / bandwidth if bandwidth else 0)
+    return Costs((write - memory.write) * share, (read - memory.read) * share, copied, moved * share)

@@ -7,7 +7,6 @@ ready does not wait for one that is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
 
 from attrs import frozen
 
@@ -23,7 +22,7 @@ from headwater.memory.planning.problem import Problem
 from headwater.memory.planning.scan_sharing import label, shared_scans, unmade_left_out, with_scans
 from headwater.memory.planning.search import lasting, searched
 from headwater.model.extract import Shared
-from headwater.model.state import State, TableRecord, ViewState
+from headwater.model.state import State, copied_record, copied_view
 
 WORTH = 10_000_000
 """µs that are not saved yet, of all that keeping could save, for which a search pays: it takes a second or two itself,
@@ -76,23 +75,10 @@ def _copied(state: State, names: Iterable[str]) -> State:
     near = {*names, *(source for name in names for source in state.views[name].definition.sources)}
     views, tables = state.views.keys() & near, state.tables.keys() & near
     return State(
-        views={name: _view(state.views[name]) for name in views},
-        tables={name: _table(state.tables[name]) for name in tables},
+        views={name: copied_view(state.views[name]) for name in views},
+        tables={name: copied_record(state.tables[name]) for name in tables},
         origins=dict(state.origins),
     )
-
-
-def _view(view: ViewState) -> ViewState:
-    copied = copy(view)
-    copied.pending, copied.costs = dict(view.pending), copy(view.costs)
-    copied.costs.pace, copied.costs.readings = dict(view.costs.pace), dict(view.costs.readings)
-    return copied
-
-
-def _table(record: TableRecord) -> TableRecord:
-    copied = copy(record)
-    copied.partitions = dict(record.partitions)
-    return copied
 
 
 def pending_plan(state: State, names: tuple[str, ...], means: Means) -> tuple[Plan, tuple[Shared, ...]]:

@@ -4,21 +4,28 @@ Each step at which too much could lie in memory is a constraint: of the outputs 
 must fit. [Li23] has an output leave with its last reader. A copy that is not complete by then keeps it longer
 (§III-C); how long depends on the other copies, hence on the answer. So the knapsack is solved, its answer
 played through, and if it does not fit each output is taken to stay as long as it just did.
+
+Limits of every plan follow from like sums: the most that one track can save, and the least time of several tracks.
 """
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from ortools.sat.python import cp_model
 
+from headwater.memory.planning.order import chains
 from headwater.memory.planning.problem import Problem
 from headwater.memory.planning.timeline import timeline
 from headwater.model.error import PlanError
 
 LIMIT = 0.01
 """Of one search, in the solver's own measure of work, about seconds. The best answer by then is taken."""
+
+BOUND_LIMIT = 0.1
+"""Of the search for a bound, in the same measure."""
 
 weighted = cp_model.LinearExpr.weighted_sum
 
@@ -82,17 +89,17 @@ def constraints(problem: Problem, order: Sequence[int], last: Mapping[int, int])
 
 def _chosen(problem: Problem, eligible: Mapping[int, int], sets: Sequence[frozenset[int]]) -> frozenset[int]:
     """Those in no constraint, and the best of the others."""
-    bound = sorted(frozenset().union(*sets))
-    free = frozenset(eligible).difference(bound)
-    if not bound:
+    limited = sorted(frozenset().union(*sets))
+    free = frozenset(eligible).difference(limited)
+    if not limited:
         return free
     model = cp_model.CpModel()
-    keeps = {task: model.new_bool_var("") for task in bound}
+    keeps = {task: model.new_bool_var("") for task in limited}
     for each in map(sorted, sets):
         model.add(
             weighted([keeps[task] for task in each], [problem.units_up(task) for task in each]) <= problem.capacity
         )
-    model.maximize(weighted(list(keeps.values()), [problem.scores[task] for task in bound]))
+    model.maximize(weighted(list(keeps.values()), [problem.scores[task] for task in limited]))
     for keep in keeps.values():
         model.add_hint(keep, False)  # so that there is an answer from the first moment on
     solver = cp_model.CpSolver()
@@ -106,3 +113,38 @@ def _chosen(problem: Problem, eligible: Mapping[int, int], sets: Sequence[frozen
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return free
     return free.union(task for task, keep in keeps.items() if solver.value(keep))
+
+
+def bound(problem: Problem) -> int:
+    """µs that no plan for one track exceeds.
+
+    Whatever the order, while a task runs all that it reads is there, and its own output: of these, those kept must
+    fit. The best choice within these sets alone is the bound.
+    """
+    worth = set(problem.worthwhile)
+    model = cp_model.CpModel()
+    keeps = {task: model.new_bool_var("") for task in problem.worthwhile}
+    for task, inputs in enumerate(problem.inputs):
+        together = sorted(worth.intersection({task, *(source for source, _ in inputs)}))
+        if sum(problem.tasks[each].size for each in together) > problem.memory:
+            sizes = [problem.units_down(each) for each in together]
+            model.add(weighted([keeps[each] for each in together], sizes) <= problem.capacity)
+    model.maximize(weighted(list(keeps.values()), [problem.scores[task] for task in keeps]))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_deterministic_time = BOUND_LIMIT
+    solver.parameters.cp_model_presolve = False
+    solver.solve(model)
+    return math.floor(solver.best_objective_bound + 0.5)
+
+
+def shortest(problem: Problem) -> int:
+    """µs that no plan undercuts which keeps only what saves time: the longest chain, and all work shared evenly, if
+    all that pays were kept."""
+    worth = set(problem.worthwhile)
+    least = []
+    for task, inputs in enumerate(problem.inputs):
+        saved = sum(max(0, saved) for source, saved in inputs if source in worth)
+        spared = max(0, problem.tasks[task].spared) if task in worth else 0
+        least.append(max(1, problem.tasks[task].run - spared - saved))
+    return max(max(chains(problem, least), default=0), math.floor(sum(least) / min(problem.tracks, problem.abreast)))

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from headwater.memory.planning.bound import bound, shortest
-from headwater.memory.planning.flag import flags
+from headwater.memory.planning.flag import bound, flags, shortest
 from headwater.memory.planning.order import depth_first, frugal, longest_first
 from headwater.memory.planning.plan import Plan, best
 from headwater.memory.planning.problem import Problem

@@ -13,9 +13,9 @@ from headwater.algebra.derive.totals import derive_totals
 from headwater.engine.methods.all_methods import methods_of
 from headwater.engine.methods.basis import strict
 from headwater.logger import log
+from headwater.model.costs import Estimate
 from headwater.model.dependency import Adding, Computed, Dependency, Keys, Occurrence
 from headwater.model.error import AnalysisFailed, DefinitionError, NotNow
-from headwater.model.estimate import Estimate
 from headwater.model.format import Format
 from headwater.model.name import TableName, kept
 from headwater.model.reason import Code, Reason
@@ -28,7 +28,7 @@ from headwater.spark.defining.jobs import Jobs
 from headwater.spark.defining.options import check_properties, stated
 from headwater.spark.defining.storage import format_of
 from headwater.spark.jvm.failures import first_line
-from headwater.spark.jvm.sessions import INFERENCE, Sessions
+from headwater.spark.jvm.sessions import INFERENCE, Sessions, having
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.jvm.wire import ColumnDef, Create, Described, FailureKind, Session
 from headwater.spark.tables import zones
@@ -151,11 +151,8 @@ class Analyst:
         places = [place for place in paths_by_column(description.plan) if inferred]
         if not places:
             return
-        session.conf.set(INFERENCE, "true")
-        try:
+        with having(session, {INFERENCE: "true"}):
             other = self._described(definition.view, session, text)
-        finally:
-            session.conf.set(INFERENCE, "false")
         if fingerprint(other.plan) != fingerprint(description.plan):
             raise DefinitionError(
                 "TYPES",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -51,6 +53,22 @@ PARSER = {
 def in_memory(session: SparkSession) -> bool:
     """Whether the session catalog, and with it every view, ends with the application."""
     return session.conf.get("spark.sql.catalogImplementation") == IN_MEMORY
+
+
+@contextlib.contextmanager
+def having(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Lets a session have some settings for a moment. It is of this thread alone."""
+    before = {name: session.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, kept in before.items():
+            if kept is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, kept)
 
 
 class Sessions:

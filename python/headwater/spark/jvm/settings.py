@@ -12,7 +12,7 @@ from attrs import frozen
 from headwater.engine.requests.limits import TRACKS
 from headwater.model.duration import duration
 from headwater.model.error import StatementError
-from headwater.store.keeper import HISTORY
+from headwater.store.snapshots import HISTORY
 
 SETTINGS = (
     "store",

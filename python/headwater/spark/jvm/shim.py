@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.model.estimate import Estimate
+from headwater.model.costs import Estimate
 from headwater.model.extract import Extract
 from headwater.model.measure import Effort
 from headwater.model.seen import ChangedRows

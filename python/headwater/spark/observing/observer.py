@@ -15,6 +15,7 @@ from attrs import evolve
 
 from headwater.engine.record import changes
 from headwater.engine.record.changes import Standing
+from headwater.engine.requests.coverage import upstream
 from headwater.model.error import DefinitionError
 from headwater.model.partition import Slice
 from headwater.model.reason import Reason
@@ -30,7 +31,6 @@ from headwater.spark.observing.findings import Findings
 from headwater.spark.observing.hints import Hints, Target
 from headwater.spark.observing.lost_views import LostViews
 from headwater.spark.observing.reanalysis import Reanalysis
-from headwater.spark.observing.scope import needed, unsure, watched
 from headwater.spark.tables.registry import Formats
 
 TOGETHER = 100
@@ -150,3 +150,21 @@ class Observer:
             return looks, {table: changes.standing(state, table) for table in target.tables if table in state.views}
 
         return self._recorder.read(ask)
+
+
+def watched(state: State, view: str | None = None) -> list[str]:
+    """What matters to any view; or to one, and to those that it is made from."""
+    tables = {*state.index.readers, *state.views} if view is None else upstream(state, view)
+    through = {each for name in tables & state.views.keys() for each in state.views[name].definition.through}
+    return sorted(tables | through)
+
+
+def needed(definition: Definition) -> tuple[str, ...]:
+    """All that the rows of a view come from: its sources, and the ordinary views and functions between."""
+    return tuple(dict.fromkeys((*definition.sources, *definition.through)))
+
+
+def unsure(state: State, definition: Definition) -> list[str]:
+    """What a view needs that nobody follows, or could look at."""
+    followed = set(watched(state)) & state.tables.keys() - state.unreadable.keys()
+    return [each for each in needed(definition) if each not in followed]

@@ -7,7 +7,7 @@ as it is at the snapshot of the run.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +20,7 @@ from headwater.model.seen import TableQuestion
 from headwater.model.view import Pairs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
+from headwater.spark.jvm.sessions import having
 from headwater.spark.refreshing.recipe import Ingredients
 from headwater.spark.tables.registry import Formats
 
@@ -74,12 +75,13 @@ def _reading(run: Ingredients, snapshots: dict[str, str], source: str, name: str
         raise ChangesUnknown(
             Code.SOURCE_SNAPSHOT_EXPIRED, f"{', '.join(sorted(lost))} cannot be read at a snapshot any more"
         )
-    kept = run.session.conf.get(PINS) or ""
-    run.session.conf.set(PINS, wire.encode(pins | {source: Pin("", rows=name)}))
-    try:
+    with pinned(run.session, pins | {source: Pin("", rows=name)}):
         yield
-    finally:
-        run.session.conf.set(PINS, kept)
+
+
+def pinned(session: SparkSession, pins: Mapping[str, Pin]) -> contextlib.AbstractContextManager[None]:
+    """Lets the queries of a session read tables as pins say."""
+    return having(session, {PINS: wire.encode(pins)})
 
 
 def refuse_lenient(session: SparkSession) -> None:

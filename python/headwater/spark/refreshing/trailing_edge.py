@@ -20,11 +20,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch
-from headwater.model.edge import Edge
+from headwater.model.measure import Edge
 from headwater.model.view import Definition
-from headwater.spark.jvm import sql, wire
+from headwater.spark.jvm import sql
 from headwater.spark.jvm.facts import Pin
-from headwater.spark.refreshing.changed_rows import PINS
+from headwater.spark.refreshing.changed_rows import pinned
 
 
 def measured(session: SparkSession, launch: Launch) -> Edge | None:
@@ -60,11 +60,8 @@ def up_to(session: SparkSession, pins: Mapping[str, Pin], definition: Definition
         source: evolve(pins.get(source, Pin("", live=True)), until=_condition(column, edge.at))
         for source, column in definition.event_times
     }
-    session.conf.set(PINS, wire.encode({**pins, **cut}))
-    try:
+    with pinned(session, {**pins, **cut}):
         yield
-    finally:
-        session.conf.set(PINS, wire.encode(pins))
 
 
 # --- inside

@@ -16,8 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headwater.model.dependency import common
-from headwater.model.edge import Edge
 from headwater.model.error import StatementError
+from headwater.model.measure import Edge
 from headwater.model.partition import Slice
 from headwater.model.view import Column as Declared
 from headwater.model.view import Definition, Pairs, Query

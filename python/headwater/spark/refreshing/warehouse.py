@@ -10,8 +10,8 @@ from attrs import evolve
 from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.edge import Edge
 from headwater.model.error import AnalysisFailed, ChangesUnknown, DefinitionError, NotNow, RefreshFailed
+from headwater.model.measure import Edge
 from headwater.model.reason import Code
 from headwater.model.state import Run
 from headwater.model.version import Version
@@ -19,14 +19,13 @@ from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs
-from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.failures import translated, translating
 from headwater.spark.jvm.job_groups import JobGroups, group
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.refreshing import trailing_edge
-from headwater.spark.refreshing.changed_rows import PINS, refuse_drift
+from headwater.spark.refreshing.changed_rows import pinned, refuse_drift
 from headwater.spark.refreshing.memory import Memory
 from headwater.spark.refreshing.methods import recipes
 from headwater.spark.refreshing.recipe import Ingredients, Queries
@@ -117,13 +116,11 @@ class SparkWarehouse:
         if loose := dict(run.snapshots).keys() - pins.keys() - {run.view}:
             said = f"{', '.join(sorted(loose))} cannot be read at the snapshot on record any more; it is tried again"
             raise RefreshFailed(said, code=Code.SOURCE_SNAPSHOT_EXPIRED, look_at=loose)
-        session.conf.set(PINS, wire.encode(pins))
-        try:
-            yield pins
-        except SPARK_ERRORS as error:
-            raise translated(run, error, self._shim, pins) from error
-        finally:
-            session.conf.unset(PINS)
+        with pinned(session, pins):
+            try:
+                yield pins
+            except SPARK_ERRORS as error:
+                raise translated(run, error, self._shim, pins) from error
 
     def _edge(self, session: SparkSession, launch: Launch) -> Edge | None:
         """The times of events in the sources, as the run reads them."""

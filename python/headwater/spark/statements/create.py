@@ -16,8 +16,8 @@ from headwater.engine.requests.reasons import counted_rows
 from headwater.engine.tell import report
 from headwater.engine.tell.foresee import foresee
 from headwater.engine.tell.refreshes import Outcome
+from headwater.model.costs import Estimate
 from headwater.model.error import DefinitionError, StatementError
-from headwater.model.estimate import Estimate
 from headwater.model.event import FRESH, Declared
 from headwater.model.format import FORMATS, Format
 from headwater.model.name import SESSION_CATALOG, TableName, loosely, named, split

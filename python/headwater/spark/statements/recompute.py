@@ -11,9 +11,9 @@ from headwater.engine.methods.basis import inputs, pins
 from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.refreshes import Refresh
 from headwater.engine.tell.waiting import cannot_run
-from headwater.model.edge import Edge
 from headwater.model.error import StatementError
 from headwater.model.event import FRESH, Requested
+from headwater.model.measure import Edge
 from headwater.model.partition import Slice
 from headwater.model.state import State, Status
 from headwater.model.version import Inputs, Version

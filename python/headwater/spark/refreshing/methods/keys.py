@@ -24,6 +24,7 @@ from headwater.model.view import Definition, Pairs
 from headwater.model.work import ByKeys
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.failures import finding_changes
+from headwater.spark.jvm.sessions import having
 from headwater.spark.refreshing.changed_rows import refuse_drift, refuse_lenient
 from headwater.spark.refreshing.recipe import Ingredients, Rows
 from headwater.spark.tables.registry import Formats
@@ -33,8 +34,10 @@ from headwater.spark.tables.view_rows import cast, condition, held, within
 MOST = 100_000
 """With more keys, whole partitions are computed."""
 
-CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
-"""Whether Spark infers conditions from others. They let a run read fewer files."""
+WITHOUT_CONSTRAINTS = {"spark.sql.constraintPropagation.enabled": "false"}
+"""Lets Spark infer no conditions from others, although they let a run read fewer files. Through the union of new and
+old rows, Spark 4.1 takes along the condition of a correlated subquery, which names columns of the subquery alone, and
+fails to find these."""
 
 LISTED = 500
 """So many values of a column are listed in a condition on the sources; of more, the least and the greatest."""
@@ -64,7 +67,7 @@ def rows(run: Ingredients, work: ByKeys) -> Rows:
     def planned() -> DataFrame:
         computed = run.whole()
         if run.shim.is_correlated(computed):
-            run.held.enter_context(_without_constraints(session))
+            run.held.enter_context(having(session, WITHOUT_CONSTRAINTS))
         return frame(session, reach, launch, computed, stay)
 
     return Rows(planned, files, reads_itself=True)
@@ -124,18 +127,6 @@ def frame(
 
 
 # --- inside
-
-
-@contextlib.contextmanager
-def _without_constraints(session: SparkSession) -> Iterator[None]:
-    """Lets Spark infer no conditions. Through the union of new and old rows, Spark 4.1 takes along the condition of a
-    correlated subquery, which names columns of the subquery alone, and fails to find these."""
-    before = session.conf.get(CONSTRAINTS) or "true"
-    session.conf.set(CONSTRAINTS, "false")
-    try:
-        yield
-    finally:
-        session.conf.set(CONSTRAINTS, before)
 
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:

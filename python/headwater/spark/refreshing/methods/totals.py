@@ -10,10 +10,8 @@ a digest of their files, so totals of a run that was lost are never taken for ot
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import posixpath
-from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +21,7 @@ from headwater.model.reason import Code
 from headwater.model.version import Version
 from headwater.model.work import ByTotals
 from headwater.spark.jvm.failures import finding_changes
+from headwater.spark.jvm.sessions import having
 from headwater.spark.refreshing.changed_rows import sides
 from headwater.spark.refreshing.methods import keys
 from headwater.spark.refreshing.recipe import Ingredients, Rows
@@ -127,31 +126,15 @@ def _reached(run: Ingredients, work: ByTotals) -> Reach | None:
 
 def written(session: SparkSession, rows: DataFrame, path: str) -> DataFrame:
     """Rows of a session, as they are read back from a directory to which they are written."""
-    with _with(session, WRITTEN):
+    with having(session, WRITTEN):
         rows.write.mode("overwrite").parquet(path)
     return session.read.options(**READ).schema(rows.schema).parquet(path)
 
 
 def read(session: SparkSession, path: str) -> DataFrame:
     """Totals that an earlier run wrote."""
-    with _with(session, FOUND):
+    with having(session, FOUND):
         return session.read.options(**READ).parquet(path)
-
-
-@contextlib.contextmanager
-def _with(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Lets a session have some settings for a moment. It is of this thread alone."""
-    before = {name: session.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, kept in before.items():
-            if kept is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, kept)
 
 
 def _name(version: Version) -> str:
