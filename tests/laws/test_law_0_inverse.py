@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.algebra import calendar
+from headwater.algebra.calendar import Range
 from headwater.model.calendar import Into, Shift, Unit, Window
 
 ZONES = (
@@ -22,6 +23,11 @@ shifts = st.builds(lambda a, b: Shift(min(a, b), max(a, b)), OFFSETS, OFFSETS) |
 )
 
 
+def contains(found: Range, period: int) -> bool:
+    first, last = found
+    return (first is None or first <= period) and (last is None or period <= last)
+
+
 @st.composite
 def windows(draw) -> Window:
     steps = draw(st.lists(shifts | st.builds(Into, st.sampled_from(list(Unit))), max_size=4))
@@ -34,8 +40,8 @@ def test_forward_is_the_inverse_of_backward(window: Window, near, offset: int) -
     day = near.toordinal() - 719163
     upstream = day * 24 if window.upstream is Unit.HOUR else calendar.of_day(window.upstream, day)
     downstream = (day * 24 if window.of is Unit.HOUR else calendar.of_day(window.of, day)) + offset
-    reached = calendar.contains(calendar.forward(window, upstream), downstream)
-    assert reached == calendar.contains(calendar.backward(window, downstream), upstream)
+    reached = contains(calendar.forward(window, upstream), downstream)
+    assert reached == contains(calendar.backward(window, downstream), upstream)
 
 
 @settings(max_examples=300)
@@ -48,5 +54,5 @@ def test_both_ends_of_what_is_reached_are_the_last(window: Window, near) -> None
         return
     for inside, outside in ((first, -1), (last, 1)):
         if inside is not None:
-            assert calendar.contains(calendar.backward(window, inside), upstream)
-            assert not calendar.contains(calendar.backward(window, inside + outside), upstream)
+            assert contains(calendar.backward(window, inside), upstream)
+            assert not contains(calendar.backward(window, inside + outside), upstream)

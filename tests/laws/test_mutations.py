@@ -185,7 +185,7 @@ MUTATIONS = {
         "    for each, origins in ():\n",
     ),
     "a run takes along what it computes only some of": (
-        "engine/record/joined_requests.py",
+        "engine/record/queue.py",
         "    if wanted and all(",
         "    if wanted and any(",
     ),

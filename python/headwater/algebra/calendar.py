@@ -50,11 +50,6 @@ def forward(window: Window, period: Period) -> Range:
     return first, last
 
 
-def contains(found: Range, period: Period) -> bool:
-    first, last = found
-    return (first is None or first <= period) and (last is None or period <= last)
-
-
 def first_day(unit: Unit, period: Period) -> int:
     """The day, counted from 1970-01-01, on which a period longer than an hour begins."""
     match unit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -68,10 +68,8 @@ def open_store(path: Where | None) -> SqlStore:
 
 
 def known_view(state: State, view: str) -> str:
-    wanted = loosely(view)
-    for name in state.views:
-        if loosely(name) in (wanted, f"default.{wanted}"):
-            return name
+    if (name := _known(state.views, view)) is not None:
+        return name
     raise StatementError(f"there is no materialized view {view}; there are {', '.join(sorted(state.views)) or 'none'}")
 
 
@@ -81,12 +79,15 @@ def known_table(state: State, name: str) -> str:
     Raises:
         StatementError: it is unknown to this store.
     """
-    wanted = loosely(name)
-    for table in (*state.views, *state.tables):
-        if loosely(table) in (wanted, f"default.{wanted}"):
-            return table
+    if (table := _known((*state.views, *state.tables), name)) is not None:
+        return table
     known = ", ".join(sorted(state.tables)) or "no tables yet"
     raise StatementError(f"there is no view {name}, and no view reads a table of this name; there are {known}")
+
+
+def _known(names: Iterable[str], name: str) -> str | None:
+    wanted = (loosely(name), f"default.{loosely(name)}")
+    return next((each for each in names if loosely(each) in wanted), None)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], leave_out: Sequence[str] = ()) -> None:

@@ -17,7 +17,7 @@ from headwater.algebra.derive.image import TWICE, Image, exact, inexact
 from headwater.algebra.derive.problems import Refusal, problems
 from headwater.algebra.derive.query import Node, Reader, Zones
 from headwater.algebra.derive.relation import partition_columns as columns_of
-from headwater.algebra.derive.relation import short, source
+from headwater.algebra.derive.relation import relations_of, short, source
 from headwater.algebra.derive.resolve import Known, resolve
 from headwater.algebra.derive.rules import transfer
 from headwater.algebra.derive.touched_rows import Delta
@@ -44,7 +44,6 @@ class Derivation:
 
     reads: tuple[ReadTable, ...]
     views: tuple[str, ...]
-    temporary_views: tuple[str, ...]
     dependencies: tuple[Dependency, ...]
     problems: tuple[Refusal, ...]
 
@@ -75,18 +74,12 @@ def derive(
         zone: the time zone in which a lake table's partition values are spelled, by the table's key.
     """
     reader = Reader(description, zone)
-    relations: dict[str, list[Node]] = {}
-    views: dict[bool, dict[str, None]] = {False: {}, True: {}}
-    for node in reader.root.walk():
-        if node.op == "Relation":
-            relations.setdefault(source(node), []).append(node)
-        elif node.op == "View":
-            views[node.facts["temporary"]][node.facts["name"]] = None
+    relations = relations_of(reader.root)
+    views = (node.facts for node in reader.root.walk() if node.op == "View")
     outputs = _outputs(description, partition_columns, columns)
     return Derivation(
         reads=tuple(_read(name, each[0]) for name, each in relations.items()),
-        views=tuple(views[False]),
-        temporary_views=tuple(views[True]),
+        views=tuple(dict.fromkeys(each["name"] for each in views if not each["temporary"])),
         dependencies=tuple(
             Dependency(name, tuple(_occurrence(reader, node, outputs) for node in nodes))
             for name, nodes in relations.items()

@@ -106,6 +106,11 @@ def inexact(type: str) -> Reason:
     return Reason(Code.QUERY_INEXACT_TYPE, f"a {type}, whose equal values may be spelled differently")
 
 
+def comparable(type: str) -> bool:
+    """Whether a stored value of the type is read back as it was, and equal values are spelled the same."""
+    return exact(type) and COMPARABLE.fullmatch(plain(type)) is not None
+
+
 def quoted(name: str) -> str:
     """A column's name as SQL has it."""
     return f"`{name.replace('`', '``')}`"

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headwater.algebra.derive.image import COMPARABLE, Image, exact, plain
+from headwater.algebra.derive.image import Image, comparable, plain
 from headwater.algebra.derive.query import Attr, Node, Reader
-from headwater.algebra.derive.relation import short, source
+from headwater.algebra.derive.relation import relations_of, short, source
 from headwater.algebra.derive.resolve import resolve
 from headwater.algebra.derive.rules import transfer
 from headwater.algebra.derive.touched_rows import Delta
@@ -41,12 +41,8 @@ def derive_keys(
         (name, type, reader.attr(queried["id"]))
         for (name, type), queried in zip(columns, description["columns"], strict=True)
     ]
-    places: dict[str, list[Node]] = {}
-    for node in reader.root.walk():
-        if node.op == "Relation":
-            places.setdefault(source(node), []).append(node)
     apart = [each.casefold() for each in apart]
-    return {table: _of_table(reader, nodes, outputs, apart) for table, nodes in places.items()}
+    return {table: _of_table(reader, nodes, outputs, apart) for table, nodes in relations_of(reader.root).items()}
 
 
 def _of_table(
@@ -61,7 +57,7 @@ def _of_table(
         determined = {}
         for name, type, queried in outputs:
             image = resolve(queried, delta.facts)
-            if not isinstance(image, Image) or not _comparable(queried.type, type):
+            if not isinstance(image, Image) or not (comparable(queried.type) and comparable(type)):
                 reasons[_reason(name, queried, delta, table)] = None
             elif name.casefold() not in apart:
                 determined[name] = _cast(image, queried.type, type)
@@ -79,10 +75,6 @@ def otherwise(table: str) -> Reason:
     return Reason(Code.QUERY_ASPECT, f"the query reads {table} otherwise than as it is")
 
 
-def _comparable(*types: str) -> bool:
-    return all(exact(each) and COMPARABLE.fullmatch(plain(each)) for each in types)
-
-
 def _cast(image: Image, queried: str, declared: str) -> str:
     """The image as the view has it: the query computes a type, and a publication casts it to another one."""
     own = f"CAST({image.sql} AS {plain(queried)})"
@@ -93,7 +85,7 @@ def _reason(name: str, queried: Attr, delta: Delta, table: str) -> Reason:
     lost = delta.lost.get(queried.id)
     if lost is not None and queried not in delta.facts:
         return lost.of(name, table, "column")
-    if not _comparable(queried.type):
+    if not comparable(queried.type):
         return Reason(Code.QUERY_INEXACT_TYPE, f"`{name}` is a {queried.type}, and no key")
     return Reason(Code.QUERY_NOT_DERIVED, f"`{name}` is not known from a row of {table}")
 

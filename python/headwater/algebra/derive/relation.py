@@ -50,6 +50,15 @@ def partition_columns(relation: Node) -> tuple[tuple[str, str], ...]:
     return (*own, *((partition, TYPES[unit]) for _, unit, partition in _periods(facts)))
 
 
+def relations_of(root: Node) -> dict[str, list[Node]]:
+    """The places where a query reads each table or path, by its key."""
+    found: dict[str, list[Node]] = {}
+    for node in root.walk():
+        if node.op == "Relation":
+            found.setdefault(source(node), []).append(node)
+    return found
+
+
 def source(relation: Node) -> str:
     """The key of the table or path that a relation reads; the format of one that has neither."""
     facts = relation.facts

@@ -21,10 +21,10 @@ from typing import Any
 
 from attrs import evolve
 
-from headwater.algebra.derive.image import COMPARABLE, exact, plain, type_of
+from headwater.algebra.derive.image import comparable, plain, type_of
 from headwater.algebra.derive.keys import otherwise
 from headwater.algebra.derive.query import Call, Expr, Node, Reader, parts
-from headwater.algebra.derive.relation import short, source
+from headwater.algebra.derive.relation import relations_of, short, source
 from headwater.algebra.derive.rules import ROWWISE
 from headwater.model.dependency import Adding
 from headwater.model.format import Format
@@ -59,7 +59,7 @@ def derive_totals(description: Mapping[str, Any]) -> dict[str, Adding]:
         description: the analysed query, as ``PlanJson.analysed`` writes it, parsed.
     """
     root = Reader(description).root
-    sources = dict.fromkeys(source(each) for each in root.walk() if each.op == "Relation")
+    sources = relations_of(root)
     aggregate = _lowest(root)
     if aggregate is None:
         return {table: evolve(_followed(root, table), rows=True) for table in sources}
@@ -89,7 +89,7 @@ def _without(aggregate: Node) -> Reason | None:
     else:
         keys = aggregate.groupings
     for key in keys:
-        if not _comparable(key):
+        if not comparable(type_of(key)):
             return Reason(Code.QUERY_INEXACT_TYPE, f"it groups by a {type_of(key)}")
     for each in _parts(aggregate):
         match each:
@@ -110,11 +110,6 @@ def _parts(node: Node) -> Iterator[Expr]:
     return (part for each in node.expressions() for part in parts(each))
 
 
-def _comparable(expression: Expr) -> bool:
-    type = type_of(expression)
-    return exact(type) and bool(COMPARABLE.fullmatch(plain(type)))
-
-
 def _unknown(call: Call) -> Reason | None:
     """Why an aggregate function cannot follow changes; ``None`` if it can."""
     known = call.name in _NAMES.get(call.call, ())
@@ -128,7 +123,7 @@ def _unknown(call: Call) -> Reason | None:
         case "Average" if not _AVERAGED.fullmatch(types[0]):
             order = f"the average of a {types[0]} depends on the order of the rows"
             return Reason(Code.QUERY_INEXACT_TYPE, order)
-        case "Min" | "Max" if not _comparable(call.args[0]):
+        case "Min" | "Max" if not comparable(type_of(call.args[0])):
             spelled = f"values of a {types[0]} may be equal and spelled differently"
             return Reason(Code.QUERY_INEXACT_TYPE, spelled)
     return None

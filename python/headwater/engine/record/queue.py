@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import evolve
 
 from headwater.engine.requests import ahead
+from headwater.engine.requests.blockers import blockers
 from headwater.engine.requests.coverage import upstream
 from headwater.engine.requests.limits import PREEMPTED
 from headwater.engine.requests.reach import Changes, Reached
 from headwater.engine.waits.freshness import wave
 from headwater.model.event import Skipped, Started
-from headwater.model.partition import WHOLE, Slice, simplified
+from headwater.model.partition import WHOLE, Region, Slice, simplified
 from headwater.model.policy import Overrun
 from headwater.model.state import Origin, Run, State, ViewState
 from headwater.model.version import Version
@@ -145,7 +146,28 @@ def start(state: State, event: Started) -> Run:
     return run
 
 
-def take_along(state: State, run: Run, taken: Sequence[Slice], origin: Version) -> None:
+def take_along(state: State, origin: Origin, version: Version) -> None:
+    """Lets a run that is about to read the table of a change stand for the requests that this makes of its view.
+
+    That is the rejection of [Xu23] §3.4 where it is sure: what a run will read is known, what one did read is not.
+    Not if the change reaches the view through another one too, which has yet to be renewed, nor if the run
+    computes only some of what it reaches: a partition would be computed twice for one change. Nor in a view that
+    reads itself, where it may wait for an earlier partition.
+    """
+    run = next((each for each in state.running.values() if each.version == version), None)
+    if run is None:
+        return
+    view, asked = state.views[run.view], Region(run.slices)
+    if origin.table not in view.definition.sources or view.definition.earlier:
+        return
+    wanted = tuple(each for each, origins in view.pending.items() if origin.version in origins)
+    blocking = blockers(state, view)
+    if wanted and all(asked.covers(each) and origin.version not in blocking.at(each) for each in wanted):
+        inputs = tuple((source, origin.version if source == origin.table else known) for source, known in run.inputs)
+        _take(state, evolve(run, inputs=inputs), wanted, origin.version)
+
+
+def _take(state: State, run: Run, taken: Sequence[Slice], origin: Version) -> None:
     """A run that is under way is for these slices that are pending for an origin, too."""
     view, mine = state.views[run.view], frozenset((origin,))
     for each in taken:

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from headwater.algebra import graph
 from headwater.algebra.dependency import forward
-from headwater.engine.record import joined_requests, pinned_states, queue, runs
+from headwater.engine.record import pinned_states, queue, runs
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.requests.limits import follows
@@ -185,7 +185,7 @@ def _changed(state: State, event: Changed) -> None:
         # A view found changed was written past Headwater: it is repaired, and so is what read it.
         runs.originate(state, origin, _itself(state, origin) if event.table in state.views else {})
         if event.before:
-            joined_requests.take_along(state, origin, event.before)
+            queue.take_along(state, origin, event.before)
 
 
 def _declared(state: State, event: Declared) -> None:

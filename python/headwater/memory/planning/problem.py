@@ -68,21 +68,6 @@ def _in_order(_problem: Problem, _attribute: object, tasks: tuple[Task, ...]) ->
         known.add(task.name)
 
 
-def _memory(_problem: Problem, _attribute: object, value: int) -> None:
-    if value < 0:
-        raise PlanError(f"a run cannot have {value} bytes of memory; give none, or some")
-
-
-def _tracks(_problem: Problem, _attribute: object, value: int) -> None:
-    if value < 1:
-        raise PlanError(f"a run cannot have {value} tracks; give one, or more")
-
-
-def _abreast(_problem: Problem, _attribute: object, value: float) -> None:
-    if not value >= 1:
-        raise PlanError(f"a plan needs at least one run at full speed, not {value}")
-
-
 @frozen
 class Problem:
     """A run to be planned. Tasks are known by their position in ``tasks``.
@@ -99,9 +84,17 @@ class Problem:
     """
 
     tasks: tuple[Task, ...] = field(validator=_in_order)
-    memory: int = field(validator=_memory)
-    tracks: int = field(default=1, validator=_tracks)
-    abreast: float = field(default=inf, validator=_abreast)
+    memory: int
+    tracks: int = 1
+    abreast: float = inf
+
+    def __attrs_post_init__(self) -> None:
+        if self.memory < 0:
+            raise PlanError(f"a run cannot have {self.memory} bytes of memory; give none, or some")
+        if self.tracks < 1:
+            raise PlanError(f"a run cannot have {self.tracks} tracks; give one, or more")
+        if not self.abreast >= 1:
+            raise PlanError(f"a plan needs at least one run at full speed, not {self.abreast}")
 
     @cached_property
     def inputs(self) -> tuple[tuple[tuple[int, int], ...], ...]:

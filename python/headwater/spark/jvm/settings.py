@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
@@ -92,12 +92,8 @@ class Settings:
         if problems:
             raise StatementError("; ".join(problems))
         given = {key.removeprefix(PREFIX): value.strip() for key, value in conf.items() if key.startswith(PREFIX)}
-        role = given.get("role", "auto").lower()
-        if role not in ROLES:
-            raise StatementError(f"{PREFIX}role is '{role}'; it is one of {', '.join(ROLES)}")
-        wait = given.get("wait", "false").lower()
-        if wait not in WAITS:
-            raise StatementError(f"{PREFIX}wait is '{wait}'; it is one of {', '.join(WAITS)}")
+        role = _word("role", given.get("role", "auto"), ROLES)
+        _word("wait", given.get("wait", "false"), WAITS)
         _millis("wait.timeout", given.get("wait.timeout", "1 hour"))
         history = _millis("history", given.get("history", "30 days"))
         check = _seconds("check.interval", given.get("check.interval", "1 minute"))
@@ -118,6 +114,12 @@ def _usual_tracks(master: str) -> int:
         return TRACKS
     threads = (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
     return min(TRACKS, max(LEAST_TRACKS, threads))
+
+
+def _word(name: str, text: str, words: Sequence[str]) -> str:
+    if text.lower() not in words:
+        raise StatementError(f"{PREFIX}{name} is '{text.lower()}'; it is one of {', '.join(words)}")
+    return text.lower()
 
 
 def _number(text: str) -> int:
@@ -173,18 +175,11 @@ def _seconds(name: str, text: str) -> float:
 
 def check_settings(settings: Mapping[str, str]) -> list[str]:
     """A sentence for each unknown setting under ``spark.headwater.``."""
-    names = [key.removeprefix("spark.headwater.") for key in settings if key.startswith("spark.headwater.")]
-    return [
-        f"there is no setting 'spark.headwater.{name}'{nearest(name, SETTINGS, 'spark.headwater.')}"
-        for name in names
-        if name not in SETTINGS
-    ]
+    names = [key.removeprefix(PREFIX) for key in settings if key.startswith(PREFIX)]
+    return [f"there is no setting '{PREFIX}{n}'{nearest(n, SETTINGS, PREFIX)}" for n in names if n not in SETTINGS]
 
 
 def nearest(name: str, known, prefix: str) -> str:
-    close = difflib.get_close_matches(name, list(known), 1, 0.5)
-    return (
-        f"; did you mean '{prefix}{close[0]}'?"
-        if close
-        else f"; there are {', '.join(prefix + each for each in known)}"
-    )
+    if close := difflib.get_close_matches(name, list(known), 1, 0.5):
+        return f"; did you mean '{prefix}{close[0]}'?"
+    return f"; there are {', '.join(prefix + each for each in known)}"

@@ -230,16 +230,13 @@ class _Words:
 
     def assignments(self, key: Callable[[], str], value: Callable[[], T]) -> tuple[tuple[str, T], ...]:
         """``(k = v, ...)``"""
-        self.need("(")
-        found = []
-        while True:
+
+        def one() -> tuple[str, T]:
             left = key()
             self.need("=")
-            found.append((left, value()))
-            if not self.take(","):
-                break
-        self.need(")")
-        return tuple(found)
+            return left, value()
+
+        return self.listed(one)
 
     def listed(self, one: Callable[[], T]) -> tuple[T, ...]:
         """``(k, ...)``"""

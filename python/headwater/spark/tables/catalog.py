@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from attrs import evolve
+from cattrs import BaseValidationError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
@@ -17,11 +19,12 @@ from pyspark.sql import SparkSession
 from headwater.model.error import RefreshFailed, StatementError, ViewGone
 from headwater.model.format import Format
 from headwater.model.name import spelled, split
-from headwater.model.view import Column, Definition, Job, Query
+from headwater.model.view import Column, Definition
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Shape
 from headwater.spark.tables import hidden
+from headwater.store.codec import converter
 
 MARKER = "headwater.view"
 OWNER = "headwater.owner"
@@ -29,6 +32,13 @@ DEFINITION = "headwater.definition"
 REPLACEMENT = "__headwater"
 DETAILS = "# Detailed Table Information"
 CHUNK = 3000  # Hive's metastore holds at most 4000 characters in a property
+
+_ANALYSED: Mapping[str, Any] = dict.fromkeys(("dependencies", "earlier", "event_times", "through"), ()) | {
+    "fingerprint": ""
+}
+"""The fields of a definition that analysis adds."""
+
+_CONVERTER = converter()
 
 
 def create(session: SparkSession, shim: Shim, definition: Definition, name: str | None = None) -> None:
@@ -172,21 +182,7 @@ def drop(session: SparkSession, shim: Shim, table: str) -> None:
 
 def properties(definition: Definition) -> dict[str, str]:
     """The table properties that hold a definition: the user's own, and ours in chunks."""
-    body = json.dumps(
-        {
-            **_made_by(definition),
-            "columns": _plain(definition.columns),
-            "declared": _plain(definition.declared),
-            "partitioned_by": definition.partitioned_by,
-            "format": definition.format,
-            "comment": definition.comment,
-            "catalog": definition.catalog,
-            "database": definition.database,
-            "settings": definition.settings,
-            "properties": definition.properties,
-            "root": definition.root,
-        }
-    )
+    body = json.dumps(_CONVERTER.unstructure(evolve(definition, view="", owner="", **_ANALYSED)))
     chunks = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
     kept = {f"{DEFINITION}.{n}": chunk for n, chunk in enumerate(chunks)}
     return {**dict(definition.properties), OWNER: definition.owner, MARKER: str(len(chunks)), **kept}
@@ -199,21 +195,10 @@ def read(view: str, found: Mapping[str, str]) -> Definition:
         KeyError, ValueError: the properties are incomplete.
     """
     body = json.loads("".join(found[f"{DEFINITION}.{n}"] for n in range(int(found[MARKER]))))
-    return Definition(
-        view=view,
-        made_by=Job(body["job"]) if "job" in body else Query(body["query"]),
-        columns=tuple(Column(*each) for each in body["columns"]),
-        declared=tuple(Column(*each) for each in body["declared"]),
-        partitioned_by=tuple(body["partitioned_by"]),
-        format=body["format"],
-        comment=body["comment"],
-        catalog=body["catalog"],
-        database=body["database"],
-        settings=tuple(map(tuple, body["settings"])),
-        properties=tuple(map(tuple, body["properties"])),
-        root=body["root"],
-        owner=found[OWNER],
-    )
+    try:
+        return evolve(_CONVERTER.structure(body, Definition), view=view, owner=found[OWNER])
+    except BaseValidationError as error:
+        raise ValueError(f"not a definition: {error}") from error
 
 
 def renamed(session: SparkSession, shim: Shim, definition: Definition, to: str) -> Definition:
@@ -231,14 +216,6 @@ def renamed(session: SparkSession, shim: Shim, definition: Definition, to: str) 
     moved = evolve(definition, view=to)
     store(session, moved)
     return moved
-
-
-def _made_by(definition: Definition) -> dict[str, str]:
-    match definition.made_by:
-        case Query(text):
-            return {"query": text}
-        case Job(function):
-            return {"job": function}
 
 
 def _drop(session: SparkSession, shim: Shim, table: str, condition: str = "") -> None:
@@ -259,10 +236,6 @@ def _location(session: SparkSession, table: str) -> str:
     names = [name for name, _ in rows]
     details = names.index(DETAILS) if DETAILS in names else len(rows)  # a column may have the name "Location"
     return next((said for name, said in rows[details:] if name == "Location"), "")
-
-
-def _plain(columns: Sequence[Column]) -> list[list[str]]:
-    return [[column.name, column.type, column.comment] for column in columns]
 
 
 def _column(column: Column) -> str:
