@@ -12,9 +12,8 @@ from attrs import evolve
 from ortools.sat.python import cp_model
 
 from headwater.memory.planning.joint import joint, side_by_side
-from headwater.memory.planning.plan import Plan
+from headwater.memory.planning.plan import Plan, timeline
 from headwater.memory.planning.problem import Problem
-from headwater.memory.planning.timeline import timeline
 
 LIMIT = 60.0
 """Of the search, in the solver's own measure of work, about seconds."""

@@ -12,9 +12,8 @@ from headwater.model.command import Launch, Written
 from headwater.model.costs import Took
 from headwater.model.dependency import Dependency
 from headwater.model.event import Declared, Made, Requested
-from headwater.model.partition import WHOLE
+from headwater.model.partition import WHOLE, Version
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.simulate.interpreter import Interpreter
 

@@ -21,9 +21,8 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.dependency import Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import FRESH, Changed, Declared, Dropped, Observed
-from headwater.model.partition import WHOLE, Slice, Value
+from headwater.model.partition import WHOLE, Slice, Value, Version
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.model.view import Definition, Query
 from headwater.ports import Clock, Evaluator
 from headwater.runtime.loop import Loop

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from headwater.model.command import Launch, Replaced, Written
-from headwater.model.partition import Value
-from headwater.model.version import Version
+from headwater.model.partition import Value, Version
 from headwater.model.view import Definition
 
 

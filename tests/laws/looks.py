@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from headwater.engine.record import changes
-from headwater.engine.record.changes import Finding
-from headwater.engine.record.compare import differences
+from headwater.engine.record.changes import Finding, differences
 from headwater.model.event import Changed, Event
 from headwater.model.partition import Slice
 from headwater.model.seen import Command, Seen

@@ -519,17 +519,17 @@ MUTATIONS = {
     ),
     # --- the observer
     "a partition that is gone is not noticed": (
-        "engine/record/compare.py",
+        "engine/record/changes.py",
         "    return tuple(changed + gone)\n",
         "    return tuple(changed)\n",
     ),
     "a partition with other files is not noticed": (
-        "engine/record/compare.py",
+        "engine/record/changes.py",
         "        if each not in known or known[each].fingerprint != fingerprint\n",
         "        if each not in known\n",
     ),
     "what came and went between two looks is no change": (
-        "engine/record/compare.py",
+        "engine/record/changes.py",
         "        if (each not in found or each in empty)\n",
         "        if False\n",
     ),

@@ -19,10 +19,9 @@ from benchmarks.parts.generated import Setting, generated
 from headwater.memory.planning.flag import bound, constraints, flags, shortest
 from headwater.memory.planning.joint import alternate, joint, side_by_side
 from headwater.memory.planning.order import depth_first, frugal, longest_first
-from headwater.memory.planning.plan import Plan
+from headwater.memory.planning.plan import Plan, timeline
 from headwater.memory.planning.problem import Problem, Read, Task
 from headwater.memory.planning.search import player, saving, searched
-from headwater.memory.planning.timeline import timeline
 
 SMALL = st.integers(0, 6)
 

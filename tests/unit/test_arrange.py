@@ -12,8 +12,8 @@ from headwater.memory.buffers.volume import Rates, costs
 from headwater.memory.planning.arrange import PLAIN, ByPlan, explained, explanation, planned, quick
 from headwater.memory.planning.means import Costs, Means
 from headwater.memory.planning.pending import SMALLEST, problem
+from headwater.memory.planning.plan import timeline
 from headwater.memory.planning.problem import Problem, Task
-from headwater.memory.planning.timeline import timeline
 from headwater.model.costs import Estimate, Took
 from headwater.model.event import Published
 from headwater.model.measure import Measured

@@ -25,7 +25,7 @@ from cases import view
 from reference import Recorded, backward, computed, disordered, recomputed, repeated
 from shelf import Shelf
 
-from headwater.engine.record.compare import differences
+from headwater.engine.record.changes import differences
 from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence
 from headwater.model.error import StoreError

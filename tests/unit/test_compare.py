@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, partitions, slices
 
-from headwater.engine.record.compare import differences, revisited, summary
+from headwater.engine.record.changes import differences, revisited, summary
 from headwater.model.event import Observed
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, TableRecord

@@ -15,7 +15,7 @@ from world import World
 
 from headwater.engine.decide.readiness import Choice, Ready, ready, started, wake_at
 from headwater.engine.decide.schedule import InOrder, Question, pending_of
-from headwater.engine.record.compare import differences
+from headwater.engine.record.changes import differences
 from headwater.engine.requests.limits import GRACE
 from headwater.engine.tell.status import summary
 from headwater.model.command import Launch

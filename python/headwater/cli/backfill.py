@@ -9,15 +9,13 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from headwater.cli.recovered import state_of
-from headwater.cli.shared import json_option, known_table, open_store, store_option, table
+from headwater.cli.shared import known_table, open_store, state_of, store_options, table
 from headwater.engine.requests.backfill import ViewBackfill, asked, planned
 from headwater.engine.requests.coverage import unresolved
 from headwater.model.error import StatementError
 from headwater.model.event import Requested
-from headwater.model.partition import Slice
+from headwater.model.partition import Slice, Version
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.store.address import Where
 from headwater.store.recovery import caught_up
 from headwater.store.sql_store import SqlStore
@@ -30,8 +28,7 @@ LOOK_AGAIN = 0.5
 @click.argument("conditions", metavar="[COLUMN=VALUE | COLUMN=FIRST..LAST]...", nargs=-1)
 @click.option("--downstream", is_flag=True, help="Also recompute the views downstream.")
 @click.option("--dry-run", is_flag=True, help="Only show the refreshes.")
-@store_option
-@json_option
+@store_options
 def backfill(
     name: str, conditions: tuple[str, ...], downstream: bool, dry_run: bool, path: Where | None, as_json: bool
 ) -> None:

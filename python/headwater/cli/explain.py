@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headwater.cli.recovered import state_of
-from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
+from headwater.cli.shared import known_view, milliseconds, open_store, pictures, state_of, store_options, table
 from headwater.engine.decide.schedule import pending_views
 from headwater.engine.requests.limits import TRACKS
 from headwater.engine.tell import report
@@ -29,8 +28,7 @@ NOTHING = Means(Costs(0.0, 0.0, 0.0), 0, TRACKS)
 @click.argument("view", required=False)
 @click.option("--plan", is_flag=True, help="Show the order of all pending refreshes, and the rows that stay in memory.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Also draw the plan into this PNG.")
-@store_option
-@json_option
+@store_options
 def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None, as_json: bool) -> None:
     """Shows the next refresh of VIEW and its reasons; or, with --plan, the refresh of all pending views."""
     store = open_store(path)
@@ -43,9 +41,8 @@ def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None,
     name, means = known_view(state, view), decode_means(store.noted("means") or "null")
     lines = report.explain(state, name, milliseconds())
     if means is not None and means.pays:
-        from headwater.memory.planning.arrange import (
-            explained,  # not at the top: the solver in it takes a second to import
-        )
+        # Not at the top: the solver in it takes a second to import.
+        from headwater.memory.planning.arrange import explained
 
         lines += explained(state, name, means)
     click.echo(json.dumps(lines, indent=2) if as_json else "\n".join(lines))
@@ -53,9 +50,8 @@ def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None,
 
 def say_plan(state: State, noted: str | None, plot: Path | None, as_json: bool) -> None:
     """Prints the plan of all pending refreshes, or of every view if none is pending; draws it into ``plot``."""
-    from headwater.memory.planning.arrange import (
-        pending_plan,  # not at the top: the solver in it takes a second to import
-    )
+    # Not at the top: the solver in it takes a second to import.
+    from headwater.memory.planning.arrange import pending_plan
 
     means = decode_means(noted) if noted else None
     pending = pending_views(state)

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import click
 
-from headwater.cli.recovered import readable, state_of
-from headwater.cli.shared import json_option, known_view, milliseconds, open_store, pictures, store_option, table
+from headwater.cli.shared import journal, known_view, milliseconds, open_store, pictures, state_of, store_options, table
 from headwater.engine.requests.limits import back_off
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.error import StoreError
 from headwater.simulate.accounts import as_it_ran
 from headwater.store.address import Where
-from headwater.store.recovery import recorded_in
 from headwater.store.sql_store import SqlStore
 
 
@@ -23,8 +21,7 @@ from headwater.store.sql_store import SqlStore
 @click.argument("view", required=False)
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="Rows to show.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw staleness over time into this PNG.")
-@store_option
-@json_option
+@store_options
 def history(view: str | None, limit: int, plot: Path | None, path: Where | None, as_json: bool) -> None:
     """Lists refreshes, newest first: view, partition, reason, rows and duration.
 
@@ -51,8 +48,7 @@ def _draw(store: SqlStore, view: str | None, file: Path) -> None:
     """The staleness of a view, or of all, until now."""
     state, _ = state_of(store)
     name = known_view(state, view) if view else None
-    with readable(store):
-        before, entries = recorded_in(store)
+    before, entries = journal(store)
     accounts = as_it_ran([each.event for each in entries], milliseconds(), before)
     wanted = (name,) if name else state.views
     drawn = {
@@ -71,8 +67,7 @@ def _draw(store: SqlStore, view: str | None, file: Path) -> None:
 
 @click.command()
 @click.argument("view")
-@store_option
-@json_option
+@store_options
 def cancel(view: str, path: Where | None, as_json: bool) -> None:
     """Cancels the running refresh of VIEW; its changes stay pending, and it is tried again after a pause.
 

@@ -16,8 +16,7 @@ from typing import Any
 import click
 
 from headwater.cli.progress_bars import shown
-from headwater.cli.recovered import state_of
-from headwater.cli.shared import known_view, open_store
+from headwater.cli.shared import known_view, open_store, state_of
 from headwater.demo.demo_formats import FORMATS
 from headwater.engine.requests.reasons import counted_rows
 from headwater.model.error import HeadwaterError

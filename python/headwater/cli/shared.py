@@ -1,10 +1,11 @@
-"""Shared by the commands: the store, its views, the layout of rows, and the module that draws."""
+"""Shared by the commands: the store, its state and views, the layout of rows, and the module that draws."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -16,10 +17,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from headwater.model.error import StatementError, StoreError
+from headwater.model.error import JournalError, StatementError, StoreError
 from headwater.model.name import loosely
 from headwater.model.state import State
 from headwater.store.address import Where, default_store, is_url
+from headwater.store.journal import Entry
 from headwater.store.sql_store import SqlStore
 
 PIPE_WIDTH = 1000
@@ -47,6 +49,11 @@ def store_option(command: Callable) -> Callable:
 
 def json_option(command: Callable) -> Callable:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def store_options(command: Callable) -> Callable:
+    """Both: what a command reads is in a store, and a program may read what it prints."""
+    return store_option(json_option(command))
 
 
 def open_store(path: Where | None) -> SqlStore:
@@ -128,3 +135,43 @@ def _cell(column: str, value: Any) -> str:
     if column in SHOWN_AS_TIME:
         return datetime.fromtimestamp(value / 1000).strftime("%Y-%m-%d %H:%M:%S")
     return escape(str(value))  # a partition in brackets is no markup
+
+
+def state_of(store: SqlStore) -> tuple[State, int]:
+    """The state of a store, and the number of its last journal entry.
+
+    Raises:
+        StoreError: an entry is malformed.
+    """
+    from headwater.store.recovery import restored  # takes a tenth of a second that not every command need wait
+
+    with _readable(store):
+        return restored(store)
+
+
+def journal(store: SqlStore) -> tuple[State, Sequence[Entry]]:
+    """All entries that a store still has, and the state before them.
+
+    Raises:
+        StoreError: an entry is malformed.
+    """
+    from headwater.store.recovery import recorded_in
+
+    with _readable(store):
+        return recorded_in(store)
+
+
+@contextmanager
+def _readable(store: SqlStore) -> Iterator[None]:
+    """Names the remedy for a store whose journal cannot be read.
+
+    Raises:
+        StoreError: an entry is malformed.
+    """
+    try:
+        yield
+    except JournalError as error:
+        raise StoreError(
+            f"the store {store.name} is damaged ({error}); move it away: the next session makes a new one and "
+            "finds the views in the catalog"
+        ) from error

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import click
 
-from headwater.cli.shared import json_option, milliseconds, open_store, store_option, table
+from headwater.cli.shared import milliseconds, open_store, state_of, store_options, table
 from headwater.engine.tell.detail import detail
 from headwater.engine.tell.status import VIEWS, Summary, summary
 from headwater.store.address import Where
@@ -28,8 +28,7 @@ LARGEST = 16_000_000
 
 
 @click.command()
-@store_option
-@json_option
+@store_options
 def status(path: Where | None, as_json: bool) -> None:
     """Shows every view: its state, its partitions behind, and the reason."""
     store = open_store(path)
@@ -52,8 +51,6 @@ def _kept(store: SqlStore, detailed: bool, acting: bool) -> Kept | None:
 
 def _replayed(store: SqlStore, detailed: bool) -> Kept:
     """The same from the journal; it is kept for the next reader, if this one may write."""
-    from headwater.cli.recovered import state_of  # takes a tenth of a second that a current summary need not wait
-
     state, seq = state_of(store)
     said = json.dumps(detail(state)) if detailed else None
     known = Kept(summary(state), said)

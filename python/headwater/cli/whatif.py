@@ -14,8 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from headwater.cli.recovered import readable
-from headwater.cli.shared import json_option, open_store, pictures, store_option, wide_console
+from headwater.cli.shared import journal, json_option, open_store, pictures, store_option, wide_console
 from headwater.engine.requests.limits import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
@@ -24,7 +23,6 @@ from headwater.simulate.scenario import Scenario, opening, recorded
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
 from headwater.spark.defining.options import DEPENDENCY, PROPERTIES, check_properties
 from headwater.store.address import Where
-from headwater.store.recovery import recorded_in
 
 SHOWN = 6
 """How many views are listed one by one."""
@@ -91,15 +89,14 @@ def whatif(
     """
     others = asked_for(policies)
     store = open_store(path)
-    with readable(store):
-        before, entries = recorded_in(store)
-    journal = [entry.event for entry in entries]
-    begin = journal[0].at if journal else store.now()
-    found = recorded([*opening(before, begin), *journal])
+    before, entries = journal(store)
+    events = [entry.event for entry in entries]
+    begin = events[0].at if events else store.now()
+    found = recorded([*opening(before, begin), *events])
     if not found.kinds["Declared"]:
         raise StoreError(f"the store {store.name} has no view yet, so there is nothing to simulate")
     about = {"simulation": "history", "store": store.name}
-    rows = [ran(as_it_ran(journal, found.end, before))]
+    rows = [ran(as_it_ran(events, found.end, before))]
     rows += played([found] * seeds, [found], [Override("recorded"), *others], tracks)
     show(about, f"History of {store.name}", [found] * seeds, tracks, rows, as_json, plot)
 

@@ -13,10 +13,9 @@ from attrs import Factory, frozen
 
 from headwater.model.event import Event, Made
 from headwater.model.measure import Edge, Measured, Place
-from headwater.model.partition import Slice, Value
+from headwater.model.partition import Slice, Value, Version
 from headwater.model.reason import Reason
 from headwater.model.state import PartitionRecord, Run
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.model.work import Totals
 

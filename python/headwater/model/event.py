@@ -13,9 +13,8 @@ from attrs import evolve, frozen
 from headwater.model.costs import Estimate
 from headwater.model.extract import Shared
 from headwater.model.measure import Measured
-from headwater.model.partition import WHOLE, Slice, Value, simplified
+from headwater.model.partition import WHOLE, Needs, Slice, Value, Version, simplified
 from headwater.model.reason import Code, Reason
-from headwater.model.version import Needs, Version
 from headwater.model.view import Definition, Pairs
 from headwater.model.work import WholeView, Work
 

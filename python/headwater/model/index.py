@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from attrs import Factory, define, frozen
 
 from headwater.model.dependency import Dependency
-from headwater.model.version import Needs, Version
+from headwater.model.partition import Needs, Version
 
 Reads = tuple[tuple[Dependency, tuple[str, ...] | None], ...]
 """What a view reads, each with the view's partition columns if a partition reaches just the one of the same name."""

@@ -1,4 +1,4 @@
-"""Slices: one partition of a table, or a family of them.
+"""Slices: one partition of a table, or a family of them; and the versions of partitions.
 
 A slice binds some of a table's partition columns to values. With every column bound it is one
 partition; with none it is the whole table; in between it is a family ("month = 1996-03, any
@@ -86,6 +86,13 @@ def of_unit(column: str, unit: Unit, columns: Iterable[str]) -> str:
 
 WHOLE = Slice()
 """Every partition of a table (for an unpartitioned table: its only one)."""
+
+Version = int
+Inputs = tuple[tuple[str, Version], ...]
+"""The versions of its sources that a partition, or totals, reflect."""
+
+Needs = tuple[tuple[Slice, tuple[Version, ...]], ...]
+"""Slices, each with the origins on whose behalf it is, or can be, computed."""
 
 
 class Region:

@@ -12,9 +12,8 @@ from headwater.model.event import Started
 from headwater.model.extract import Shared
 from headwater.model.index import Index
 from headwater.model.measure import Edge, Scanned
-from headwater.model.partition import Slice, Value
+from headwater.model.partition import Inputs, Needs, Slice, Value, Version
 from headwater.model.reason import Code, Reason
-from headwater.model.version import Inputs, Needs, Version
 from headwater.model.view import Definition, Pairs
 from headwater.model.work import Totals, Work
 

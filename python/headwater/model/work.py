@@ -12,9 +12,8 @@ from typing import ClassVar
 
 from attrs import frozen
 
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Inputs, Slice, Version
 from headwater.model.reason import Reason
-from headwater.model.version import Inputs, Version
 
 
 class Mode(Enum):

@@ -12,8 +12,8 @@ from headwater.engine.tell.waiting import settled
 from headwater.engine.tell.why_it_waits import held_by
 from headwater.model.error import HeadwaterError, StatementError
 from headwater.model.event import FRESH, Hurried
+from headwater.model.partition import Version
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.store.sql_store import SqlStore

@@ -8,8 +8,8 @@ from attrs import Factory, define
 
 from headwater.engine.record.transition import transition
 from headwater.model.event import Event, Failed, Published, Renamed
+from headwater.model.partition import Version
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.simulate.staleness import Meter, missing_since
 
 

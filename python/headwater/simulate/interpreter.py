@@ -38,9 +38,9 @@ from headwater.model.command import (
 )
 from headwater.model.error import ChangesUnknown
 from headwater.model.event import Event, numbered
+from headwater.model.partition import Version
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
-from headwater.model.version import Version
 
 
 @define

@@ -14,8 +14,8 @@ from attrs import Factory, define, evolve, field
 
 from headwater.model.command import Launch, Written
 from headwater.model.event import Changed, Declared, Event, Made, Requested
+from headwater.model.partition import Version
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.interpreter import Interpreter
 from headwater.simulate.policies import Override

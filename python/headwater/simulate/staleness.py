@@ -13,8 +13,8 @@ from functools import cached_property
 from attrs import Factory, define, frozen
 
 from headwater.engine.requests.coverage import plan, unresolved
+from headwater.model.partition import Version
 from headwater.model.state import State
-from headwater.model.version import Version
 
 Point = tuple[int, int]
 

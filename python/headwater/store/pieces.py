@@ -17,9 +17,8 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 from cattrs.preconf.json import JsonConverter
 
 from headwater.engine.requests.index import rebuilt
-from headwater.model.partition import Slice
+from headwater.model.partition import Slice, Version
 from headwater.model.state import PartitionRecord, State, TableRecord
-from headwater.model.version import Version
 from headwater.store import codec
 
 FORMAT = 3

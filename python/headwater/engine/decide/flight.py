@@ -42,9 +42,9 @@ from headwater.model.command import (
     Written,
 )
 from headwater.model.event import EngineLost, Event, Failed, Prepared, Published, Reworked
+from headwater.model.partition import Version
 from headwater.model.reason import Reason
 from headwater.model.state import State
-from headwater.model.version import Version
 
 
 class Stage(Enum):

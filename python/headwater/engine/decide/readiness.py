@@ -32,9 +32,8 @@ from headwater.engine.waits.freshness import waits_for
 from headwater.engine.waits.ration import renew
 from headwater.model.event import Skipped, Started
 from headwater.model.extract import Shared
-from headwater.model.partition import Slice, Value, overlapping, sort_key
+from headwater.model.partition import Needs, Slice, Value, Version, overlapping, sort_key
 from headwater.model.state import State, ViewState
-from headwater.model.version import Needs, Version
 from headwater.model.work import Whole
 
 MOST_PARTS = 1_000

@@ -16,8 +16,8 @@ from attrs import frozen
 
 from headwater.engine.decide.readiness import Choice, Ready
 from headwater.model.extract import Shared
+from headwater.model.partition import Version
 from headwater.model.state import State, Status, ViewState
-from headwater.model.version import Version
 
 Pending = Mapping[str, frozenset[Version]]
 """The views that are to be refreshed, in topological order, each with the changes that it is to reflect."""

@@ -10,7 +10,6 @@ from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Region, Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
-from headwater.model.version import Inputs, Version
 from headwater.model.view import Definition, Pairs, Query
 from headwater.model.work import Mode
 

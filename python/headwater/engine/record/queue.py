@@ -18,10 +18,9 @@ from headwater.engine.requests.limits import PREEMPTED
 from headwater.engine.requests.reach import Changes, Reached
 from headwater.engine.waits.freshness import wave
 from headwater.model.event import Skipped, Started
-from headwater.model.partition import WHOLE, Region, Slice, simplified
+from headwater.model.partition import WHOLE, Region, Slice, Version, simplified
 from headwater.model.policy import Overrun
 from headwater.model.state import Origin, Run, State, ViewState
-from headwater.model.version import Version
 
 NONE: frozenset[Version] = frozenset()
 

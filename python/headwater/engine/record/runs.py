@@ -19,10 +19,9 @@ from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.succession import inherited, preceded
 from headwater.model.command import Launch
 from headwater.model.event import Failed, Prepared, Published, Reworked
-from headwater.model.partition import WHOLE, Region, Slice, simplified
+from headwater.model.partition import WHOLE, Region, Slice, Version, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, ViewState
-from headwater.model.version import Version
 from headwater.model.work import AddsRows, Totals
 
 

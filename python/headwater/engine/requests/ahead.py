@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from headwater.model.event import Prepared, Started
+from headwater.model.partition import Version
 from headwater.model.state import Run, State, Status
-from headwater.model.version import Version
 from headwater.model.view import Definition
 
 NONE: frozenset[Version] = frozenset()

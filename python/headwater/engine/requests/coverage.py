@@ -16,9 +16,8 @@ from headwater.engine.requests.succession import following
 from headwater.model.dependency import Computed, Dependency
 from headwater.model.event import Changed, Declared, Event, Requested
 from headwater.model.index import Alike, Reads, Route, Step
-from headwater.model.partition import WHOLE, Slice, Value, simplified
+from headwater.model.partition import WHOLE, Slice, Value, Version, simplified
 from headwater.model.state import State
-from headwater.model.version import Version
 
 Names = tuple[str, ...]
 Reach = dict[str, tuple[Slice, ...]]

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from headwater.algebra.dependency import Images, forward, identity
 from headwater.model.dependency import Dependency
-from headwater.model.partition import Slice
-from headwater.model.version import Version
+from headwater.model.partition import Slice, Version
 from headwater.model.view import Definition
 
 Names = tuple[str, ...]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.model.partition import Slice
+from headwater.model.partition import Slice, Version
 from headwater.model.reason import Reason
 from headwater.model.state import Origin, State
-from headwater.model.version import Version
 
 SHOWN = 3
 

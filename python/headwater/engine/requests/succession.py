@@ -20,9 +20,8 @@ from headwater.algebra.notation import parse_period
 from headwater.engine.requests.reach import Reached
 from headwater.model.calendar import Unit
 from headwater.model.dependency import Dependency, Occurrence, Same, Windowed
-from headwater.model.partition import Slice, Value, simplified
+from headwater.model.partition import Slice, Value, Version, simplified
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.model.view import Definition
 
 ORIGINS: frozenset[Version] = frozenset()

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator
 from attrs import frozen
 
 from headwater.engine.requests.coverage import cover_each, downstream, unresolved, upstream
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Slice, Version
 from headwater.model.state import Origin, State
-from headwater.model.version import Version
 
 Request = tuple[str, Slice]
 Owed = dict[Version, list[Request]]

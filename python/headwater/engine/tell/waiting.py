@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headwater.engine.requests.limits import HALTED, awaits
+from headwater.model.partition import Version
 from headwater.model.state import State, Status, ViewState
-from headwater.model.version import Version
 
 
 def settled(state: State, name: str, version: Version) -> bool:

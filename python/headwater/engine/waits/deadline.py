@@ -12,9 +12,9 @@ from headwater.engine.waits.cadence import expectation
 from headwater.engine.waits.freshness import hold
 from headwater.engine.waits.ration import ration
 from headwater.model.index import Expectation, Hold, Ration
+from headwater.model.partition import Version
 from headwater.model.policy import Overrun
 from headwater.model.state import Origin, State, ViewState
-from headwater.model.version import Version
 
 
 class Due:

@@ -30,9 +30,8 @@ from headwater.engine.requests.coverage import plan
 from headwater.engine.requests.limits import PATIENCE
 from headwater.model.costs import Took
 from headwater.model.index import Hold
-from headwater.model.partition import Slice
+from headwater.model.partition import Slice, Version
 from headwater.model.state import Origin, State, Status, ViewState
-from headwater.model.version import Version
 
 CONFIDENCE = 0.999
 QUANTILE = 3.09

@@ -19,7 +19,7 @@ from headwater.memory.buffers.buffer import Application, Buffer
 from headwater.memory.planning.means import Costs
 from headwater.model.command import Launch, Written
 from headwater.model.measure import Measured, Place
-from headwater.model.version import Version
+from headwater.model.partition import Version
 from headwater.spark.jvm.counted import Counted, counts
 from headwater.spark.jvm.settings import MemoryLimit
 from headwater.spark.jvm.shim import Shim

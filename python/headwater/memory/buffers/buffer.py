@@ -19,7 +19,7 @@ from headwater.memory.planning.means import Costs, Means
 from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshFailed
 from headwater.model.measure import Place
-from headwater.model.version import Version
+from headwater.model.partition import Version
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.settings import Settings

@@ -20,8 +20,8 @@ from headwater.memory.buffers.scans import KeptScan, Scanner, Scans
 from headwater.model.command import Launch, Written
 from headwater.model.error import RefreshFailed
 from headwater.model.measure import Moved, Place, Scanned
+from headwater.model.partition import Version
 from headwater.model.state import Run
-from headwater.model.version import Version
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.job_groups import group

@@ -17,9 +17,8 @@ from headwater.memory.buffers.scans import KeptScan, Part
 from headwater.model.command import Written
 from headwater.model.extract import Shared
 from headwater.model.measure import Place
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Slice, Version
 from headwater.model.state import Run
-from headwater.model.version import Version
 from headwater.spark.jvm import sql
 
 PROPERTY = "spark.headwater.overlay"

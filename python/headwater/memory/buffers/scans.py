@@ -20,9 +20,8 @@ from headwater.logger import log
 from headwater.memory.buffers.buffer import Buffer, BufferFull
 from headwater.model.extract import Extract, Shared
 from headwater.model.measure import Effort, Scanned
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Slice, Version
 from headwater.model.state import Run
-from headwater.model.version import Version
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim
 from headwater.spark.tables.writer import Writer

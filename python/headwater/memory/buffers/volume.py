@@ -28,7 +28,7 @@ from headwater.memory.planning.means import Costs
 from headwater.model.command import Launch, Written
 from headwater.model.error import HeadwaterError
 from headwater.model.measure import Place
-from headwater.model.version import Version
+from headwater.model.partition import Version
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.settings import MemoryLimit

@@ -50,10 +50,8 @@ def scheduled(means: Means | None) -> tuple[Schedule, Callable[[State, str], Cal
     """The schedule of runs, by a plan if keeping saves anything here, and the finder of its words for a view."""
     if means is None or not means.pays:
         return InOrder(), lambda state, view: list
-    from headwater.memory.planning.arrange import (  # not at the top: the solver in it takes a second to import
-        ByPlan,
-        explanation,
-    )
+    # Not at the top: the solver in it takes a second to import.
+    from headwater.memory.planning.arrange import ByPlan, explanation
 
     return ByPlan(means), lambda state, view: explanation(state, view, means)
 

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from ortools.sat.python import cp_model
 
 from headwater.memory.planning.order import chains
+from headwater.memory.planning.plan import timeline
 from headwater.memory.planning.problem import Problem
-from headwater.memory.planning.timeline import timeline
 from headwater.model.error import PlanError
 
 LIMIT = 0.01

@@ -8,10 +8,9 @@ from attrs import evolve
 
 from headwater.memory.planning.flag import bound, flags, shortest
 from headwater.memory.planning.order import depth_first, frugal, longest_first
-from headwater.memory.planning.plan import Plan, best
+from headwater.memory.planning.plan import Plan, best, timeline
 from headwater.memory.planning.problem import Problem
 from headwater.memory.planning.search import lasting, saving, searched
-from headwater.memory.planning.timeline import timeline
 
 Flag = Callable[[Problem, tuple[int, ...]], frozenset[int]]
 Sort = Callable[[Problem, frozenset[int]], tuple[int, ...]]

@@ -9,9 +9,8 @@ from bisect import bisect
 from collections.abc import Callable, Sequence
 from itertools import accumulate, compress
 
-from headwater.memory.planning.plan import Plan
+from headwater.memory.planning.plan import Plan, timeline
 from headwater.memory.planning.problem import Problem
-from headwater.memory.planning.timeline import timeline
 
 WORK = 400_000
 """Steps of a search times tasks, so that large problems take about as long as small ones."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from pyspark import SparkContext
 
+from headwater.model.partition import Version
 from headwater.model.state import Run
-from headwater.model.version import Version
 
 POOL = "headwater"
 

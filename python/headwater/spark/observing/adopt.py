@@ -10,9 +10,9 @@ from pyspark.errors import PySparkException
 from headwater.logger import log
 from headwater.model.error import HeadwaterError, NotNow
 from headwater.model.event import FRESH, Broken, Declared
+from headwater.model.partition import Version
 from headwater.model.reason import Reason
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import Analyst

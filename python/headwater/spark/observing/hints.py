@@ -10,9 +10,8 @@ from attrs import define, field
 
 from headwater.model.error import StoreError
 from headwater.model.name import FunctionName, PathName, TableName, loosely, named, spelled
-from headwater.model.partition import Slice
+from headwater.model.partition import Slice, Version
 from headwater.model.seen import Command
-from headwater.model.version import Version
 from headwater.spark.jvm.wire import Hint
 from headwater.spark.tables.registry import Formats
 

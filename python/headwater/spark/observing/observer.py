@@ -17,11 +17,10 @@ from headwater.engine.record import changes
 from headwater.engine.record.changes import Standing
 from headwater.engine.requests.coverage import upstream
 from headwater.model.error import DefinitionError
-from headwater.model.partition import Slice
+from headwater.model.partition import Slice, Version
 from headwater.model.reason import Reason
 from headwater.model.seen import TableQuestion
 from headwater.model.state import State
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.recorder import Recorder
 from headwater.spark.defining.analyse import Analyst

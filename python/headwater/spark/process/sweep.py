@@ -9,8 +9,8 @@ from pyspark.errors import PySparkException
 
 from headwater.logger import log
 from headwater.model.error import HeadwaterError
+from headwater.model.partition import Version
 from headwater.model.state import Run, State
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder

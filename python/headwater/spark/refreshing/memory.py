@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch, Written
 from headwater.model.measure import Moved, Scanned
+from headwater.model.partition import Version
 from headwater.model.state import Run
-from headwater.model.version import Version
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.wire import Spent
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import AnalysisFailed, ChangesUnknown, DefinitionError, NotNow, RefreshFailed
 from headwater.model.measure import Edge
+from headwater.model.partition import Version
 from headwater.model.reason import Code
 from headwater.model.state import Run
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.runtime.execute import guarded
 from headwater.spark.defining.analyse import Analyst

@@ -14,9 +14,8 @@ from headwater.engine.tell.waiting import cannot_run
 from headwater.model.error import StatementError
 from headwater.model.event import FRESH, Requested
 from headwater.model.measure import Edge
-from headwater.model.partition import Slice
+from headwater.model.partition import Inputs, Slice, Version
 from headwater.model.state import State, Status
-from headwater.model.version import Inputs, Version
 from headwater.model.view import Definition, Pairs
 from headwater.runtime.recorder import Recorder
 from headwater.runtime.wait import Waiting

@@ -23,11 +23,10 @@ from headwater.model.event import Made
 from headwater.model.format import FILES, Format
 from headwater.model.measure import Measured
 from headwater.model.name import FunctionName, PathName, named
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Slice, Version
 from headwater.model.reason import Code, Reason
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.state import PartitionRecord
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark.jvm import paths, sql
 from headwater.spark.jvm.counted import Counted, slice_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from headwater.model.version import Version
+from headwater.model.partition import Version
 from headwater.spark.jvm.shim import Shim
 
 HIDDEN = ".totals"

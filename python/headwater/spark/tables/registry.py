@@ -8,8 +8,8 @@ from attrs import evolve
 from pyspark.sql import SparkSession
 
 from headwater.model.error import RefreshFailed
+from headwater.model.partition import Version
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions

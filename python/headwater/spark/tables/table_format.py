@@ -13,10 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import ChangesUnknown
 from headwater.model.event import Made
-from headwater.model.partition import Slice
+from headwater.model.partition import Slice, Version
 from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Pin

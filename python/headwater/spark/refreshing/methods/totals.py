@@ -17,8 +17,8 @@ from attrs import frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.error import ChangesUnknown
+from headwater.model.partition import Version
 from headwater.model.reason import Code
-from headwater.model.version import Version
 from headwater.model.work import ByTotals
 from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.jvm.sessions import having

@@ -11,10 +11,9 @@ from pyspark.sql import SparkSession
 
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshCancelled, RefreshFailed, TakenOver
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Slice, Version
 from headwater.model.reason import Code
 from headwater.model.state import Run
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import Sessions

@@ -18,9 +18,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from headwater.model.command import Launch, Written
 from headwater.model.event import Made
 from headwater.model.measure import Measured
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Slice, Version
 from headwater.model.state import Run
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.model.work import AddsRows
 from headwater.spark.jvm import sql

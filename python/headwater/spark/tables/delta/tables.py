@@ -10,9 +10,8 @@ from headwater.model.command import Launch, Replaced, Written
 from headwater.model.error import RefreshCancelled
 from headwater.model.event import Made
 from headwater.model.name import FunctionName, PathName, named
-from headwater.model.partition import Slice
+from headwater.model.partition import Slice, Version
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.counted import Counted

@@ -13,9 +13,8 @@ from pyspark.sql import functions as F
 from headwater.model.command import Launch, Replaced, Written
 from headwater.model.event import Made
 from headwater.model.measure import Measured
-from headwater.model.partition import WHOLE, Slice
+from headwater.model.partition import WHOLE, Slice, Version
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
-from headwater.model.version import Version
 from headwater.model.view import Definition
 from headwater.spark.jvm import paths, sql
 from headwater.spark.jvm.counted import Counted, altered
