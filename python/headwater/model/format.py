@@ -103,6 +103,12 @@ def _files(name: str, title: str, **abilities: Any) -> Format:
     return Format(name, title, followed=True, listed=True, one_step_exchange=True, **abilities)
 
 
+def _lake(name: str, title: str, **abilities: Any) -> Format:
+    read: Any = dict.fromkeys(("followed", "snapshots", "tells_changes", "zoned"), True)
+    held: Any = dict.fromkeys(("holds_views", "commits", "replaces_files", "incremental"), True)
+    return Format(name, title, **read, **held, **abilities)
+
+
 _SESSION = "set spark.sql.catalog.spark_catalog to"
 
 FORMATS = (
@@ -113,18 +119,10 @@ FORMATS = (
     _files("text", "text"),
     _files("xml", "XML"),
     _files("avro", "Avro"),
-    Format(
+    _lake(
         "delta",
         "Delta",
-        followed=True,
-        snapshots=True,
-        tells_changes=True,
         by_path=True,
-        zoned=True,
-        holds_views=True,
-        commits=True,
-        replaces_files=True,
-        incremental=True,
         one_step_exchange=True,
         properties_in_log=True,
         artifact="io.delta:delta-spark_4.1_2.13",
@@ -136,17 +134,9 @@ FORMATS = (
         log="log",
         directory="_delta_log",
     ),
-    Format(
+    _lake(
         "iceberg",
         "Iceberg",
-        followed=True,
-        snapshots=True,
-        tells_changes=True,
-        zoned=True,
-        holds_views=True,
-        commits=True,
-        replaces_files=True,
-        incremental=True,
         tells_empty_text=True,
         purges=True,
         kept_by_sessions=True,

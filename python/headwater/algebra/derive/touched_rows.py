@@ -69,15 +69,10 @@ class Delta:
         """Rows that satisfy ``condition``: its equalities hold on them."""
         return evolve(self, same=(*self.same, *equalities(condition))).closed()
 
-    def only(self, ids: Collection[int], lost: Lost | None = None) -> Delta:
-        """Only what speaks of these columns (or of the outer row); others are ``lost``."""
-        kept = {each: image for each, image in self.facts.items() if _within(each, ids)}
-        return evolve(
-            self,
-            facts=kept,
-            same=tuple(pair for pair in self.same if all(_within(each, ids) for each in pair)),
-            lost={**self.lost, **(self.blocked(kept, lost) if lost else {})},
-        )
+    def only(self, ids: Collection[int]) -> Delta:
+        """Only what speaks of these columns (or of the outer row)."""
+        same = tuple(pair for pair in self.same if all(_within(each, ids) for each in pair))
+        return evolve(self, facts={each: known for each, known in self.facts.items() if _within(each, ids)}, same=same)
 
     def keys(self, keys: Iterable[Expr], why: Reason) -> Delta:
         """Only facts that follow from ``keys``: rows that agree on them change together.

@@ -2,7 +2,7 @@ package io.headwater.spark
 
 import java.util.concurrent.ConcurrentHashMap
 
-import org.apache.spark.headwater.Executors
+import org.apache.spark.headwater.Contexts
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.SQLExecution
@@ -49,5 +49,5 @@ object Blocks {
   def releaseAll(): Unit = relations.keySet.forEach(version => release(version))
 
   /** The bytes that the block managers of an application can hold in memory. */
-  def room(session: SparkSession): Long = Executors.memory(session.sparkContext)
+  def room(session: SparkSession): Long = Contexts.memory(session.sparkContext)
 }

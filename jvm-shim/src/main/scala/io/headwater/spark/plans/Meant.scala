@@ -3,7 +3,7 @@ package io.headwater.spark
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.analysis.{SQLFunctionNode, SQLScalarFunction}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, SQLFunction}
-import org.apache.spark.sql.catalyst.expressions.{Expression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.{Expression, SubqueryExpression, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
 import org.json4s._
 import org.json4s.jackson.JsonMethods.{compact, render}
@@ -45,4 +45,10 @@ object Meant {
       function.queryText ++ function.properties.toSeq.sorted.flatMap { case (key, value) => Seq(key, value) })
 
   private def texts(parts: Seq[String]): String = compact(render(JArray(parts.map(JString(_)).toList)))
+}
+
+/** Subqueries that name columns of the query around them, as in `SELECT (SELECT max(y) FROM u WHERE u.x = t.x) FROM t`. */
+object Correlated {
+  def is(frame: DataFrame): Boolean =
+    frame.queryExecution.analyzed.exists(_.expressions.exists(SubqueryExpression.hasCorrelatedSubquery))
 }

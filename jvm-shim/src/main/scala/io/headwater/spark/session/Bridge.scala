@@ -1,10 +1,12 @@
 package io.headwater.spark
 
-import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, ExecutionException, LinkedBlockingQueue, TimeUnit, TimeoutException}
+import java.util.concurrent.{
+  CompletableFuture, ConcurrentHashMap, ExecutionException, LinkedBlockingQueue, TimeUnit, TimeoutException}
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.hive.common.{HiveInterruptCallback, HiveInterruptUtils}
 import org.apache.spark.headwater.Contexts
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
@@ -114,5 +116,17 @@ object Bridge {
   private[spark] def forget(): Unit = {
     outbox.clear()
     modules.clear()
+  }
+}
+
+/**
+ * Ctrl-C in spark-sql, which interrupts no thread: it cancels all Spark jobs and tells who registered
+ * with Hive's command line. A statement that only waits for the engine has no job.
+ */
+object Interruption {
+  def during[A](interrupted: () => Unit)(work: => A): A = {
+    val callback = new HiveInterruptCallback { override def interrupt(): Unit = interrupted() }
+    HiveInterruptUtils.add(callback)
+    try work finally HiveInterruptUtils.remove(callback)
   }
 }

@@ -1,5 +1,7 @@
 package io.headwater.spark
 
+import java.util.regex.Pattern
+
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParserInterface}
@@ -8,6 +10,59 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkSqlParser
 import org.apache.spark.sql.headwater.Parameters
 import org.apache.spark.sql.types.{DataType, StructType}
+
+/** Recognises, by their leading words, the statements that Spark's grammar lacks. */
+object Statement {
+
+  sealed trait Recognised
+
+  /** A statement that goes whole to the engine, which parses it. */
+  final case class Own(kind: StatementKind) extends Recognised
+
+  /**
+   * `[EXPLAIN] CREATE [OR REPLACE] MATERIALIZED VIEW` with at least one of both, which are blanked so that positions stay.
+   * Spark itself would explain that it cannot plan the statement, after its analysis, which asks the engine. `EXPLAIN
+   * EXTENDED` and its like are the same here.
+   */
+  final case class Creation(stripped: String, explained: Boolean, orReplace: Boolean) extends Recognised
+
+  // Blanks and comments before and between words. Quantifiers are possessive: a word never starts like a
+  // gap, and Java's matcher would otherwise recurse once for each blank line above a statement.
+  private val Gap = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
+
+  private def words(all: String*): Pattern =
+    Pattern.compile(s"^$Gap*+" + all.mkString(s"$Gap++") + """(?=\W|$)""", Pattern.CASE_INSENSITIVE)
+
+  // `EXPLAIN` of Spark's own `REFRESH TABLE t`, `REFRESH FUNCTION f` and `REFRESH '/path'` stays Spark's.
+  private val NotSparks = s"""(?!$Gap*+(?:['"]|(?:TABLE|FUNCTION)$Gap++\\S))"""
+
+  private val kinds: Seq[(Pattern, StatementKind)] = Seq(
+    words("REFRESH", "MATERIALIZED", "VIEWS") -> StatementKind.Drain,
+    words("REFRESH", "MATERIALIZED", "VIEW") -> StatementKind.Refresh,
+    words("VERIFY", "MATERIALIZED", "VIEW") -> StatementKind.Verify,
+    words("SHOW", "MATERIALIZED", "VIEWS") -> StatementKind.ShowViews,
+    words("SHOW", "REFRESHES") -> StatementKind.ShowRefreshes,
+    words("DESC(?:RIBE)?", "MATERIALIZED", "VIEW") -> StatementKind.Describe,
+    words("EXPLAIN", "REFRESH" + NotSparks) -> StatementKind.Explain,
+    words("ALTER", "MATERIALIZED", "VIEW") -> StatementKind.Alter,
+    words("DROP", "MATERIALIZED", "VIEW") -> StatementKind.Drop)
+
+  private val creation = Pattern.compile(
+    s"^$Gap*+(?:(EXPLAIN(?:$Gap++(?:EXTENDED|FORMATTED|COST|CODEGEN))?)$Gap++)?CREATE$Gap++(?:(OR$Gap++REPLACE)$Gap++)?MATERIALIZED$Gap++VIEW\\b",
+    Pattern.CASE_INSENSITIVE)
+
+  def recognise(sql: String): Option[Recognised] = {
+    val create = creation.matcher(sql)
+    if (create.find()) {
+      val (explained, orReplace) = (create.start(1) >= 0, create.start(2) >= 0)
+      val stripped = Seq(1, 2).filter(create.start(_) >= 0).foldLeft(sql)((text, group) =>
+        text.patch(create.start(group), " " * (create.end(group) - create.start(group)), create.end(group) - create.start(group)))
+      Option.when(explained || orReplace)(Creation(stripped, explained, orReplace))
+    } else {
+      kinds.collectFirst { case (pattern, kind) if pattern.matcher(sql).find() => Own(kind) }
+    }
+  }
+}
 
 /**
  * Takes the statements that only Headwater knows and leaves every other one to Spark.

@@ -6,6 +6,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.{DropTable, InsertIntoStatement, LogicalPlan}
+import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.WriteToStream
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.command._
@@ -13,6 +14,19 @@ import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCom
 import org.apache.spark.sql.execution.streaming.sinks.FileStreamSink
 import org.apache.spark.sql.headwater.{Access, HeadwaterException}
 import org.slf4j.LoggerFactory
+
+/**
+ * Has [[DirectWriteGuard]] look at each statement that is resolved. Spark prints the plan below an error that a check raises, and
+ * none below an error of a rule. The guard is a check too, for plans that rules after this one change.
+ */
+case class DirectWriteRule(session: SparkSession) extends Rule[LogicalPlan] {
+  private val guard = DirectWriteGuard(session)
+
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    if (plan.resolved) guard.before(plan)
+    plan
+  }
+}
 
 /** Refuses statements that would write into a materialized view past Headwater, or drop the table of one that others read. */
 case class DirectWriteGuard(session: SparkSession) extends (LogicalPlan => Unit) {

@@ -38,4 +38,12 @@ object Contexts {
    */
   def settle(context: SparkContext, millis: Long): Unit =
     try context.listenerBus.waitUntilEmpty(millis) catch { case _: TimeoutException => }
+
+  /** The bytes that executors can hold in memory; those of the driver, if it runs the tasks itself. */
+  def memory(context: SparkContext): Long = {
+    val driver = context.env.blockManager.blockManagerId.hostPort
+    val all = context.getExecutorMemoryStatus.map { case (at, (most, _)) => at -> most }
+    val others = all - driver
+    (if (others.isEmpty) all else others).values.sum
+  }
 }

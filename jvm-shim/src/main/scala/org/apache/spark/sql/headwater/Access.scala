@@ -13,7 +13,7 @@ import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Id
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.command.ViewHelper
-import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, InsertIntoHadoopFsRelationCommand, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.internal.SQLConf
@@ -122,4 +122,21 @@ object Access {
   /** Rewrites a plan that may hold nodes which are already analysed (a cached relation is). */
   def rewrite(plan: LogicalPlan)(rule: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer(plan.transform(rule))
+}
+
+/**
+ * Rows that are planned apart from the statement that writes them.
+ *
+ * Delta prepares its scans in no plan that writes a table of another catalog, and refuses then to read files with deletion
+ * vectors. So such a query gets a plan of its own. Nothing is kept: the rows are computed when they are written.
+ *
+ * @param prepared whether a relation is one that its format prepares
+ */
+object PlannedApart {
+  def apply(frame: DataFrame, prepared: HadoopFsRelation => Boolean): DataFrame = {
+    val read = frame.queryExecution.analyzed.collectWithSubqueries { case LogicalRelation(files: HadoopFsRelation, _, _, _, _) => files }
+    if (read.exists(prepared))
+      Access.classic(frame.sparkSession).internalCreateDataFrame(frame.queryExecution.toRdd, frame.schema)
+    else frame
+  }
 }
