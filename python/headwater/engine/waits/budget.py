@@ -51,10 +51,6 @@ class Feed:
     weight: float = field(default=1.0, validator=validators.gt(0))
     longest: float = field(default=inf, validator=validators.ge(0))
 
-    def staleness(self, hold: float) -> float:
-        """The mean staleness that holding adds (s)."""
-        return inf if hold == inf else hold**2 / 2 / (self.gap + hold)
-
     def spends(self, hold: float) -> float:
         """The expected cost (core-seconds a day)."""
         return DAY * self.cost / (self.gap + hold)
