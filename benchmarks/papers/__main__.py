@@ -26,7 +26,7 @@ from benchmarks.papers.streams.figures import mean
 from benchmarks.papers.trial import play, plays, summary
 from benchmarks.papers.workload import Workload, generated
 from headwater.cli.whatif import asked_for, played, policy_options, show
-from headwater.simulate.policies import Override
+from headwater.simulate.replay import Override
 
 COLUMNS = ("setting", "method", "updates", "paper", "optimal", "more", "at most", "converged", "slowest s")
 HOLDING = ("setting", "method", "cost s", "late", "optimal", "more", "at most", "converged", "slowest s")

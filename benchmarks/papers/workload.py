@@ -14,8 +14,7 @@ from headwater.model.dependency import Dependency, Expression, Occurrence, Same,
 from headwater.model.event import Changed, Declared, Event, Observed
 from headwater.model.partition import Slice
 from headwater.model.view import Definition
-from headwater.simulate.runtimes import RunTimes
-from headwater.simulate.scenario import Scenario
+from headwater.simulate.scenario import RunTimes, Scenario
 
 FIRST_DAY = date(2024, 1, 1)
 HOUR = 3_600_000

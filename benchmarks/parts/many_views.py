@@ -24,7 +24,7 @@ from benchmarks.parts.calls import Call, recorded, traced
 from benchmarks.parts.harness import MANY_VIEWS, Worker, bar, extension
 from benchmarks.parts.processes import driver_of, engine_of, resident, used
 from headwater.model.event import Event, Failed, Published, Started
-from headwater.store.address import default_store
+from headwater.store.dialect import default_store
 from headwater.store.sql_store import SqlStore
 
 TABLES = (

@@ -9,7 +9,7 @@ from strategies import examples, graphs, play, scripts
 from strategies import machine as machine_of
 
 from headwater.engine.decide.readiness import ready
-from headwater.engine.requests.blockers import blockers
+from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.coverage import unresolved
 from headwater.engine.requests.limits import TRACKS
 from headwater.engine.tell.consistency import lacking, vertical

@@ -16,7 +16,7 @@ from headwater.engine.record.transition import transition
 from headwater.model.event import Event
 from headwater.model.state import State
 from headwater.spark.jvm.jar import build_jar
-from headwater.store.address import default_store
+from headwater.store.dialect import default_store
 from headwater.store.sql_store import SqlStore
 
 CONF = {**SETTINGS, "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}

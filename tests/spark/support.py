@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headwater.demo.session import SETTINGS
 from headwater.model.event import Changed, Declared, Event, Published
 from headwater.spark.jvm.jar import EXTENSION
-from headwater.store.address import default_store
+from headwater.store.dialect import default_store
 from headwater.store.sql_store import SqlStore
 
 SHORT = SETTINGS["spark.driver.extraJavaOptions"]

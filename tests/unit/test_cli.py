@@ -39,7 +39,7 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition
 from headwater.model.work import WholePartitions, WholeView
-from headwater.store.address import default_store
+from headwater.store.dialect import default_store
 from headwater.store.recovery import restored
 from headwater.store.sql_store import SqlStore
 

@@ -24,7 +24,7 @@ from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Definition
 from headwater.model.work import WholePartitions
-from headwater.store.address import default_store
+from headwater.store.dialect import default_store
 from headwater.store.sql_store import SqlStore
 
 VIEWS = read_views()

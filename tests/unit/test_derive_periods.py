@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.algebra import calendar, clocks
+from headwater.algebra import calendar
 from headwater.algebra.dependency import forward
 from headwater.algebra.derive import derive
 from headwater.algebra.notation import spell_window, spellings
@@ -289,7 +289,7 @@ def test_a_row_is_in_the_image_of_its_partition(moment, zone, transform, wanted,
     ],
 )
 def test_zones_overlap_days_of_utc(zone, overlap, skips):
-    assert clocks.overlap(zone) == overlap and clocks.skips_days(zone) == skips
+    assert calendar.overlap(zone) == overlap and calendar.skips_days(zone) == skips
 
 
 def test_a_day_begins_when_its_clock_first_shows_it():
@@ -315,7 +315,7 @@ def test_years_that_python_does_not_know_are_spelled_too():
     zone=st.sampled_from((BERLIN, NEW_YORK, INDIA, "America/Toronto", "Pacific/Apia", "Europe/London")),
 )
 def test_a_day_of_a_zone_lies_in_the_days_of_utc_that_it_overlaps(day, zone):
-    first, last = clocks.overlap(zone)
+    first, last = calendar.overlap(zone)
     moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(days=day)
     for hour in range(24):
         local = (moment + timedelta(hours=hour)).astimezone(ZoneInfo(zone))

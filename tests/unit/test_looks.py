@@ -6,7 +6,7 @@ import threading
 
 from headwater.model.error import StoreError
 from headwater.model.reason import Code, Reason
-from headwater.runtime.shared_looks import SharedLooks
+from headwater.runtime.wait import SharedLooks
 
 PATIENCE = 20.0
 

@@ -34,13 +34,12 @@ KNOWN_PYTHON = {
         "spark.tables.catalog": ["column.name.lower", "name.lower"],
         "spark.defining.analyse": ["column.name.lower", "name.lower"],
         "spark.tables.delta.layout": ["each['name'].casefold"],
-        "spark.defining.event_times": ["column.lower", "each.lower", "str.lower"],
         "spark.defining.jobs": [
             "column.lower", "column.name.lower", "each.lower", "each.name.lower", "name.lower", "read.lower",
         ],
         "spark.defining.options": [
-            "available[alone].lower", "column.name.lower", "match[2].lower", "name.lower", "name.strip().lower",
-            "token.text.lower",
+            "available[alone].lower", "column.lower", "column.name.lower", "each.lower", "match[2].lower", "name.lower",
+            "name.strip().lower", "str.lower", "token.text.lower",
         ],
         "spark.statements.recompute": ["name.lower"],
     },
@@ -60,9 +59,8 @@ KNOWN_PYTHON = {
         "spark.defining.analyse": ["dict(definition.settings).get(INFERENCE, 'true').lower"],
         "spark.refreshing.changed_rows": ["(session.conf.get(name) or '').lower"],
         "memory.buffers.wiring": ["(settings.memory_path or '').lower"],
-        "spark.defining.options": ["value.strip().lower"],
-        "spark.jvm.settings": ["given.get('role', 'auto').lower", "given.get('wait', 'false').lower", "text.lower"],
-        "spark.defining.storage": ["wanted.lower"],
+        "spark.defining.options": ["value.strip().lower", "wanted.lower"],
+        "spark.jvm.settings": ["text.lower"],
         "spark.jvm.wire": ["kind.__name__.lower"],
     },
     "names of Python and of Java, and files": {

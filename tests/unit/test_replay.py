@@ -30,10 +30,8 @@ from headwater.model.state import State
 from headwater.model.work import WholePartitions
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.naive import Triggering
-from headwater.simulate.policies import Override
-from headwater.simulate.replay import Replay
-from headwater.simulate.runtimes import RunTimes
-from headwater.simulate.scenario import Scenario, recorded
+from headwater.simulate.replay import Override, Replay
+from headwater.simulate.scenario import RunTimes, Scenario, recorded
 from headwater.simulate.staleness import Staleness
 
 V, W = view("v", "a", "t"), view("w", "a", "v")

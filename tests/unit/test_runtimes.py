@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from headwater.simulate.runtimes import learned
+from headwater.simulate.scenario import learned
 
 
 def test_runs_on_a_line_give_the_line():

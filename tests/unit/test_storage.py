@@ -6,7 +6,7 @@ import pytest
 
 from headwater.model.error import DefinitionError
 from headwater.model.name import TableName
-from headwater.spark.defining.storage import format_of
+from headwater.spark.defining.options import format_of
 
 OWN = TableName("spark_catalog", ("shop",), "v")
 LAKE = TableName("lake", ("eu", "shop"), "v")

@@ -11,7 +11,7 @@ from pytest_split.algorithms import Algorithms
 from support import Journal
 
 from headwater.model.event import Hurried, Suspended
-from headwater.store.address import default_store
+from headwater.store.dialect import default_store
 from headwater.store.sql_store import SqlStore
 
 ROOT = Path(__file__).parents[2]

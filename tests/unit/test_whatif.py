@@ -20,7 +20,7 @@ from headwater.cli.whatif import policy
 from headwater.model.error import DefinitionError, StatementError
 from headwater.model.event import Altered, Changed, Declared, Dropped, Event, Published, Renamed
 from headwater.simulate.accounts import as_it_ran
-from headwater.simulate.policies import Override
+from headwater.simulate.replay import Override
 from headwater.simulate.scenario import Scenario, recorded
 from headwater.simulate.whatif import Row, naive, ran, simulated
 from headwater.store.sql_store import SqlStore

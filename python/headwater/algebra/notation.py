@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
-from headwater.algebra.calendar import civil_from_days, days_from_civil, first_day, of_day
-from headwater.algebra.clocks import beginnings
+from headwater.algebra.calendar import beginnings, civil_from_days, days_from_civil, first_day, of_day
 from headwater.model.calendar import Into, Shift, Step, Unit, Window
 from headwater.model.error import DefinitionError
 

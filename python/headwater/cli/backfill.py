@@ -16,7 +16,7 @@ from headwater.model.error import StatementError
 from headwater.model.event import Requested
 from headwater.model.partition import Slice, Version
 from headwater.model.state import State
-from headwater.store.address import Where
+from headwater.store.dialect import Where
 from headwater.store.recovery import caught_up
 from headwater.store.sql_store import SqlStore
 

@@ -14,7 +14,7 @@ from headwater.engine.requests.limits import TRACKS
 from headwater.engine.tell import report
 from headwater.memory.planning.means import Costs, Means, decode_means
 from headwater.model.state import State, Status
-from headwater.store.address import Where
+from headwater.store.dialect import Where
 
 if TYPE_CHECKING:
     from headwater.memory.planning.plan import Plan

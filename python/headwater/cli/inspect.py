@@ -13,7 +13,7 @@ from headwater.engine.requests.limits import back_off
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.error import StoreError
 from headwater.simulate.accounts import as_it_ran
-from headwater.store.address import Where
+from headwater.store.dialect import Where
 from headwater.store.sql_store import SqlStore
 
 

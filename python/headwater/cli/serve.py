@@ -21,7 +21,7 @@ from headwater.demo.demo_formats import FORMATS
 from headwater.engine.requests.reasons import counted_rows
 from headwater.model.error import HeadwaterError
 from headwater.spark.jvm.jar import EXTENSION, build_jar
-from headwater.store.address import Where, default_store, is_url
+from headwater.store.dialect import Where, default_store, is_url
 from headwater.store.sql_store import SqlStore
 
 LOOK = 10.0  # s between two looks whether the engine runs

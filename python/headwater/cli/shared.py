@@ -20,7 +20,7 @@ from rich.table import Table
 from headwater.model.error import JournalError, StatementError, StoreError
 from headwater.model.name import loosely
 from headwater.model.state import State
-from headwater.store.address import Where, default_store, is_url
+from headwater.store.dialect import Where, default_store, is_url
 from headwater.store.journal import Entry
 from headwater.store.sql_store import SqlStore
 

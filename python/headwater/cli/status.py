@@ -11,8 +11,8 @@ import click
 from headwater.cli.shared import milliseconds, open_store, state_of, store_options, table
 from headwater.engine.tell.detail import detail
 from headwater.engine.tell.status import VIEWS, Summary, summary
-from headwater.store.address import Where
 from headwater.store.board import Kept
+from headwater.store.dialect import Where
 from headwater.store.sql_store import SqlStore
 
 RARE = ("bound", "attainable", "fresh_to")

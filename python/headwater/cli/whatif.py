@@ -18,11 +18,11 @@ from headwater.cli.shared import journal, json_option, open_store, pictures, sto
 from headwater.engine.requests.limits import TRACKS
 from headwater.model.error import DefinitionError, StatementError, StoreError
 from headwater.simulate.accounts import as_it_ran
-from headwater.simulate.policies import USUAL, Override
+from headwater.simulate.replay import USUAL, Override
 from headwater.simulate.scenario import Scenario, opening, recorded
 from headwater.simulate.whatif import Row, naive, ran, report, simulated
 from headwater.spark.defining.options import DEPENDENCY, PROPERTIES, check_properties
-from headwater.store.address import Where
+from headwater.store.dialect import Where
 
 SHOWN = 6
 """How many views are listed one by one."""

@@ -14,7 +14,7 @@ from headwater.model.partition import Slice
 from headwater.model.state import State
 from headwater.model.work import Mode
 from headwater.simulate.naive import immediate
-from headwater.store.address import default_store
+from headwater.store.dialect import default_store
 from headwater.store.recovery import restored
 from headwater.store.sql_store import SqlStore
 

@@ -11,7 +11,7 @@ from headwater.model.work import Mode
 
 @frozen
 class Estimate:
-    """A first refresh of a whole view, by Spark's statistics of its query.
+    """What is foreseen of a first refresh of a whole view, by Spark's statistics of its query.
 
     Attributes:
         size: bytes that it makes.

@@ -21,7 +21,7 @@ class Place(Enum):
 
 @frozen
 class Edge:
-    """The times of events that a refresh found in the sources of its view.
+    """The times of events that a refresh found in the sources of its view ([Golab11] §2.2, §2.3).
 
     Attributes:
         at: the least of the newest times of the sources (µs since 1970), less ``headwater.lateness``; ``None``: some

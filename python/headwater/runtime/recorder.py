@@ -178,7 +178,8 @@ Questions = Mapping[tuple[Definition, Computed], list[tuple[Value, ...]]]
 
 
 def questions(state: State, wanted: Wanted) -> Questions:
-    """The expressions that ``engine.requests.coverage.unknown_images`` asks for, each once with all its inputs."""
+    """The expressions that ``engine.requests.coverage.unknown_images`` asks for, each once with all its inputs, so that
+    the warehouse is asked in as few calls as possible."""
     found: dict[tuple[Definition, Computed], list[tuple[Value, ...]]] = {}
     for view, key, inputs in sorted(wanted, key=repr):
         if view not in state.views:

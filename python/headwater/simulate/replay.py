@@ -1,8 +1,8 @@
-"""A history played to the kernel on a virtual clock, under a policy. Times are milliseconds.
+"""A history played to the kernel on a virtual clock, under a policy: properties of views instead of the recorded ones.
 
 What happened from outside happens again, each at its recorded time; which runs start, and when, the kernel decides as
 it does in production. Runs take time, publish what they were for, and never fail; one that a change preempts ends at
-that moment.
+that moment. Times are milliseconds.
 """
 
 from __future__ import annotations
@@ -10,16 +10,47 @@ from __future__ import annotations
 from functools import partial
 from random import Random
 
-from attrs import Factory, define, evolve, field
+from attrs import Factory, define, evolve, field, frozen
 
 from headwater.model.command import Launch, Written
-from headwater.model.event import Changed, Declared, Event, Made, Requested
+from headwater.model.event import Altered, Changed, Declared, Event, Made, Renamed, Requested
 from headwater.model.partition import Version
 from headwater.model.state import State
+from headwater.model.view import Definition, Pairs, pairs
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.interpreter import Interpreter
-from headwater.simulate.policies import Override
 from headwater.simulate.scenario import Scenario
+
+
+@frozen
+class Override:
+    """Properties that every view has instead of its own; an empty value takes a property away."""
+
+    name: str
+    properties: Pairs = field(default=(), converter=pairs)
+
+    def applied(self, event: Event) -> Event:
+        """The event as it would have been."""
+        match event:
+            case Declared(definition=definition) | Renamed(definition=definition):
+                return evolve(event, definition=self._redefined(definition))
+            case Altered(properties=properties):
+                return evolve(event, properties=self._replaced(properties))
+            case _:
+                return event
+
+    def _redefined(self, definition: Definition) -> Definition:
+        return evolve(definition, properties=self._replaced(definition.properties))
+
+    def _replaced(self, properties: Pairs) -> Pairs:
+        return pairs({key: value for key, value in {**dict(properties), **dict(self.properties)}.items() if value})
+
+
+USUAL = (
+    Override("10 minutes", {"headwater.freshness": "10 minutes"}),
+    Override("1 hour", {"headwater.freshness": "1 hour"}),
+)
+"""The policies to compare with when the user names none."""
 
 
 @define

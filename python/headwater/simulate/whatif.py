@@ -11,8 +11,7 @@ from attrs import frozen
 from headwater.model.view import Pairs
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.naive import Triggering
-from headwater.simulate.policies import Override
-from headwater.simulate.replay import Replay
+from headwater.simulate.replay import Override, Replay
 from headwater.simulate.scenario import Scenario
 from headwater.simulate.staleness import Staleness
 

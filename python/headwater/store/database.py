@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 import sqlalchemy as sa
 
 from headwater.model.error import StoreError
-from headwater.store.address import Where
-from headwater.store.dialect import dialect
+from headwater.store.dialect import Where, dialect
 from headwater.store.schema import NEWEST, make, require_newest, version_of
 
 

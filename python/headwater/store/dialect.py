@@ -1,4 +1,4 @@
-"""What differs from one kind of database to another."""
+"""Where a store is, a file or a database, and what differs from one kind of database to another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 
 from headwater.model.error import StoreError
-from headwater.store.address import Where, is_url
+
+Where = str | Path
+"""The file of a store, or the URL of its database."""
+
+DRIVER = "postgresql+psycopg"
+EXAMPLE = f"{DRIVER}://user@host/database"
+
+
+def is_url(where: Where) -> bool:
+    return isinstance(where, str) and "://" in where and not where.startswith("file:")
+
+
+def default_store(warehouse: Path) -> Path:
+    """The store of a warehouse on a local disk."""
+    return warehouse / ".headwater" / "store.db"
 
 
 class Dialect(Protocol):

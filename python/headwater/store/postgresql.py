@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from headwater.model.error import StoreError
-from headwater.store.address import DRIVER, EXAMPLE
+from headwater.store.dialect import DRIVER, EXAMPLE
 from headwater.store.schema import meta
 
 SCHEMA = "headwater"

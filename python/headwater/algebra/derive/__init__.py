@@ -2,7 +2,7 @@
 
 ``query`` reads the query, ``relation`` its tables. ``image`` and ``span`` say what follows from a partition's values,
 ``resolve`` what that says of an expression, ``touched_rows`` what is known about the rows a change can touch. ``rules``
-and ``joins`` say how each operator changes that, ``problems`` which queries cannot be materialized views. Nothing is
+says how each operator changes that, ``problems`` which queries cannot be materialized views. Nothing is
 guessed: a column of the view that no rule determines is free, and a reason says why.
 """
 

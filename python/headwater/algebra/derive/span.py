@@ -14,7 +14,7 @@ from enum import Enum
 
 from attrs import evolve, frozen
 
-from headwater.algebra import clocks
+from headwater.algebra import calendar
 from headwater.algebra.derive.image import Image, filled, plain, quoted
 from headwater.algebra.derive.query import Call, Lit
 from headwater.model.calendar import Into, Shift, Step, Unit, Window
@@ -62,7 +62,7 @@ class PeriodSpan:
             return None if self.image is None else self.image.to(queried, declared)
         if self.clock is PeriodClock.SAME and (self.grain, spelled) in _ALIKE and self.grain is self.unit:
             return Same(self.column)
-        zone = self.zone if clocks.is_known(self.zone) and not self._counts_plainly else "UTC"
+        zone = self.zone if calendar.is_known(self.zone) and not self._counts_plainly else "UTC"
         return Windowed(self.column, Window(self.grain, tuple(self._steps()), zone), spelled, nulls=True)
 
     def _is_shown(self, spelled: str) -> bool:
@@ -71,7 +71,7 @@ class PeriodSpan:
             return self.clock is PeriodClock.SAME and (self.zone in UTC or spelled == "timestamp_ntz")
         if spelled != "timestamp" or self.zone in UTC:
             return True
-        return clocks.is_known(self.zone) and not self._counts_plainly
+        return calendar.is_known(self.zone) and not self._counts_plainly
 
     @property
     def _counts_plainly(self) -> bool:
@@ -88,10 +88,10 @@ class PeriodSpan:
                 return into
             case PeriodClock.LATER:
                 return [*days, Shift(-1, 0), *ends]
-            case PeriodClock.ZONE if self.unit is Unit.HOUR and clocks.is_known(self.zone):
+            case PeriodClock.ZONE if self.unit is Unit.HOUR and calendar.is_known(self.zone):
                 return [*into, Shift(-1, 0)]  # an hour of UTC may begin on one day of the zone and end on the next
             case PeriodClock.ZONE:
-                return [*days, Shift(*clocks.overlap(self.zone)), *ends]
+                return [*days, Shift(*calendar.overlap(self.zone)), *ends]
 
 
 _ALIKE = {(Unit.DAY, "date"), (Unit.HOUR, "timestamp"), (Unit.HOUR, "timestamp_ntz")}
@@ -175,7 +175,7 @@ def _cast(span: PeriodSpan, type: str) -> PeriodSpan | None:
         case "DATE", "TIMESTAMP_NTZ":
             return evolve(span, type=type, grain=span.grain or Unit.DAY, image=None)
         case "DATE", "TIMESTAMP":
-            skips = span.zone not in UTC and clocks.skips_days(span.zone)
+            skips = span.zone not in UTC and calendar.skips_days(span.zone)
             return _later(evolve(span, type=type, grain=span.grain or Unit.DAY, image=None), skips)
         case "TIMESTAMP_NTZ", "TIMESTAMP":
             return _later(evolve(span, type=type, image=None), span.zone not in UTC)

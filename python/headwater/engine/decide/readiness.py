@@ -22,7 +22,7 @@ from attrs import frozen
 
 from headwater.engine.methods.basis import inputs, pins, watermarks
 from headwater.engine.methods.choice import choose_method
-from headwater.engine.requests.blockers import blockers
+from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.limits import GRACE, HALTED, latest_end
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.reasons import reason

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import evolve
 
 from headwater.engine.requests import ahead
-from headwater.engine.requests.blockers import blockers
+from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.coverage import upstream
 from headwater.engine.requests.limits import PREEMPTED
 from headwater.engine.requests.reach import Changes, Reached

@@ -6,16 +6,19 @@
 - *shared*: several runs read one scan in place of a table. It stays as long as some run may read it.
 
 Rows that are not published are read by runs of the same engine only. ``Definition.reads_ahead`` says which views read
-ahead at all; no run reads ahead of a lake view.
+ahead at all; no run reads ahead of a lake view. What a request waits for follows from that, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from headwater.engine.requests.coverage import unresolved
+from headwater.engine.requests.limits import awaits
+from headwater.engine.requests.reach import Reached
 from headwater.model.event import Prepared, Started
 from headwater.model.partition import Version
-from headwater.model.state import Run, State, Status
+from headwater.model.state import Run, State, Status, ViewState
 from headwater.model.view import Definition
 
 NONE: frozenset[Version] = frozenset()
@@ -137,3 +140,17 @@ def _is_read(state: State, run: Run, readers: Iterable[str]) -> bool:
     found = [state.views[each] for each in readers if each in state.views]
     pending = [some for each in found if each.status is Status.ACTIVE for some in each.pending.values()]
     return any(not origins.isdisjoint(some) for some in pending)
+
+
+def blockers(state: State, view: ViewState) -> Reached:
+    """Where inputs that are views still to be renewed reach this one. What is prepared of them it need not wait for,
+    unless it cannot read ahead."""
+    awaited = Reached()
+    for dependency in view.definition.dependencies:
+        source = state.views.get(dependency.source)
+        if source is None or not awaits(view.definition, source.status):
+            continue
+        prepared = view.definition.reads_ahead and prepared_by(state, dependency.source) is not None
+        needs = source.pending if prepared else unresolved(state, dependency.source)
+        awaited.reach(view.definition, dependency, needs.items(), state.images)
+    return awaited

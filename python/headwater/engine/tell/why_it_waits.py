@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from headwater.engine.decide.readiness import ready_at
-from headwater.engine.requests.blockers import blockers
+from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.limits import HALTED, STUCK, awaits
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.ration import renew

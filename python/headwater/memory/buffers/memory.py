@@ -141,7 +141,9 @@ class SparkMemory:
 def transfers(
     spent: Spent, run: Run, written: Written, places: Mapping[str, Place | None], scans: Mapping[str, KeptScan]
 ) -> tuple[Moved, ...]:
-    """The time for each table of which all lay in one place; ``places`` has that place, if it was not the warehouse.
+    """What moving bytes took a run, from which a plan learns what it saves to keep them in memory.
+
+    The time is for each table of which all lay in one place; ``places`` has that place, if it was not the warehouse.
 
     A view's reads of its own past are left out: they go by the name of the table that it writes. A scan's time includes
     the reads of the same table beside it, or in spite of it.

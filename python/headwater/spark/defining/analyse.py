@@ -22,11 +22,9 @@ from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition, Job, Query
 from headwater.model.work import Mode
 from headwater.spark.defining import jobs
-from headwater.spark.defining.event_times import event_times
 from headwater.spark.defining.fingerprint import digest, fingerprint, paths_by_column
 from headwater.spark.defining.jobs import Jobs
-from headwater.spark.defining.options import check_properties, stated
-from headwater.spark.defining.storage import format_of
+from headwater.spark.defining.options import check_properties, event_times, format_of, stated
 from headwater.spark.jvm.failures import first_line
 from headwater.spark.jvm.sessions import INFERENCE, Sessions, having
 from headwater.spark.jvm.shim import SPARK_ERRORS, Shim

@@ -1,9 +1,9 @@
-"""Checks of view properties, and the dependencies that properties state."""
+"""What a statement asks for beside its query: properties of a view, what they state of its sources, and a format."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlglot
 from sqlglot.tokens import TokenType
@@ -12,10 +12,11 @@ from headwater.algebra.derive import Derivation
 from headwater.algebra.notation import is_window, parse_window
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
 from headwater.model.error import DefinitionError, StatementError
-from headwater.model.name import loosely, short
+from headwater.model.format import FORMATS, Format
+from headwater.model.name import SESSION_CATALOG, PathName, TableName, loosely, named, short
 from headwater.model.policy import DEPENDENCY, PREFIX, PROPERTIES
 from headwater.model.reason import Code, Reason
-from headwater.model.view import Column, Definition
+from headwater.model.view import Column, Definition, Job, Pairs
 from headwater.spark.jvm.settings import nearest
 
 
@@ -130,3 +131,101 @@ def _expression(text: str, column: Column, available: Mapping[str, str]) -> Expr
     if alone and available[alone].lower() == column.type.lower():
         return Same(alone)
     return Computed(f"CAST(CAST({body} AS {column.type}) AS STRING)", tuple(sorted(used)))
+
+
+TIMES = re.compile(r"DATE|TIMESTAMP(_NTZ|_LTZ)?", re.IGNORECASE)
+"""Types of a column with times of events."""
+
+
+Columns = Mapping[str, Mapping[str, str]]
+"""The columns of each source, with their types."""
+
+
+def event_times(definition: Definition, sources: Columns) -> Pairs:
+    """The column with the times of events, for each source that has one.
+
+    Raises:
+        DefinitionError: the properties of the view name no such column of a source.
+    """
+    policy, view = definition.policy, definition.view
+    if not policy.event_time:
+        if policy.trailing_edge or policy.lateness is not None:
+            raise _refused(view, "without 'headwater.event_time' there is no column with times of events; name it")
+        return ()
+    if isinstance(definition.made_by, Job):
+        raise _refused(view, "a function makes its rows, so the rows of its sources that it reads are not known")
+    if definition.earlier and policy.trailing_edge:
+        raise _refused(view, "its query reads its own earlier partitions, which have no trailing edge")
+    found = {}
+    for table, column in policy.event_time:
+        for source in _meant(view, table, column, sources):
+            found[source] = _checked(view, source, column, sources[source])
+    return tuple(found.items())
+
+
+def _meant(view: str, table: str, column: str, sources: Columns) -> list[str]:
+    """The sources of which a property names a column: the one of that name, or all that have the column."""
+    if table:
+        found = [each for each in sources if loosely(table) in (loosely(each), loosely(short(each)))]
+        problem = f"it does not read {table}; it reads {', '.join(sources)}"
+    else:
+        found = [each for each, columns in sources.items() if column.lower() in map(str.lower, columns)]
+        problem = f"none of {', '.join(sources)} has a column {column}"
+    if not found:
+        raise _refused(view, f"'headwater.event_time': {problem}")
+    return found
+
+
+def _checked(view: str, source: str, column: str, columns: Mapping[str, str]) -> str:
+    by_name = {each.lower(): each for each in columns}
+    if column.lower() not in by_name:
+        known = ", ".join(columns)
+        raise _refused(view, f"'headwater.event_time': {source} has no column {column}; it has {known}")
+    own = by_name[column.lower()]
+    if not TIMES.fullmatch(columns[own]):
+        told = f"{source}.{own} is a {columns[own]}"
+        raise _refused(view, f"'headwater.event_time': {told}; name a column of the type TIMESTAMP or DATE")
+    if isinstance(named(source), PathName):
+        raise _refused(view, f"'headwater.event_time': {source} is a path; read the files as a table of a catalog")
+    return own
+
+
+def _refused(view: str, why: str) -> DefinitionError:
+    return DefinitionError("PROPERTY", why, view)
+
+
+def format_of(view: str, name: TableName, wanted: str | None, held: Collection[str]) -> str:
+    """The format of a view's table. ``CREATE MATERIALIZED VIEW lake.db.v`` without ``USING`` makes an Iceberg table in
+    an Iceberg catalog, and Parquet files in the session catalog.
+
+    Args:
+        wanted: the format after ``USING``, if there is one.
+        held: the lake formats that the view's catalog holds.
+
+    Raises:
+        DefinitionError: the catalog holds no tables of that format, or no views.
+    """
+    own = name.catalog == SESSION_CATALOG
+    holding = [each for each in FORMATS if each.holds_views]
+    if wanted is not None and not Format.of(wanted.lower()).holds_views:
+        names = ", ".join(each.name for each in holding)
+        raise DefinitionError("FORMAT", f"{view} cannot be stored USING {wanted}; use one of {names}")
+    possible = [each.name for each in holding if each.name in held or (own and each.listed)]
+    if not possible:
+        makers = " or ".join(f"{each.title}'s" for each in holding if each.own_catalogs)
+        raise DefinitionError(
+            "CATALOG",
+            f"{view} cannot be kept in the catalog {name.catalog}, which is not one of {makers}; name the view in one "
+            "that is, or in the session catalog",
+        )
+    if len(name.namespace) != 1 and (own or not name.namespace):
+        example = "database.view" if own else f"{name.catalog}.database.view"
+        raise DefinitionError("CATALOG", f"{view} is not in a database of its catalog; name it {example}")
+    chosen = wanted.lower() if wanted else possible[0]
+    if chosen not in possible:
+        remedy = Format.of(chosen).remedy if own else f"leave USING out, or write USING {possible[0]}"
+        catalog = "the session catalog" if own else f"the catalog {name.catalog}"
+        raise DefinitionError(
+            "FORMAT", f"{view} cannot be stored USING {chosen}: {catalog} holds no such tables; {remedy}"
+        )
+    return chosen

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from headwater.model.error import StoreError
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.sessions import IN_MEMORY, in_memory
-from headwater.store.address import EXAMPLE, Where, default_store, is_url
+from headwater.store.dialect import EXAMPLE, Where, default_store, is_url
 from headwater.store.sql_store import SqlStore
 
 CATALOG = "catalog"

@@ -25,8 +25,7 @@ from headwater.model.view import Definition, pairs
 from headwater.runtime.execute import guarded
 from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
-from headwater.runtime.shared_looks import SharedLooks
-from headwater.runtime.wait import Waiting
+from headwater.runtime.wait import SharedLooks, Waiting
 from headwater.spark.defining.analyse import Analyst
 from headwater.spark.defining.jobs import Jobs, messages
 from headwater.spark.defining.options import check_properties
