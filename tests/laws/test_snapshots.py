@@ -9,7 +9,8 @@ from strategies import examples, graphs, machine, play, scripts
 
 from headwater.engine.decide.readiness import ready, wake_at
 from headwater.engine.record.transition import transition
-from headwater.model.state import State, copied, decode, encode
+from headwater.model.state import State, copied
+from headwater.store.pieces import decode, encode
 
 
 def _folded(state: State, events) -> State:

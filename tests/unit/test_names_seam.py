@@ -92,12 +92,12 @@ KNOWN_SCALA = {
     },
     "words of settings, properties, options and formats": {
         "Catalogs": ["_.equalsIgnoreCase"],
+        "Entries": ["_1.equalsIgnoreCase"],
         "FileFormats": ["_.equalsIgnoreCase"],
         "FileSnapshots": ["key.toLowerCase"],
         "Format": ["name.toLowerCase"],
         "LakeRelations": ["_.toLowerCase"],
         "LakeTables": ["text.toLowerCase"],
-        "Metastore": ["_1.equalsIgnoreCase"],
         "ParsedAway": ["_.equalsIgnoreCase", "trim.toLowerCase"],
         "PlanSource": ["format.toLowerCase"],
         "Publication": ["_.equalsIgnoreCase"],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from headwater.engine.requests.ahead import prepared_by
 from headwater.model.format import FORMATS
-from headwater.model.partition import WHOLE, Region, Slice
+from headwater.model.partition import WHOLE, Inputs, Region, Slice, Version
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition, Pairs, Query
