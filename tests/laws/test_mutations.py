@@ -451,8 +451,8 @@ MUTATIONS = {
     ),
     "a paused engine publishes without asking the store": (
         "runtime/loop.py",
-        "            case Publish() if not self._is_confirmed():\n",
-        "            case Publish() if False:\n",
+        "            case commands.Publish() if not self._is_confirmed():\n",
+        "            case commands.Publish() if False:\n",
     ),
     "an engine takes up the runs of others": (
         "engine/decide/flight.py",

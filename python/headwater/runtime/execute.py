@@ -8,23 +8,7 @@ from typing import Any
 from headwater.engine.decide import schedule as schedules
 from headwater.engine.decide.schedule import Schedule
 from headwater.logger import log
-from headwater.model.command import (
-    Answer,
-    Bring,
-    Brought,
-    Compute,
-    Gone,
-    Launch,
-    Look,
-    Looked,
-    MakePlan,
-    PlanMade,
-    Publish,
-    RunComputed,
-    Shown,
-    Stopped,
-    Unfollowable,
-)
+from headwater.model import command as commands
 from headwater.model.error import (
     ChangesUnknown,
     DriverGone,
@@ -40,21 +24,21 @@ from headwater.model.work import FollowsChanges
 from headwater.ports import Clock, RunObserver, Warehouse
 from headwater.store.sql_store import SqlStore
 
-Step = Look | Compute | Bring | Publish
+Step = commands.Look | commands.Compute | commands.Bring | commands.Publish
 
 
-def planned(command: MakePlan, schedule: Schedule[Any]) -> PlanMade:
+def planned(command: commands.MakePlan, schedule: Schedule[Any]) -> commands.PlanMade:
     """A plan is advice: where none can be made, refreshes run without."""
     try:
-        return PlanMade(schedule.solve(command.question))
+        return commands.PlanMade(schedule.solve(command.question))
     except PlanError as error:
         log.warning("refreshes run unplanned, and nothing is kept: %s", error)
     except Exception:  # nothing starts before there is an answer
         log.exception("refreshes run unplanned, and nothing is kept")
-    return PlanMade(schedules.Planned(command.question.pending))
+    return commands.PlanMade(schedules.Planned(command.question.pending))
 
 
-def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: SqlStore, clock: Clock) -> Answer:
+def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: SqlStore, clock: Clock) -> commands.Answer:
     """A step of a run; whatever goes wrong with it is the failure of this run, and is shown as such."""
     launch, began = step.launch, clock.now()
     version, view = launch.run.version, launch.run.view
@@ -64,42 +48,42 @@ def performed(step: Step, warehouse: Warehouse, looks: RunObserver, store: SqlSt
 
     try:
         match step:
-            case Look(before=before):
+            case commands.Look(before=before):
                 looks.look(launch, before)
-                return Looked(version, seconds())
-            case Compute(sees=sees):
+                return commands.Looked(version, seconds())
+            case commands.Compute(sees=sees):
                 try:
-                    return RunComputed(version, warehouse.compute(launch, sees), seconds())
+                    return commands.RunComputed(version, warehouse.compute(launch, sees), seconds())
                 except ChangesUnknown as error:
                     if not isinstance(launch.run.work, FollowsChanges):
                         raise  # whole partitions follow no changes, so computing them again would end the same
-                    return Unfollowable(version, error.reason, seconds())
-            case Bring(written=written):
-                return Brought(version, warehouse.bring(launch, written), seconds())
-            case Publish(written=written):
+                    return commands.Unfollowable(version, error.reason, seconds())
+            case commands.Bring(written=written):
+                return commands.Brought(version, warehouse.bring(launch, written), seconds())
+            case commands.Publish(written=written):
                 replaced = warehouse.publish(launch, written)
                 if replaced.reshaped:
                     looks.reshaped(view)
                 at, took = clock.now(), seconds()
                 _discard(store, launch, replaced.locations, at)
-                return Shown(version, replaced, at, took)
+                return commands.Shown(version, replaced, at, took)
     except RefreshEnded as error:
         tables = (view,) if isinstance(error, ViewGone) else error.look_at
         if tables:  # before it is answered, so that the next run, if there is one, knows
             guarded(lambda: looks.look_again(tables), f"the next check looks at {', '.join(tables)}")
-        return Stopped(version, error.reason, isinstance(error, RefreshCancelled), seconds())
+        return commands.Stopped(version, error.reason, isinstance(error, RefreshCancelled), seconds())
     except DriverGone as error:
         log.warning("%s was not published: %s", view, error)
-        return Gone(version)
+        return commands.Gone(version)
     except HeadwaterError as error:
         fault = error.fault if isinstance(error, ViewError) else str(error)  # what shows it names the view
-        return Stopped(version, Reason(Code.RUN_FAILED, fault), False, seconds())
+        return commands.Stopped(version, Reason(Code.RUN_FAILED, fault), False, seconds())
     except Exception as error:
         log.exception("the refresh of %s failed", view)
-        return Stopped(version, Reason(Code.RUN_FAILED, f"{type(error).__name__}: {error}"), False, seconds())
+        return commands.Stopped(version, Reason(Code.RUN_FAILED, f"{type(error).__name__}: {error}"), False, seconds())
 
 
-def _discard(store: SqlStore, launch: Launch, locations: Sequence[str], at: int) -> None:
+def _discard(store: SqlStore, launch: commands.Launch, locations: Sequence[str], at: int) -> None:
     try:
         store.discard(launch.run.view, locations, at)
     except HeadwaterError as error:

@@ -14,21 +14,7 @@ from headwater.engine.decide.kernel import Capacity, decide
 from headwater.engine.decide.readiness import wake_at
 from headwater.engine.decide.schedule import InOrder, Schedule
 from headwater.logger import log
-from headwater.model.command import (
-    Answer,
-    Answered,
-    Bring,
-    Cancel,
-    Command,
-    Compute,
-    Evaluate,
-    Look,
-    MakePlan,
-    Publish,
-    Record,
-    Release,
-    Wanted,
-)
+from headwater.model import command as commands
 from headwater.model.error import StillAlive, TakenOver
 from headwater.model.event import EngineLost, Failed
 from headwater.ports import RunObserver, Warehouse
@@ -41,7 +27,7 @@ ALIVE = 15_000
 """How long (ms) an engine is taken to be alive after it was heard of; then others take its runs over. It is heard of
 when half of that is over, so it may be held up for the other half."""
 
-Submit = Callable[[Command, Callable[[], None]], None]
+Submit = Callable[[commands.Command, Callable[[], None]], None]
 """Lets the work of a command be done, now or later, in a thread of its own or not."""
 
 
@@ -148,14 +134,14 @@ class Loop:
             claim(self.mine, self.recorder.state)
         self.followed = self.recorder.seq
 
-    def _issue(self, command: Command) -> bool:
+    def _issue(self, command: commands.Command) -> bool:
         match command:
-            case Record():
+            case commands.Record():
                 self._record(command)
                 return False
-            case Publish() if not self._is_confirmed():
+            case commands.Publish() if not self._is_confirmed():
                 return False
-            case Cancel(version=version):
+            case commands.Cancel(version=version):
                 self.mine.stopped.add(version)
             case _:
                 issued(self.mine, command)
@@ -168,7 +154,7 @@ class Loop:
         self._beat()
         return before == (self.recorder.seq, self.mine.number)
 
-    def _record(self, command: Record) -> None:
+    def _record(self, command: commands.Record) -> None:
         try:
             event = self.recorder.attempt(command.event, self.mine.number, command.evicting)
         except StillAlive:
@@ -184,23 +170,23 @@ class Loop:
         elif command.evicting is not None:
             self.mine.overdue, self.mine.known = (), None  # others were faster, or it is alive; the next beat shows it
 
-    def _carry_out(self, command: Command) -> None:
-        answer: Answer | None = None
+    def _carry_out(self, command: commands.Command) -> None:
+        answer: commands.Answer | None = None
         match command:
-            case Cancel(view=view, version=version):
+            case commands.Cancel(view=view, version=version):
                 guarded(lambda: self._warehouse.cancel(view, version), f"the refresh of {view} could not be stopped")
-            case Release(version=version):
+            case commands.Release(version=version):
                 guarded(lambda: self._warehouse.release(version), "what a refresh left could not be removed")
-            case MakePlan():
+            case commands.MakePlan():
                 answer = planned(command, self.capacity.schedule)
-            case Evaluate(wanted=wanted, version=version):
-                answer = Answered(self._evaluated(wanted), version)
-            case Look() | Compute() | Bring() | Publish():
+            case commands.Evaluate(wanted=wanted, version=version):
+                answer = commands.Answered(self._evaluated(wanted), version)
+            case commands.Look() | commands.Compute() | commands.Bring() | commands.Publish():
                 answer = performed(command, self._warehouse, self._looks, self._store, self._clock)
         if answer is not None:
             self._follow(answer)
 
-    def _evaluated(self, wanted: Wanted) -> Wanted:
+    def _evaluated(self, wanted: commands.Wanted) -> commands.Wanted:
         """Those that could not be evaluated. The kernel goes on without them in any case."""
         try:
             return self.recorder.evaluate(wanted)
@@ -208,7 +194,7 @@ class Loop:
             log.exception("computed partition columns stay unknown")
             return wanted
 
-    def _follow(self, answer: Answer) -> None:
+    def _follow(self, answer: commands.Answer) -> None:
         with self.recorder.lock:
             answered(self.mine, answer)
             if not self._closed:
@@ -223,8 +209,8 @@ class _Pools:
         self._tracks = ThreadPoolExecutor(tracks, "headwater-refresh")
         self._others = ThreadPoolExecutor(2 * tracks + 4, "headwater-other")
 
-    def submit(self, command: Command, work: Callable[[], None]) -> None:
-        pool = self._tracks if isinstance(command, Look | Compute) else self._others
+    def submit(self, command: commands.Command, work: Callable[[], None]) -> None:
+        pool = self._tracks if isinstance(command, commands.Look | commands.Compute) else self._others
         pool.submit(guarded, work, "a step of a refresh could not be followed")
 
     def replace(self) -> None:

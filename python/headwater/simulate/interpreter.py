@@ -13,29 +13,7 @@ from headwater.engine.decide.kernel import Capacity, decide
 from headwater.engine.decide.readiness import wake_at
 from headwater.engine.decide.schedule import InOrder
 from headwater.engine.record.transition import transition
-from headwater.model.command import (
-    Answer,
-    Answered,
-    Bring,
-    Brought,
-    Cancel,
-    Command,
-    Compute,
-    Evaluate,
-    Launch,
-    Look,
-    Looked,
-    MakePlan,
-    PlanMade,
-    Publish,
-    Record,
-    Replaced,
-    RunComputed,
-    Shown,
-    Stopped,
-    Unfollowable,
-    Written,
-)
+from headwater.model import command as commands
 from headwater.model.error import ChangesUnknown
 from headwater.model.event import Event, numbered
 from headwater.model.partition import Version
@@ -81,8 +59,8 @@ class Interpreter:
     """
 
     tracks: int
-    compute: Callable[[Launch], tuple[Written, int]]
-    publish: Callable[[Launch], object] = lambda launch: None
+    compute: Callable[[commands.Launch], tuple[commands.Written, int]]
+    publish: Callable[[commands.Launch], object] = lambda launch: None
     heard: Callable[[Event], object] = lambda event: None
     state: State = Factory(State)
     agenda: Agenda = Factory(Agenda)
@@ -108,18 +86,17 @@ class Interpreter:
         if wake is not None:
             self.agenda.at(wake, lambda: None)
 
-    def _issue(self, command: Command) -> None:
+    def _issue(self, command: commands.Command) -> None:
         match command:
-            case Record(event=event):
+            case commands.Record(event=event):
                 recorded(self.mine, self.record(partial(numbered, event)))
-            case Cancel(version=version):
+            case commands.Cancel(version=version):
                 self.mine.stopped.add(version)
                 if version in self._began:
                     took = (self.agenda.now - self._began.pop(version)) / 1000
-                    answered(
-                        self.mine, Stopped(version, Reason(Code.RUN_UNWANTED, "it is not wanted any more"), True, took)
-                    )
-            case Compute(launch=launch):
+                    why = Reason(Code.RUN_UNWANTED, "it is not wanted any more")
+                    answered(self.mine, commands.Stopped(version, why, True, took))
+            case commands.Compute(launch=launch):
                 issued(self.mine, command)
                 self._compute(launch)
             case _:
@@ -127,31 +104,31 @@ class Interpreter:
                 if (answer := self._at_once(command)) is not None:
                     answered(self.mine, answer)
 
-    def _compute(self, launch: Launch) -> None:
+    def _compute(self, launch: commands.Launch) -> None:
         version = launch.run.version
         try:
             written, takes = self.compute(launch)
         except ChangesUnknown as error:
-            answered(self.mine, Unfollowable(version, error.reason))
+            answered(self.mine, commands.Unfollowable(version, error.reason))
             return
         self._began[version] = self.agenda.now
         self.agenda.at(self.agenda.now + takes, lambda: self._computed(version, written, takes))
 
-    def _at_once(self, command: Command) -> Answer | None:
+    def _at_once(self, command: commands.Command) -> commands.Answer | None:
         match command:
-            case MakePlan():
-                return PlanMade(None)
-            case Evaluate(wanted=wanted, version=version):
-                return Answered(wanted, version)  # a simulation knows the values that are on record, and no others
-            case Look(launch=launch):
-                return Looked(launch.run.version)
-            case Bring(launch=launch, written=written):
-                return Brought(launch.run.version, written)
-            case Publish(launch=launch):
+            case commands.MakePlan():
+                return commands.PlanMade(None)
+            case commands.Evaluate(wanted=wanted, version=version):
+                return commands.Answered(wanted, version)  # a simulation knows the values on record, and no others
+            case commands.Look(launch=launch):
+                return commands.Looked(launch.run.version)
+            case commands.Bring(launch=launch, written=written):
+                return commands.Brought(launch.run.version, written)
+            case commands.Publish(launch=launch):
                 self.publish(launch)
-                return Shown(launch.run.version, Replaced(), self.agenda.now)
+                return commands.Shown(launch.run.version, commands.Replaced(), self.agenda.now)
         return None
 
-    def _computed(self, version: Version, written: Written, takes: int) -> None:
+    def _computed(self, version: Version, written: commands.Written, takes: int) -> None:
         if self._began.pop(version, None) is not None:
-            answered(self.mine, RunComputed(version, written, takes / 1000))
+            answered(self.mine, commands.RunComputed(version, written, takes / 1000))

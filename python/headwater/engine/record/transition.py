@@ -19,77 +19,53 @@ from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.requests.limits import follows
 from headwater.engine.waits.ration import learn_gap
+from headwater.model import event as events
 from headwater.model.costs import RefreshCosts
-from headwater.model.event import (
-    Advanced,
-    Altered,
-    Broken,
-    Budgeted,
-    CancelAsked,
-    Changed,
-    Declared,
-    Dropped,
-    EngineLost,
-    Evaluated,
-    Event,
-    Failed,
-    Hurried,
-    Prepared,
-    Published,
-    Renamed,
-    Requested,
-    Resumed,
-    Reworked,
-    Skipped,
-    Started,
-    Suspended,
-    Unreadable,
-)
 from headwater.model.partition import WHOLE, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Budget, Origin, PartitionRecord, State, Status, TableRecord, ViewState
 from headwater.model.view import Definition
 
 
-def transition(state: State, event: Event) -> State:
+def transition(state: State, event: events.Event) -> State:
     """Applies one event. ``state`` is consumed: use only the returned one from here on.
 
     Events about a view that is not there change nothing: it was dropped while they were under way.
     """
     state.highest = max(state.highest, getattr(event, "version", 0))
     match event:
-        case Changed():
+        case events.Changed():
             _changed(state, event)
-        case Advanced(table=table, snapshot=snapshot, watermark=watermark):
+        case events.Advanced(table=table, snapshot=snapshot, watermark=watermark):
             if table in state.tables and table not in state.running:
                 pinned_states.advance(state.tables[table], snapshot)
                 pinned_states.reached(state.tables[table], watermark)
-        case Declared():
+        case events.Declared():
             _declared(state, event)
-        case Evaluated(images=images):
+        case events.Evaluated(images=images):
             state.images.update({(sql, inputs): value for sql, inputs, value in images})
             state.index.stale.update(state.views)
-        case Hurried():
+        case events.Hurried():
             _hurried(state, event)
-        case Budgeted(core_seconds_per_day=spent, cores=cores):
+        case events.Budgeted(core_seconds_per_day=spent, cores=cores):
             state.budget, state.index.rations = None if spent is None else Budget(spent, cores), None
-        case Unreadable(table=table, reason=reason):
+        case events.Unreadable(table=table, reason=reason):
             _unreadable(state, table, reason)
-        case EngineLost(engine=engine):
+        case events.EngineLost(engine=engine):
             queue.forget_engine(state, engine)
-        case Dropped(view=view):
+        case events.Dropped(view=view):
             _dropped(state, view)
-        case Requested():
+        case events.Requested():
             _requested(state, event)
-        case Started(view=view) if view in state.views:
+        case events.Started(view=view) if view in state.views:
             queue.start(state, event)
         case _ if event.view in state.views:
             _of_view(state, state.views[event.view], event)
-            _reconsider(state, event.to if isinstance(event, Renamed) else event.view)
+            _reconsider(state, event.to if isinstance(event, events.Renamed) else event.view)
     return state
 
 
-def _hurried(state: State, event: Hurried) -> None:
+def _hurried(state: State, event: events.Hurried) -> None:
     """Somebody waits: what failed, or was cancelled, is tried now and not after its pause."""
     if event.views is None:
         state.hurried = max(state.hurried, event.version)
@@ -100,7 +76,7 @@ def _hurried(state: State, event: Hurried) -> None:
             view.hurried = max(view.hurried, event.version)
 
 
-def _requested(state: State, event: Requested) -> None:
+def _requested(state: State, event: events.Requested) -> None:
     origin = Origin(
         event.version,
         event.at,
@@ -124,43 +100,43 @@ def _requested(state: State, event: Requested) -> None:
     _reconsider(state, event.view)
 
 
-def _of_view(state: State, view: ViewState, event: Event) -> None:
+def _of_view(state: State, view: ViewState, event: events.Event) -> None:
     match event:
-        case Reworked():
+        case events.Reworked():
             runs.reworked(state, event)
-        case Prepared():
+        case events.Prepared():
             runs.prepared(state, view, event)
-        case Published():
+        case events.Published():
             runs.published(state, view, event)
-        case Failed():
+        case events.Failed():
             runs.failed(state, view, event)
-        case Skipped():
+        case events.Skipped():
             queue.skip(state, event)
             if view is not None and view.definition.earlier:
                 # A change of an earlier partition came while these were one slice of no certain time.
                 runs.inherit(state, event.view, [each for each, _ in event.left])
-        case CancelAsked():
+        case events.CancelAsked():
             if event.view in state.running:
                 state.running[event.view] = evolve(state.running[event.view], cancelled=True)
-        case Suspended():
+        case events.Suspended():
             why = Reason(Code.VIEW_SUSPENDED, "ALTER MATERIALIZED VIEW … SUSPEND stopped it")
             runs.release(view, Status.SUSPENDED, why)
-        case Resumed():
+        case events.Resumed():
             _resumed(state, event.view)
             _halt_unreadable(state, event.view)
-        case Broken(reason=reason):
+        case events.Broken(reason=reason):
             runs.release(view, Status.BROKEN, reason)
-        case Altered(properties=properties):
+        case events.Altered(properties=properties):
             view.definition = evolve(view.definition, properties=properties)
             state.index.routes.clear()
-        case Renamed(to=to, definition=definition):
+        case events.Renamed(to=to, definition=definition):
             _renamed(state, event.view, to, definition)
 
 
 # --- changes and definitions
 
 
-def _changed(state: State, event: Changed) -> None:
+def _changed(state: State, event: events.Changed) -> None:
     if event.table in state.running:
         return  # its run is about to replace what was seen; what it leaves is seen at the next look
     record = state.tables.get(event.table)
@@ -188,7 +164,7 @@ def _changed(state: State, event: Changed) -> None:
             queue.take_along(state, origin, event.before)
 
 
-def _declared(state: State, event: Declared) -> None:
+def _declared(state: State, event: events.Declared) -> None:
     name = event.definition.view
     known = state.views.get(name)
     follows_again = known is not None and follows(event.definition) and not follows(known.definition)

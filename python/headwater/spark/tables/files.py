@@ -28,35 +28,14 @@ from headwater.model.reason import Code, Reason
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.state import PartitionRecord
 from headwater.model.view import Definition
-from headwater.spark.jvm import paths, sql
+from headwater.spark.jvm import paths, sql, wire
 from headwater.spark.jvm.counted import Counted, slice_of
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition, Pin
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.jvm.wire import (
-    Directory,
-    Fenced,
-    Misfit,
-    Publication,
-    PublicationAnswer,
-    PublishedPartition,
-    Stranger,
-    Superseded,
-)
-from headwater.spark.tables import catalog
+from headwater.spark.tables import catalog, view_tables
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.table_format import ViewFormat
-from headwater.spark.tables.view_tables import (
-    emptied,
-    forget,
-    forget_replaced,
-    is_same,
-    replace,
-    require_own,
-    resume,
-    taken,
-    with_above,
-)
 
 _SNAPSHOT = re.compile(r"\d+ [0-9a-f]{32}")
 """A number of files, and a digest of them (``FileSnapshots.scala``)."""
@@ -67,7 +46,7 @@ class Files:
     """The handle of a run's output: a publication request for the shim, if the output lies in files; and the partition
     of each location."""
 
-    request: Publication | None
+    request: wire.Publication | None
     places: Mapping[str, Slice]
 
 
@@ -135,8 +114,8 @@ class FileTables(ViewFormat):
         columns = definition.partitioned_by
         files = {slice_of(each, columns): each for each in self._shim.written(place, len(columns))}
         made = tuple(evolve(known[each], fingerprint=file.fingerprint) for each, file in files.items())
-        removed = emptied(launch, files, self.look)
-        request = Publication(run.view, definition.owner, run.version)
+        removed = view_tables.emptied(launch, files, self.look)
+        request = wire.Publication(run.view, definition.owner, run.version)
         parts = [_part(each, files[each.slice], launch.existing.get(each.slice)) for each in made]
         if columns:
             request = evolve(request, partitions=tuple(parts), removed=tuple(map(sql.spec, removed)))
@@ -150,8 +129,8 @@ class FileTables(ViewFormat):
 
     def require(self, definition: Definition) -> None:
         if self._shim.owner(definition.view) is None:
-            resume(self._shim, definition)
-        require_own(self._shim, definition)
+            view_tables.resume(self._shim, definition)
+        view_tables.require_own(self._shim, definition)
 
     def publish(self, launch: Launch, written: Written) -> Replaced:
         definition, request, places = launch.definition, written.handle.request, written.handle.places
@@ -160,17 +139,17 @@ class FileTables(ViewFormat):
         try:
             answer = self._shim.publish(request)
         except (PySparkException, Py4JJavaError):
-            require_own(self._shim, definition)
+            view_tables.require_own(self._shim, definition)
             raise
-        reshaped = isinstance(answer, Misfit)
+        reshaped = isinstance(answer, wire.Misfit)
         left: Sequence[str] = []
         if reshaped:
             answer, left = self._swapped(definition, written.handle.request)
         match answer:
-            case Fenced(version):
+            case wire.Fenced(version):
                 raise TakenOver(f"version {version} of {definition.view} is already published")
-            case Stranger() | Misfit():
-                raise taken(definition.view)
+            case wire.Stranger() | wire.Misfit():
+                raise view_tables.taken(definition.view)
         root = paths.plain(definition.root)
         superseded = [path for path in answer.superseded if path not in places and paths.plain(path) != root]
         return Replaced([*superseded, *left], frozenset(places[each] for each in answer.unchanged), reshaped)
@@ -182,7 +161,7 @@ class FileTables(ViewFormat):
         [fact] = self._shim.observe([Asked(definition.view)])
         if not fact.exists or Format.of(fact.kind).own_classes:
             return None
-        return with_above(each.location for each in fact.partitions)
+        return view_tables.with_above(each.location for each in fact.partitions)
 
     def highest(self, definition: Definition) -> Version:
         versions = (name[2:] for name in self._shim.names(definition.root) if name.startswith(".v"))
@@ -197,10 +176,10 @@ class FileTables(ViewFormat):
         published = self.published(definition) if locations else set()
         if published is None:
             return False
-        forget(self._shim, definition, locations, published)
+        view_tables.forget(self._shim, definition, locations, published)
         root = paths.plain(definition.root)
         if not all(paths.is_within(paths.plain(each), root) for each in locations):
-            forget_replaced(self._sessions.of_table(definition.settings), self._shim, definition)
+            view_tables.forget_replaced(self._sessions.of_table(definition.settings), self._shim, definition)
         return True
 
     # --- inside
@@ -254,13 +233,16 @@ class FileTables(ViewFormat):
         if any(each.location and not paths.is_within(paths.plain(each.location), root) for each in fact.partitions):
             self._scattered.add(fact.table)
 
-    def _swapped(self, definition: Definition, request: Publication) -> tuple[PublicationAnswer, Sequence[str]]:
+    def _swapped(
+        self, definition: Definition, request: wire.Publication
+    ) -> tuple[wire.PublicationAnswer, Sequence[str]]:
         """Publishes into a new table, of the view's new shape, which then takes the view's name. Also the places of the
         old table."""
         session = self._sessions.of_table(definition.settings)
-        answer = self._shim.publish(evolve(request, table=replace(session, self._shim, definition), removed=()))
-        require_own(self._shim, definition)
-        if not isinstance(answer, Superseded):
+        filled = view_tables.replace(session, self._shim, definition)
+        answer = self._shim.publish(evolve(request, table=filled, removed=()))
+        view_tables.require_own(self._shim, definition)
+        if not isinstance(answer, wire.Superseded):
             return answer, ()
         return answer, catalog.swap(session, self._shim, definition)
 
@@ -271,11 +253,11 @@ def place_of(launch: Launch) -> str:
     return f"{launch.definition.root}/.v{launch.run.version}/data"
 
 
-def _part(made: Made, file: Directory, known: PartitionRecord | None) -> PublishedPartition:
+def _part(made: Made, file: wire.Directory, known: PartitionRecord | None) -> wire.PublishedPartition:
     """A partition to publish. If it holds the rows that the record says it held, ``was`` is the fingerprint of the
     files that must be found in its place: of others, readers may have seen other rows."""
-    was = known.fingerprint if known is not None and is_same(made, known) else None
-    return PublishedPartition(sql.spec(made.slice), file.location, made.rows, file.bytes, was)
+    was = known.fingerprint if known is not None and view_tables.is_same(made, known) else None
+    return wire.PublishedPartition(sql.spec(made.slice), file.location, made.rows, file.bytes, was)
 
 
 def _by_value(partitions: Iterable[FoundPartition]) -> dict[Slice, list[FoundPartition]]:
