@@ -53,7 +53,6 @@ KNOWN_PYTHON = {
     "words of settings, properties, formats and messages": {
         "algebra.notation": ["unit.value.lower"],
         "jobs": ["partition.of.value.lower"],
-        "model.duration": ["text.lower"],
         "model.partition": ["unit.value.lower"],
         "model.policy": ["text.lower", "text.strip().lower"],
         "spark.defining.analyse": ["dict(definition.settings).get(INFERENCE, 'true').lower"],

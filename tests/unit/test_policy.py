@@ -8,9 +8,8 @@ import pytest
 from attrs import evolve
 
 from headwater.engine.requests.limits import ATTEMPTS, back_off, gives_up
-from headwater.model.duration import duration
 from headwater.model.error import DefinitionError, StatementError
-from headwater.model.policy import PROPERTIES, Fill, Learned, Overrun, Policy, Propagate, Upstream
+from headwater.model.policy import PROPERTIES, Fill, Learned, Overrun, Policy, Propagate, Upstream, duration
 from headwater.model.view import Definition
 from headwater.spark.defining.options import check_properties
 

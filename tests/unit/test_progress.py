@@ -12,9 +12,9 @@ from rich.console import Console
 
 from headwater.cli import progress_bars as bars
 from headwater.cli.progress_bars import said, shown
-from headwater.spark.jvm.progress import Progress
+from headwater.spark.jvm.facts import RunProgress
 
-READING = Progress("default.wide", 7, 12, 6, 120_400, 5_242_880, 0, 0, 0, 0)
+READING = RunProgress("default.wide", 7, 12, 6, 120_400, 5_242_880, 0, 0, 0, 0)
 WRITING = evolve(READING, done=11, rows=1_204, bytes=2_000_000)
 COPYING = evolve(READING, copied=20_000_000, size=80_000_000)
 
@@ -28,7 +28,7 @@ COPYING = evolve(READING, copied=20_000_000, size=80_000_000)
         (COPYING, "20.0 MB of 80.0 MB copied to the warehouse"),
     ],
 )
-def test_what_a_refresh_has_done_is_said(refresh: Progress, words: str):
+def test_what_a_refresh_has_done_is_said(refresh: RunProgress, words: str):
     assert said(refresh) == words
 
 

@@ -30,9 +30,8 @@ from headwater.spark.defining.analyse import Analyst
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.counted import counts
 from headwater.spark.jvm.evaluator import SparkEvaluator
-from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin
+from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin, RunProgress
 from headwater.spark.jvm.job_groups import JobGroups
-from headwater.spark.jvm.progress import Progress, progress
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import Failure, FailureKind
 from headwater.spark.observing.observer import Observer
@@ -70,7 +69,7 @@ KINDS = {
     "counted": list[wire.Sum],
     "spent": wire.Spent,
     "effort": Effort,
-    "progress": list[Progress],
+    "progress": list[RunProgress],
     "pins": dict[str, Pin],
 }
 """The kind of value in the golden files whose names begin so."""
@@ -185,7 +184,7 @@ def test_requests_and_answers_are_json():
 
 
 def test_progress_is_read():
-    [found] = progress(Jvm({"Progress.of": text("progress")}).session())
+    [found] = Shim(Jvm({"Progress.of": text("progress")}).session()).progress()
     assert (found.view, found.done, found.tasks) == ("shop.monthly_revenue", 7, 12)
 
 

@@ -55,7 +55,8 @@ def say_plan(state: State, noted: str | None, plot: Path | None, as_json: bool) 
 
     means = decode_means(noted) if noted else None
     pending = pending_views(state)
-    names = pending or tuple(name for name in state.index.order if _is_active(state, name))
+    views = state.views
+    names = pending or tuple(n for n in state.index.order if n in views and views[n].status is Status.ACTIVE)
     if not names:
         raise click.ClickException("no view can be refreshed")
     plan, _ = pending_plan(state, names, means or NOTHING)
@@ -72,10 +73,6 @@ def say_plan(state: State, noted: str | None, plot: Path | None, as_json: bool) 
         click.echo("nothing stays in memory, because the warehouse was as fast as memory when the engine started")
     table(COLUMNS, [list(row.values()) for row in _rows(plan)])
     click.echo(_conclusion(plan))
-
-
-def _is_active(state: State, name: str) -> bool:
-    return name in state.views and state.views[name].status is Status.ACTIVE
 
 
 def _rows(plan: Plan) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter  # noqa: E402
 
 from headwater.memory.planning.plan import Plan  # noqa: E402
-from headwater.model.duration import duration  # noqa: E402
+from headwater.model.policy import duration  # noqa: E402
 from headwater.simulate.staleness import Stretch  # noqa: E402
 from headwater.simulate.whatif import SECOND, Row  # noqa: E402
 

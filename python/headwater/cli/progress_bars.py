@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from headwater.spark.jvm.progress import Progress as Refresh
+    from headwater.spark.jvm.facts import RunProgress
 
 LOOK = 0.5
 """Seconds between two looks."""
 
 
 @contextmanager
-def shown(look: Callable[[], Sequence[Refresh]], console: Console | None = None) -> Iterator[None]:
+def shown(look: Callable[[], Sequence[RunProgress]], console: Console | None = None) -> Iterator[None]:
     """Shows the refreshes that ``look`` finds until the block ends, if a terminal is attached. The first look that
     fails is the last one."""
     console = console or Console(stderr=True)
@@ -37,7 +37,7 @@ def shown(look: Callable[[], Sequence[Refresh]], console: Console | None = None)
             watching.join()
 
 
-def _watch(look: Callable[[], Sequence[Refresh]], bars: Progress, ended: threading.Event) -> None:
+def _watch(look: Callable[[], Sequence[RunProgress]], bars: Progress, ended: threading.Event) -> None:
     known: dict[int, TaskID] = {}
     while not ended.wait(LOOK):
         try:
@@ -53,7 +53,7 @@ def _watch(look: Callable[[], Sequence[Refresh]], bars: Progress, ended: threadi
             bars.update(known[version], completed=done, total=total or None, said=said(each))
 
 
-def said(each: Refresh) -> str:
+def said(each: RunProgress) -> str:
     """The progress of a refresh, in words."""
     if each.size:
         return f"{_bytes(each.copied)} of {_bytes(each.size)} copied to the warehouse"

@@ -213,9 +213,9 @@ def doing(application: str, alive: Sequence[str]) -> str:
 
 
 def _progress(session):
-    from headwater.spark.jvm.progress import progress
+    from headwater.spark.jvm.shim import Shim
 
-    return shown(lambda: progress(session))
+    return shown(Shim(session).progress)
 
 
 def _ask(session, statement: str):

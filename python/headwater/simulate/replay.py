@@ -16,7 +16,7 @@ from headwater.model.command import Launch, Written
 from headwater.model.event import Altered, Changed, Declared, Event, Made, Renamed, Requested
 from headwater.model.partition import Version
 from headwater.model.state import State
-from headwater.model.view import Definition, Pairs, pairs
+from headwater.model.view import Pairs, pairs
 from headwater.simulate.accounts import Accounts
 from headwater.simulate.interpreter import Interpreter
 from headwater.simulate.scenario import Scenario
@@ -33,14 +33,12 @@ class Override:
         """The event as it would have been."""
         match event:
             case Declared(definition=definition) | Renamed(definition=definition):
-                return evolve(event, definition=self._redefined(definition))
+                properties = self._replaced(definition.properties)
+                return evolve(event, definition=evolve(definition, properties=properties))
             case Altered(properties=properties):
                 return evolve(event, properties=self._replaced(properties))
             case _:
                 return event
-
-    def _redefined(self, definition: Definition) -> Definition:
-        return evolve(definition, properties=self._replaced(definition.properties))
 
     def _replaced(self, properties: Pairs) -> Pairs:
         return pairs({key: value for key, value in {**dict(properties), **dict(self.properties)}.items() if value})

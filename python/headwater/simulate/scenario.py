@@ -65,7 +65,8 @@ def _line(took: Sequence[tuple[int, float]]) -> tuple[float, float]:
     """Minimises the sum of ((fixed + count · each) / seconds - 1)², which weighs short runs as long ones."""
     one = [1 / seconds for _, seconds in took]
     many = [count / seconds for count, seconds in took]
-    ones, manies, both = (sum(x * y for x, y in zip(a, b, strict=True)) for a, b in _pairs(one, many))
+    pairs = (one, one), (many, many), (one, many)
+    ones, manies, both = (sum(x * y for x, y in zip(a, b, strict=True)) for a, b in pairs)
     determinant = ones * manies - both**2
     if determinant > 1e-9 * ones * manies:  # runs of different sizes
         fixed = (sum(one) * manies - sum(many) * both) / determinant
@@ -75,10 +76,6 @@ def _line(took: Sequence[tuple[int, float]]) -> tuple[float, float]:
         if fixed < 0 and all(count for count, _ in took):
             return 0.0, sum(many) / manies
     return sum(one) / ones, 0.0
-
-
-def _pairs(one: list[float], many: list[float]) -> tuple[tuple[list[float], list[float]], ...]:
-    return (one, one), (many, many), (one, many)
 
 
 OUTSIDE = (Declared, Dropped, Renamed, Altered, Changed, Evaluated, Requested, Suspended, Resumed, Broken)

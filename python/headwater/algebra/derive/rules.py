@@ -71,7 +71,7 @@ def _apply(node: Node, below: list[Delta], target: Node) -> Delta:
         case "Join", [left, right]:
             return join(node, left, right)
         case "LateralJoin", [left, right]:
-            return lateral(node, left, right)
+            return join(node, left, right.inside())  # evaluated for each left row, which is its outer row
         case "LocalRelation" | "ResolvedInlineTable" | "OneRowRelation" | "Range", []:
             return Delta(lost=_new(node, Reason(Code.QUERY_CONSTANT, "a value that the query itself states")))
     return _whole(node, below)
@@ -215,11 +215,6 @@ def join(node: Node, left: Delta, right: Delta) -> Delta:
         case "LEFT ANTI":
             return _anti(node, left, inner)
     return _unknown(node, both)
-
-
-def lateral(node: Node, left: Delta, right: Delta) -> Delta:
-    """A join whose right side is evaluated for each left row: that row is its outer row."""
-    return join(node, left, right.inside())
 
 
 def _outer(node: Node, kept: Delta, nulled: Delta, inner: Delta, preserved: int) -> Delta:

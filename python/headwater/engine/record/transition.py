@@ -186,11 +186,8 @@ def _declared(state: State, event: events.Declared) -> None:
         _halt_unreadable(state, name)
         if fill:
             queue.widen(state, name)  # slices of the old definition may mean nothing in the new one
-    if (
-        known is None
-        and name not in state.index.readers
-        and all(each in state.index.order for each in _views_read(state, name))
-    ):
+    read = [each for each in event.definition.sources if each in state.views]
+    if known is None and name not in state.index.readers and all(each in state.index.order for each in read):
         _append(state, name)
     else:
         _rewire(state)
@@ -319,10 +316,6 @@ def _append(state: State, name: str) -> None:
         state.index.readers[source] = tuple(sorted((*state.index.readers.get(source, ()), name)))
     state.index.stale.add(name)
     state.index.routes.clear()
-
-
-def _views_read(state: State, name: str) -> list[str]:
-    return [each for each in state.views[name].definition.sources if each in state.views]
 
 
 # --- requests

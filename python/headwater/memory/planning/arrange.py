@@ -16,10 +16,9 @@ from headwater.engine.decide.schedule import Planned, pending_of, pending_views
 from headwater.memory.planning.joint import joint, side_by_side
 from headwater.memory.planning.means import Means
 from headwater.memory.planning.order import longest_first
-from headwater.memory.planning.pending import problem
+from headwater.memory.planning.pending import label, problem, shared_scans, unmade_left_out, with_scans
 from headwater.memory.planning.plan import Plan, best
 from headwater.memory.planning.problem import Problem
-from headwater.memory.planning.scan_sharing import label, shared_scans, unmade_left_out, with_scans
 from headwater.memory.planning.search import lasting, searched
 from headwater.model.extract import Shared
 from headwater.model.state import State, copied_record, copied_view

@@ -75,6 +75,28 @@ class CatalogView:
 
 
 @frozen
+class RunProgress:
+    """A refresh under way, by the jobs of it that started so far.
+
+    Attributes:
+        tasks, done: how many tasks they have, and how many of these are done.
+        rows_read, bytes_read, rows, bytes: what those read and wrote.
+        copied, size: bytes that are brought from memory to the warehouse, and how many there are; 0 while none are.
+    """
+
+    view: str
+    version: int
+    tasks: int
+    done: int
+    rows_read: int
+    bytes_read: int
+    rows: int
+    bytes: int
+    copied: int
+    size: int
+
+
+@frozen
 class Pin:
     """How a query reads a table as it was at a snapshot.
 

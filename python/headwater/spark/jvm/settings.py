@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from headwater.engine.requests.limits import TRACKS
-from headwater.model.duration import duration
 from headwater.model.error import StatementError
+from headwater.model.policy import duration
 from headwater.store.snapshots import HISTORY
 
 SETTINGS = (

@@ -16,7 +16,7 @@ from headwater.model.measure import Effort
 from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.counted import Counted
-from headwater.spark.jvm.facts import Asked, CatalogView, Fact
+from headwater.spark.jvm.facts import Asked, CatalogView, Fact, RunProgress
 from headwater.spark.jvm.wire import Failure, FailureKind
 
 SPARK_ERRORS = (PySparkException, Py4JError)
@@ -150,6 +150,10 @@ class Shim:
     def apart(self, frame: DataFrame) -> DataFrame:
         """The same rows, for a write into a table of another catalog than Spark's own."""
         return DataFrame(self._call("Counted.apart", frame._jdf), frame.sparkSession)
+
+    def progress(self) -> list[RunProgress]:
+        """The refreshes of which a Spark job runs, or whose output is copied."""
+        return wire.decode(self._call("Progress.of", self._session._jsparkSession), list[RunProgress])
 
     def effort(self, session: SparkSession, group: str) -> Effort | None:
         """What the tasks of a job group took so far."""

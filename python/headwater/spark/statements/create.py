@@ -101,7 +101,8 @@ class Declarations:
 
     def _declare(self, definition: Definition, message: Create, later: bool) -> Sequence[Row]:
         self._require_storable(definition)
-        estimate = self.analyst.estimate(definition, self._unfilled(definition))
+        empty = self.recorder.read(lambda state: unfilled(state, definition.sources))
+        estimate = self.analyst.estimate(definition, empty)
         self.observer.baseline(definition)
         definition = self._placed(definition)
         try:
@@ -162,9 +163,6 @@ class Declarations:
             return True
         [fact] = self.shim.observe([Asked(source)])
         return fact.readable
-
-    def _unfilled(self, definition: Definition) -> dict[str, int | None]:
-        return self.recorder.read(lambda state: unfilled(state, definition.sources))
 
     def _fill(
         self, definition: Definition, done: str, message: Create, later: bool, estimate: Estimate | None = None

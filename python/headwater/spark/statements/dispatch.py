@@ -16,10 +16,10 @@ from headwater.engine.tell import report
 from headwater.engine.tell.columns import LINES
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.engine.tell.waiting import failing
-from headwater.model.duration import duration
 from headwater.model.error import StatementError, StoreError
 from headwater.model.event import FRESH, Altered, Declared, Dropped, Renamed, Resumed, Suspended
 from headwater.model.name import loosely, spelled, split
+from headwater.model.policy import duration
 from headwater.model.state import State
 from headwater.model.view import Definition, pairs
 from headwater.runtime.execute import guarded

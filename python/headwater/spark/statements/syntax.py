@@ -280,14 +280,6 @@ class _Words:
         return StatementError(f"{message}; the syntax is {(SYNTAX[self._kind] or '').strip('`')}")
 
 
-def _refresh(words: _Words) -> RefreshStatement:
-    return RefreshStatement(*_of_partitions(words), words.take("FULL"))
-
-
-def _verify(words: _Words) -> Verify:
-    return Verify(*_of_partitions(words), words.take("REPAIR"))
-
-
 def _of_partitions(words: _Words) -> tuple[Name, tuple[tuple[str, Value], ...]]:
     words.need("MATERIALIZED", "VIEW")
     return words.name(), words.assignments(words._identifier, words.value) if words.take("PARTITION") else ()
@@ -349,8 +341,8 @@ def _alter(words: _Words) -> Statement:
 
 _PARSERS: dict[StatementKind, Callable[[_Words], Statement]] = {
     StatementKind.DRAIN: _drain,
-    StatementKind.REFRESH: _refresh,
-    StatementKind.VERIFY: _verify,
+    StatementKind.REFRESH: lambda words: RefreshStatement(*_of_partitions(words), words.take("FULL")),
+    StatementKind.VERIFY: lambda words: Verify(*_of_partitions(words), words.take("REPAIR")),
     StatementKind.SHOW_VIEWS: _show_views,
     StatementKind.SHOW_REFRESHES: _show_refreshes,
     StatementKind.DESCRIBE: _describe,
