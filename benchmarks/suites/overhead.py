@@ -18,7 +18,7 @@ from benchmarks.parts.harness import Worker, by_turns, console, extension, longe
 from benchmarks.parts.results import Figure, Report, figure
 from headwater.engine.requests.limits import SETTLE
 from headwater.model.event import Started
-from headwater.store.address import default_store
+from headwater.store.dialect import default_store
 from headwater.store.sql_store import SqlStore
 
 TABLE = "CREATE TABLE writes (id INT, amount INT) USING parquet"
