@@ -69,9 +69,14 @@ def test_new_files_of_joined_tables_are_followed(spark: SparkSession, journal: J
     spark.sql(ROW.format(id=-1, day="1", price=5))
     spark.sql(ROW.format(id=-2, day="9", price=6))
     spark.sql("INSERT INTO days VALUES ('9', 63), ('1', 8)")
-    spark.sql("ALTER MATERIALIZED VIEW v RESUME")
     told = follow(
-        spark, journal, "v", query, ROW.format(id=-3, day="9", price=7), "INSERT INTO days VALUES ('2', 1), ('x', 2)"
+        spark,
+        journal,
+        "v",
+        query,
+        "ALTER MATERIALIZED VIEW v RESUME",
+        ROW.format(id=-3, day="9", price=7),
+        "INSERT INTO days VALUES ('2', 1), ('x', 2)",
     )
     assert told == [ADDED] * len(told) and len(told) >= 2
 
