@@ -14,7 +14,8 @@ from typing import Any
 
 from benchmarks.parts.evaluations import beside_a_cone, days, per_change
 from benchmarks.parts.harness import scratch
-from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.decide.readiness import Choice, ready
+from headwater.engine.decide.starting import decided
 from headwater.engine.record.transition import transition
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Made, Observed, Published
@@ -86,7 +87,7 @@ def _drained(state: State) -> float:
     began = time.perf_counter()
     while done < 200 and (found := ready(state, now)):
         for chosen in found[: 200 - done]:
-            begin = started(state, Choice(chosen), state.highest + 1, now)
+            begin = decided(state, Choice(chosen), state.highest + 1, now).event
             state = transition(state, begin)
             made = tuple(Made(each, 1, "f") for each in begin.slices)
             state = transition(state, Published(now, begin.version, begin.view, made, (), 1.0))

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from attrs import frozen
 from ortools.sat.python import cp_model
 
-from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.decide.readiness import Choice, ready, wake_at
+from headwater.engine.decide.starting import decided
 from headwater.engine.decide.urgency import first
 from headwater.engine.record.transition import transition
 from headwater.model.costs import Took
@@ -52,7 +53,7 @@ class Queue:
 def compared(queue: Queue) -> dict[str, float]:
     """The areas of a queue, and the seconds that the engine's rule takes for a decision."""
     began = time.perf_counter()
-    ends = decided(queue)
+    ends = by_rule(queue)
     spent = (time.perf_counter() - began) / len(ends)
     found = {"engine": queue.area(ends), "decision": spent}
     for name, limit in (("soon", SOON), ("long", LONG)):
@@ -79,7 +80,7 @@ def drawn(views: int, seed: int) -> Queue:
     )
 
 
-def decided(queue: Queue) -> dict[str, float]:
+def by_rule(queue: Queue) -> dict[str, float]:
     """When each view is renewed by the engine's rule (s from now)."""
     state, now = _pending(queue), 1000 * OLDEST
     running: dict[str, tuple[int, int]] = {}
@@ -89,7 +90,7 @@ def decided(queue: Queue) -> dict[str, float]:
         choices = [Choice(each) for each in ready(state, now)] if free else []
         choice = first(state, choices, now, free, TRACKS) if choices else None
         if choice is not None:
-            event = started(state, choice, state.highest + 1, now)
+            event = decided(state, choice, state.highest + 1, now).event
             state, name = transition(state, event), choice.ready.view
             running[name] = now + 1000 * queue.seconds[name], event.version
         elif running:

@@ -228,7 +228,8 @@ class Engine:
         Raises:
             StatementError: there is no such table.
         """
-        return self._known(lambda state: report.explain(state, name, self._now()), name)
+        self._known(lambda state: None, name)
+        return self._loop.explained(name)
 
     def consistency(self, name: str, partition: Mapping[str, Value] | None = None) -> tuple[Verdict, ...]:
         """Whether a partition of a derived table, or all of it, reflects every recorded change upstream.

@@ -155,7 +155,7 @@ MUTATIONS = {
         "    for group in [[each] for each in view.pending]:\n",
     ),
     "a run records inputs that it did not read": (
-        "engine/decide/readiness.py",
+        "engine/decide/starting.py",
         "        inputs(state, definition),\n",
         "        tuple((source, version) for source in definition.sources),\n",
     ),
@@ -339,7 +339,7 @@ MUTATIONS = {
         "past[each].snapshot) for each in known[:1])",
     ),
     "a run pins nothing": (
-        "engine/decide/readiness.py",
+        "engine/decide/starting.py",
         "        snapshots=pins(state, definition),\n",
         "        snapshots=(),\n",
     ),
@@ -379,9 +379,9 @@ MUTATIONS = {
         "    return (",
     ),
     "a lake view is kept": (
-        "engine/decide/readiness.py",
-        "        kept=choice.kept and not definition.storage.commits,\n",
-        "        kept=choice.kept,\n",
+        "engine/decide/starting.py",
+        "        kept=choice.kept and not commits and",
+        "        kept=choice.kept and",
     ),
     "a run counts a pinned table as read at its current version": (
         "engine/decide/flight.py",
@@ -412,6 +412,27 @@ MUTATIONS = {
         "engine/requests/ahead.py",
         "    if record.pinned:\n",
         "    if False:\n",
+    ),
+    # --- what is explained
+    "a run is explained for all that is pending": (
+        "engine/decide/starting.py",
+        "    found = None if start is None else ready_of(state, name, start.at)\n",
+        "    found = None\n",
+    ),
+    "a run is explained as if nothing of it was kept": (
+        "engine/decide/starting.py",
+        "    choice = next((each for each in (turn, *choices)",
+        "    choice = next((evolve(each, kept=False) for each in (turn, *choices)",
+    ),
+    "a run starts for less than was explained": (
+        "engine/decide/kernel.py",
+        "decided(state, found, FRESH, now)",
+        "decided(state, Choice(evolve(found.ready, needs=found.ready.needs[:1])), FRESH, now)",
+    ),
+    "a wait is said to end with its last change": (
+        "engine/decide/readiness.py",
+        "    at, change = min((due.at(origin), origin)",
+        "    at, change = max((due.at(origin), origin)",
     ),
     # --- the interpreter
     "a run goes on although it is not wanted any more": (

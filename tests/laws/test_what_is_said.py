@@ -20,6 +20,9 @@ from headwater.engine.waits.freshness import hold
 from headwater.model.state import State, Status, ViewState
 from headwater.store.codec import decode_summary, encode_summary
 
+FAR = 10**15
+"""A time (ms) at which nothing waits for time any more."""
+
 
 def waits_now(state: State, name: str, now: int) -> str:
     """Why a pending view does not run at this very moment, asked of the state."""
@@ -36,6 +39,10 @@ def waits_now(state: State, name: str, now: int) -> str:
         return f"the last refresh failed; the next one starts in {(known.retry_at - now) / 1000:.0f} s: {known.reason}"
     if name in [each.view for each in ready(state, now)]:
         return "ready, waits for a free track"
+    free = [origin for each in ready(state, FAR) if each.view == name for origin in each.origins]
+    if free:
+        waits = (_skips(state, known, each, now) or _settles(state, known, each, now) for each in sorted(free))
+        return min(waits, key=lambda each: each[0])[1]
     holding = [each for each in known.definition.sources if each in state.views and behind(state, each)]
     stuck = (
         {Status.FAILED: "failed", Status.BROKEN: "is broken", Status.UNREADABLE: "cannot run"}
@@ -49,19 +56,16 @@ def waits_now(state: State, name: str, now: int) -> str:
         return f"waits, as headwater.upstream = hold: {why}"
     if holding and blockers(state, known):
         return f"waits for {', '.join(holding)}, so that one refresh takes all changes"
-    oldest = min((min(origins) for origins in known.pending.values() if origins), default=None)
-    return (
-        (_skipped(state, known, oldest, now) or _settles(state, known, oldest, now)) if oldest is not None else "ready"
-    )
+    return "waits for the refresh that runs" if name in state.running else "ready"
 
 
-def _skipped(state: State, known: ViewState, oldest: int, now: int) -> str:
-    asked, origin = dict(known.definition.properties), state.origins[oldest]
+def _skips(state: State, known: ViewState, change: int, now: int) -> tuple[int, str] | None:
+    asked, origin = dict(known.definition.properties), state.origins[change]
     if asked.get("headwater.overrun") != "skip" or "headwater.freshness" in asked or known.overran is None:
-        return ""
+        return None
     began, ended = known.overran
-    if not began < oldest <= ended or oldest <= state.hurried or origin.definition:
-        return ""
+    if not began < change <= ended or change <= state.hurried or origin.definition:
+        return None
     until = origin.at + 10 * known.definition.policy.settle
     later = sorted({each for origins in known.pending.values() for each in origins if each > ended})
     if later:
@@ -69,24 +73,21 @@ def _skipped(state: State, known: ViewState, oldest: int, now: int) -> str:
         at_once = later[0] <= state.hurried or following.definition
         until = min(until, following.at + (0 if at_once else known.definition.policy.settle))
     left = max(until, origin.at + known.definition.policy.settle) - now
-    said = f"waits for the next change, or starts in {left / 1000:.1f} s (headwater.overrun = skip)"
-    return said if left > 0 else "ready"
+    return left, f"waits for the next change, or starts in {left / 1000:.1f} s (headwater.overrun = skip)"
 
 
-def _settles(state: State, known: ViewState, oldest: int, now: int) -> str:
-    origin, name = state.origins[oldest], known.definition.view
+def _settles(state: State, known: ViewState, change: int, now: int) -> tuple[int, str]:
+    origin, name = state.origins[change], known.definition.view
     held = hold(state, name) if origin.table in (name, *known.definition.sources) else None
-    if oldest <= state.hurried or origin.definition:
+    if change <= state.hurried or origin.definition:
         left = origin.at - now
     elif held is None:
         left = origin.at + known.definition.policy.settle - now
     else:
         left = (origin.at if origin.wave is None else origin.wave) + held.millis - now
-    if left <= 0:
-        return "ready"
     if held is None:
-        return f"starts in {left / 1000:.1f} s; further changes may join until then"
-    return (
+        return left, f"starts in {left / 1000:.1f} s; further changes may join until then"
+    return left, (
         f"waits {left / 1000:.1f} s more for further changes: {held.path[-1]} may be {held.bound / 1000:g} s behind, "
         f"and the refresh{'es' if len(held.path) > 1 else ''} of {', '.join(held.path)} "
         f"may take {held.needed / 1000:.1f} s"

@@ -9,7 +9,7 @@ from headwater.engine.decide.readiness import ready
 from headwater.engine.decide.schedule import pending_views
 from headwater.engine.requests.limits import SETTLE
 from headwater.memory.buffers.volume import Rates, costs
-from headwater.memory.planning.arrange import PLAIN, ByPlan, explained, explanation, planned, quick
+from headwater.memory.planning.arrange import PLAIN, ByPlan, planned, quick
 from headwater.memory.planning.means import Costs, Means
 from headwater.memory.planning.pending import SMALLEST, problem
 from headwater.memory.planning.plan import timeline
@@ -51,17 +51,6 @@ def test_the_problem_is_what_is_pending():
 def test_what_saves_time_and_fits_is_kept():
     assert arranged(pending(), memory=10_000_000) == [("v", True)]
     assert arranged(pending(), memory=999_999) == [("v", False)]
-
-
-def test_the_plan_is_explained_from_a_part_of_the_state():
-    """``EXPLAIN REFRESH`` copies it, so that it searches for a plan while the engine goes on."""
-    made = pending()
-    state, means = made.state, Means(PAYS, 10_000_000, 1)
-    assert pending_views(state)
-    for name in pending_views(state):
-        lines = explanation(state, name, means)()
-        assert lines == explained(state, name, means) and "planned as" in lines[0]
-    assert explanation(state, "nowhere", means)() == []
 
 
 def test_nothing_is_kept_that_saves_nothing():

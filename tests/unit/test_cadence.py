@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.decide.readiness import Choice, ready, wake_at
+from headwater.engine.decide.starting import decided
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
@@ -34,7 +35,7 @@ def change(state: State, table: str, at: int) -> State:
 
 def run(state: State, at: int) -> State:
     while found := ready(state, at + DAY):
-        event = started(state, Choice(found[0]), state.highest + 1, at)
+        event = decided(state, Choice(found[0]), state.highest + 1, at).event
         state = transition(state, event)
         made = (Made(WHOLE, 1, str(event.version)),)
         state = transition(state, Published(at, event.version, "v", made, (), 1.0))

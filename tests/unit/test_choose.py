@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples, slices
 
-from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.decide.readiness import Choice, ready, wake_at
+from headwater.engine.decide.starting import decided
 from headwater.engine.requests.limits import PATIENCE, SETTLE
 from headwater.engine.requests.reach import Reached
 from headwater.model.event import Broken, Declared, Hurried, Requested, Resumed, Suspended
@@ -157,7 +158,7 @@ def test_a_run_records_the_versions_it_may_count_on():
     made = machine(BASES, *CHAIN)
     change(made, "t", A1)
     made.now += SETTLE
-    event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
+    event = decided(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now).event
     assert event.inputs == (("v", made.state.tables["v"].highest), ("t", made.state.tables["t"].highest))
     assert (event.work.mode, event.slices, str(event.reason)) == (Mode.PARTITION, (A1,), "t[a=1] was written")
 
@@ -172,11 +173,11 @@ def test_who_cannot_read_ahead_is_on_record_with_what_is_published(made_by, ahea
     made.now += SETTLE
     before = made.state.tables["v"].highest
     [of_v] = [each for each in ready(made.state, made.now) if each.view == "v"]
-    made.record(lambda version: started(made.state, Choice(of_v, kept=True), version, made.now))
+    made.record(lambda version: decided(made.state, Choice(of_v, kept=True), version, made.now).event)
     while not made.state.running["v"].prepared:
         made.advance(made.flights["v"])
     [of_w] = [each for each in ready(made.state, made.now) if each.view == "w"]
-    version = dict(started(made.state, Choice(of_w), 99, made.now).inputs)["v"]
+    version = dict(decided(made.state, Choice(of_w), 99, made.now).event.inputs)["v"]
     assert version == (made.state.running["v"].version if ahead else before)
 
 
@@ -184,7 +185,7 @@ def test_a_run_of_everything_is_full_and_computes_each_partition_once():
     made = machine({"t": "a"}, view("v", "a", "t"))
     change(made, "t", A1)
     made.declare(view("v", "a", "t", fingerprint="2"))
-    event = started(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now)
+    event = decided(made.state, Choice(ready(made.state, made.now)[0]), 99, made.now).event
     assert event.work.mode is Mode.FULL and event.slices == (WHOLE,)
 
 

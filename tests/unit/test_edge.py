@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from cases import warehouse, written
 
-from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.decide.readiness import Choice, ready
+from headwater.engine.decide.starting import decided
 from headwater.engine.record.runs import launched
 from headwater.engine.record.transition import transition
 from headwater.engine.tell.status import VIEWS, statuses
@@ -24,7 +25,7 @@ def refreshed(state: State, at: int, edge: Edge | None) -> State:
     """The state after a change at some time, and a refresh a minute later that found an edge."""
     state = written(state, "t", at)
     [found] = ready(state, at + 60_000)
-    event = started(state, Choice(found), state.highest + 1, at + 60_000)
+    event = decided(state, Choice(found), state.highest + 1, at + 60_000).event
     state = transition(state, event)
     made = (Made(WHOLE, 1, str(event.version)),)
     return transition(state, Published(at + 61_000, event.version, "v", made, (), 1.0, Measured(edge=edge)))
@@ -59,7 +60,7 @@ def test_a_run_knows_the_edge_of_the_one_before_unless_the_view_was_redefined():
     edge = Edge(900_000_000, (("t", 7),))
     state = written(refreshed(warehouse(VIEW), 1_000_000, edge), "t", 1_100_000)
     [found] = ready(state, 1_170_000)
-    state = transition(state, started(state, Choice(found), state.highest + 1, 1_170_000))
+    state = transition(state, decided(state, Choice(found), state.highest + 1, 1_170_000).event)
     assert launched(state, "v").edge == edge
     again = state.views["v"].definition
     state = transition(state, Declared(1_171_000, state.highest + 1, again, "was redefined"))
@@ -69,7 +70,7 @@ def test_a_run_knows_the_edge_of_the_one_before_unless_the_view_was_redefined():
 def test_a_run_keeps_the_watermarks_that_belong_to_the_snapshots_it_reads():
     state = transition(warehouse(VIEW), Changed(5, 10, "t", (Observed(WHOLE, "x"),), "", 0, "changed", watermark=3))
     [found] = ready(state, 100_000)
-    state = transition(state, started(state, Choice(found), state.highest + 1, 100_000))
+    state = transition(state, decided(state, Choice(found), state.highest + 1, 100_000).event)
     state = transition(state, Advanced(100_001, "t", "", 7))
     assert state.tables["t"].watermark == 7 and launched(state, "v").run.started.watermarks == (("t", 3),)
 

@@ -9,8 +9,11 @@ import pytest
 from cases import A1, change, machine, view
 
 from headwater.cli.explain import say_plan
+from headwater.engine.decide.flight import Flights
+from headwater.engine.decide.starting import Capacity
 from headwater.engine.requests.limits import SETTLE
-from headwater.memory.planning.arrange import explained
+from headwater.engine.tell.report import explain
+from headwater.memory.planning.arrange import ByPlan
 from headwater.memory.planning.means import Costs, Means, decode_means, encode_means
 from headwater.model.costs import Estimate, Took
 from headwater.store.sql_store import SqlStore
@@ -18,6 +21,14 @@ from headwater.store.sql_store import SqlStore
 MEANS = Means(Costs(written=1.0, read=1.0, copied=2.0), 10_000_000, 2)
 NOTED = encode_means(MEANS)
 DIAMOND = (view("v", "a", "t"), view("w", "a", "v"), view("x", "a", "v"), view("y", "", "w", "x"))
+
+
+def explained(state, name: str) -> list[str]:
+    """What ``EXPLAIN REFRESH`` adds of a plan that was made for all that is pending."""
+    schedule = ByPlan(MEANS)
+    mine = Flights(plan=(question := schedule.question(state, None)) and schedule.solve(question))
+    lines = explain(state, name, 0, mine, Capacity(MEANS.tracks, schedule))
+    return lines[len(explain(state, name, 0)) :]
 
 
 @pytest.fixture
@@ -77,19 +88,19 @@ def test_without_views_there_is_no_plan(capsys):
 
 
 def test_a_view_is_told_its_place_in_the_plan(made):
-    assert explained(made.state, "v", MEANS) == []
+    assert explained(made.state, "v") == []
     change(made, "t", A1)
-    first, *others = explained(made.state, "v", MEANS)
+    first, *others = explained(made.state, "v")
     assert first == "  planned as 1 of 4 refreshes, 0.0 s after the first starts"
     assert others[0].startswith("  its output, about 1.0 MB, is kept in memory for 2 readers for some ")
-    assert "  reads from memory: v" in explained(made.state, "w", MEANS)
+    assert "  reads from memory: v" in explained(made.state, "w")
 
 
 def test_of_a_first_refresh_it_is_told_where_its_size_is_from(made):
     change(made, "t", A1)
     state = made.state.views["v"]
     state.costs.took, state.costs.size, state.costs.estimate = None, 0, Estimate(size=2_000_000, read=1)
-    lines = explained(made.state, "v", MEANS)
+    lines = explained(made.state, "v")
     assert any("its output, about 2.0 MB by Spark's statistics, is" in line for line in lines)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from cases import machine, sound, start, view
 
-from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.decide.readiness import Choice, ready
+from headwater.engine.decide.starting import decided
 from headwater.engine.record.runs import unfilled
 from headwater.model.costs import Estimate
 from headwater.model.event import Declared
@@ -20,7 +21,7 @@ def created(estimate: Estimate | None):
         made.world.content[each.view], made.world.stamps[each.view] = {}, {}
         made.record(lambda version, it=each: Declared(made.now, version, it, "was created", estimate=estimate))
     [v] = ready(made.state, made.now)
-    made.record(lambda version: started(made.state, Choice(v, kept=True), version, made.now))
+    made.record(lambda version: decided(made.state, Choice(v, kept=True), version, made.now).event)
     flight = made.flights["v"]
     while not flight.told:
         made.advance(flight)

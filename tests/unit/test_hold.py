@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.decide.readiness import Choice, ready, wake_at
+from headwater.engine.decide.starting import decided
 from headwater.engine.methods.costs import took as learned
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import PATIENCE, SETTLE
@@ -38,7 +39,7 @@ def change(state: State, at: int = 0, table: str = "t") -> State:
 
 def run(state: State, at: int, view: str) -> State:
     [chosen] = [each for each in ready(state, at) if each.view == view]
-    return transition(state, started(state, Choice(chosen), state.highest + 1, at))
+    return transition(state, decided(state, Choice(chosen), state.highest + 1, at).event)
 
 
 def published(state: State, at: int, view: str) -> State:

@@ -9,7 +9,8 @@ from hypothesis import given
 from strategies import chains, examples, graphs, play, scripts
 from strategies import machine as machine_of
 
-from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.decide.readiness import Choice, ready
+from headwater.engine.decide.starting import decided
 from headwater.engine.methods.all_methods import METHODS, methods_of
 from headwater.engine.methods.basis import without_snapshots
 from headwater.engine.methods.choice import Chosen, allowed, choose_method
@@ -71,7 +72,7 @@ def test_a_run_computes_the_frame_of_its_method_and_no_partition_that_is_fresh(g
     made = machine_of(graph)
     play(made, graph, script)
     for each in ready(made.state, made.now + LONG):
-        event = started(made.state, Choice(each), 10**12, made.now)
+        event = decided(made.state, Choice(each), 10**12, made.now).event
         chosen = choose_method(made.state, each.view, each.slices)
         assert (event.work.mode, event.slices) == (chosen.method.mode, chosen.frame)
         assert covered(each.slices, event.slices)

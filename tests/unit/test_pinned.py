@@ -7,7 +7,8 @@ from attrs import evolve
 from cases import A1, A2, Machine, change, end, fail_for_good, machine, sound, start, view
 from reference import recomputed
 
-from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.decide.readiness import Choice, ready
+from headwater.engine.decide.starting import decided
 from headwater.model.event import Advanced, Changed, EngineLost, Failed, Made, Prepared, Published, Started
 
 LAKE = view("v", "a", "t", format="delta")
@@ -36,7 +37,7 @@ def begin_kept(made: Machine, name: str) -> None:
     """Begins a run, and asks to keep what it makes in memory."""
     made.now += 300_000
     [found] = [each for each in ready(made.state, made.now) if each.view == name]
-    made.record(lambda version: started(made.state, Choice(found, kept=True), version, made.now))
+    made.record(lambda version: decided(made.state, Choice(found, kept=True), version, made.now).event)
 
 
 @pytest.fixture

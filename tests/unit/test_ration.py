@@ -7,7 +7,8 @@ from random import Random
 import pytest
 from test_hold import build, change
 
-from headwater.engine.decide.readiness import Choice, ready, started, wake_at
+from headwater.engine.decide.readiness import Choice, ready, wake_at
+from headwater.engine.decide.starting import decided
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
@@ -31,7 +32,7 @@ def changing(views) -> State:
     state = change(build(views), at=0)
     state = transition(state, Hurried(0, state.highest + 1))
     while found := ready(state, 0):
-        state = transition(state, started(state, Choice(found[0]), state.highest + 1, 0))
+        state = transition(state, decided(state, Choice(found[0]), state.highest + 1, 0).event)
         state = end(state, found[0].view, 0)
     return change(state, at=NOW)
 
@@ -68,6 +69,13 @@ def test_a_change_waits_as_the_budget_asks():
     assert waits(state, "a") == pytest.approx(804_000, abs=1)
     assert ready(state, NOW + 803_000) == []
     assert wake_at(state, NOW) == NOW + waits(state, "a")
+
+
+def test_the_change_that_is_due_first_ends_the_wait():
+    """The budget makes a change of ``t`` wait. A later change of ``u`` does not wait, and takes it along."""
+    state = change(budgeted(changing({"a": (("t", "u"), "", 30.0)}), 3_000), at=NOW, table="u")
+    assert report.waits(state, "a", NOW) == "starts in 1.0 s; further changes may join until then"
+    assert [len(each.origins) for each in ready(state, NOW + SETTLE)] == [2]
 
 
 def test_what_is_downstream_costs_too():
@@ -153,7 +161,7 @@ def test_ten_days_of_random_changes_cost_what_may_be_spent(core_seconds: int):
     now, spent = 0, 0.0
     while arrivals:
         for chosen in ready(state, now):
-            state = transition(state, started(state, Choice(chosen), state.highest + 1, now))
+            state = transition(state, decided(state, Choice(chosen), state.highest + 1, now).event)
             spent += state.views[chosen.view].costs.took.mean
             state = end(state, chosen.view, now)
         if ready(state, now):

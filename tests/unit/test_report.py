@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from cases import A1, A2, change, end, machine, start, view, warehouse, written
 
-from headwater.engine.decide.readiness import Choice, ready, started
+from headwater.engine.decide.readiness import Choice, ready
+from headwater.engine.decide.starting import decided
 from headwater.engine.methods.all_methods import methods_of
 from headwater.engine.methods.basis import ONE_PARTITION, without_snapshots
 from headwater.engine.requests.limits import SETTLE
@@ -205,6 +207,41 @@ def test_explain_refresh():
     ]
 
 
+def test_a_run_is_explained_for_what_it_is_for_alone():
+    """What still waits for a view upstream, or came while the run goes on, is left to the next one."""
+    made = two()
+    change(made, "base.t", A1)
+    change(made, "base.u", A2)
+    header, *lines = report.explain(made.state, "mart.w", made.now)
+    one = "  method: by partition, 1 of 2 partitions, about 0.1 s"
+    assert header == "mart.w: 2 of 2 partitions behind, refresh by partition, about 0.1 s"
+    assert "  starts in 1.0 s; further changes may join until then [wait.more_changes]" in lines and one in lines
+    made.now += SETTLE
+    assert start(made, "mart.w")
+    header, *lines = report.explain(made.state, "mart.w", made.now)
+    assert header.startswith("mart.w: 2 of 2 partitions behind, refresh by partition, running as version ")
+    assert one in lines and "    in full would take about 0.1 s" in lines
+    assert "  waits for mart.v, so that one refresh takes all changes [wait.upstream]" in lines
+    assert start(made, "mart.v")
+    end(made, "mart.v")
+    assert "  waits for the refresh that runs [wait.run]" in report.explain(made.state, "mart.w", made.now)
+
+
+def test_a_run_that_goes_on_with_other_work_is_explained_as_it_is():
+    made = two()
+    change(made, "base.u", A1)
+    made.now += SETTLE
+    assert start(made, "mart.v")
+    [run] = made.state.running.values()
+    keyed = evolve(run.started, work=ByKeys((("base.u", "3"),), 1))
+    made.state.running["mart.v"] = evolve(
+        run, started=keyed, instead=Reason(Code.SOURCE_COLUMNS_CHANGED, "its columns changed")
+    )
+    lines = report.explain(made.state, "mart.v", made.now)
+    assert "refresh by partition, running as version" in lines[0]
+    assert lines[-1] == "    by keys is out: its columns changed [source.columns_changed]"
+
+
 def test_explain_a_refresh_of_everything_that_also_has_single_changes():
     made = two()
     change(made, "base.u", A1)
@@ -298,7 +335,9 @@ def test_what_is_computed_and_not_published_says_what_it_waits_for():
     made = machine({"t": "a"}, view("v", "a", "t"))
     change(made, "t", A1)
     made.now += SETTLE
-    made.record(lambda version: started(made.state, Choice(ready(made.state, made.now)[0], True), version, made.now))
+    made.record(
+        lambda version: decided(made.state, Choice(ready(made.state, made.now)[0], True), version, made.now).event
+    )
     version = made.state.running["v"].version
     assert report.explain(made.state, "v", made.now)[0].endswith(f"running as version {version}")
     while not made.state.running["v"].prepared:

@@ -13,8 +13,9 @@ from cases import A1, A2, view
 from reference import computed, recomputed, replayed
 from world import World
 
-from headwater.engine.decide.readiness import Choice, Ready, ready, started, wake_at
+from headwater.engine.decide.readiness import Choice, Ready, ready, wake_at
 from headwater.engine.decide.schedule import InOrder, Question, pending_of
+from headwater.engine.decide.starting import decided
 from headwater.engine.record.changes import differences
 from headwater.engine.requests.limits import GRACE
 from headwater.engine.tell.status import summary
@@ -372,7 +373,7 @@ def test_a_view_that_is_redefined_while_its_column_is_evaluated_is_followed_as_i
 def test_a_run_of_an_engine_that_the_store_does_not_know_is_taken_over(bench):
     one = bench.engine("one")
     bench.declare(one, V)
-    one.record(lambda state: evolve(started(state, Choice(ready(state, 10**13)[0]), FRESH, 0), engine=99))
+    one.record(lambda state: evolve(decided(state, Choice(ready(state, 10**13)[0]), FRESH, 0).event, engine=99))
     assert one.state.running["v"].engine == 99
     bench.drain(one)
     assert [event.engine for event in bench.of(EngineLost)] == [99]

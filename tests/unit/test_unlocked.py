@@ -10,13 +10,26 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from attrs import asdict, evolve, has
+from attrs import asdict, evolve, frozen, has
 from cases import A1, view
 
 import headwater
+from headwater.engine.decide.schedule import InOrder, Planned, Question, pending_of
 from headwater.model.costs import RefreshCosts
 from headwater.model.error import HeadwaterError, StatementError, StoreError
-from headwater.model.event import FRESH, Changed, Declared, Dropped, Event, Hurried, Made, Published, Renamed, Started
+from headwater.model.event import (
+    FRESH,
+    Changed,
+    Declared,
+    Dropped,
+    Event,
+    Hurried,
+    Made,
+    Published,
+    Renamed,
+    Requested,
+    Started,
+)
 from headwater.model.index import Index
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code, Reason
@@ -116,6 +129,25 @@ class Driver:
         return lambda *_, **__: self._called(name) or []
 
 
+class Planning(Planned):
+    def explained(self, view: str) -> list[str]:
+        return [f"a plan for {view}"]
+
+
+@frozen
+class Plans(InOrder):
+    """A schedule that needs a plan, which the driver makes."""
+
+    driver: Driver
+
+    def question(self, state: State, last: Planned | None) -> Question:
+        return Question(pending_of(state))
+
+    def solve(self, question: Question) -> Planned:
+        self.driver.planned()
+        return Planning(question.pending)
+
+
 class Watched(Recorder):
     """A recorder that finds out whether an answer is a part of the state that changes."""
 
@@ -147,19 +179,11 @@ class Engine:
     def __init__(self, path) -> None:
         self.driver, self.store = Driver(), SqlStore(path, clock=lambda: 1_000_000)
         self.recorder = Watched(self.store, self.driver, SimpleNamespace(now=lambda: 1_000_000))
-        self.loop = Loop(self.recorder, self.driver, self.driver, "me", acts=False)
+        self.loop = Loop(self.recorder, self.driver, self.driver, "me", acts=False, schedule=Plans(self.driver))
         self.driver.lock = self.recorder.lock
         self.observer = Observer(self.recorder, self.driver, self.driver, self.driver, self.driver)
         self.statements = Statements(
-            self.recorder,
-            self.loop,
-            self.store,
-            self.observer,
-            self.driver,
-            self.driver,
-            self.driver,
-            self.driver,
-            lambda _state, view: lambda: [self.driver.planned(view) or "planned as 1 of 1 refreshes"],
+            self.recorder, self.loop, self.store, self.observer, self.driver, self.driver, self.driver, self.driver
         )
         self.record(lambda version: Changed(1, version, "t", (), "", 0, "appeared", True))
         self.record(lambda version: Declared(1, version, V, "was declared"))
@@ -309,8 +333,12 @@ def test_statements_ask_without_the_lock(engine: Engine):
 
 
 def test_an_explanation_searches_for_a_plan_without_the_lock(engine: Engine):
-    said = engine.say(StatementKind.EXPLAIN, "EXPLAIN REFRESH MATERIALIZED VIEW v")
-    assert said[-1] == ["planned as 1 of 1 refreshes"] and "planned" in engine.driver.calls
+    text = "EXPLAIN REFRESH MATERIALIZED VIEW v"
+    assert engine.say(StatementKind.EXPLAIN, text)[0] == ["default.v: nothing to do, 1 of 1 partitions are fresh"]
+    assert "planned" not in engine.driver.calls
+    engine.record(lambda version: Requested(1, version, V.view, (WHOLE,), "was to be refreshed"))
+    assert engine.say(StatementKind.EXPLAIN, text)[-1] == ["a plan for default.v"]
+    assert "planned" in engine.driver.calls
 
 
 def test_a_view_that_is_read_is_not_dropped(engine: Engine):

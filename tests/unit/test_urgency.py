@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.decide.benefit import benefit, best
-from headwater.engine.decide.readiness import Choice, ready, ready_at, wake_at
+from headwater.engine.decide.readiness import Choice, ready, starts, wake_at
 from headwater.engine.decide.urgency import MANY, PATIENCE, first, queue
 from headwater.engine.record.transition import transition
 from headwater.model.costs import Took
@@ -105,7 +105,7 @@ def held(other: float) -> State:
 
 def test_what_would_end_after_a_promise_must_start_leaves_the_last_track():
     state = held(other=30.0)
-    assert ready_at(state, "promised") == wake_at(state, 2_000) == 60_000
+    assert starts(state, "promised").at == wake_at(state, 2_000) == 60_000
     found = choices(state, 31_000)
     assert first(state, found, 29_000, free=1, tracks=2) is not None, "it ends in time"
     assert first(state, found, 31_000, free=1, tracks=2) is None
@@ -151,7 +151,7 @@ def test_a_piece_ends_before_a_promise_must_start():
     state = transition(made.state, Altered(made.now, "w", {"headwater.freshness": "70 seconds"}))
     state.views["v"].costs.took, state.views["v"].costs.partitions = Took(5.0, 0.0), 1
     state.views["w"].costs.took = Took(10.0, 0.0)
-    at = ready_at(state, "w")
+    at = starts(state, "w").at
     for left, count in ((55_000, 10), (50_000, 10), (49_000, 9), (21_000, 4), (5_000, 1)):
         [found] = choices(state, at - left)
         piece = first(state, [found], at - left, free=1, tracks=1)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headwater.cli.shared import known_view, milliseconds, open_store, pictures, state_of, store_options, table
+from headwater.engine.decide.flight import Flights
 from headwater.engine.decide.schedule import pending_views
+from headwater.engine.decide.starting import Capacity
 from headwater.engine.requests.limits import TRACKS
 from headwater.engine.tell import report
 from headwater.memory.planning.means import Costs, Means, decode_means
@@ -39,12 +41,15 @@ def explain(view: str | None, plan: bool, plot: Path | None, path: Where | None,
     if view is None:
         raise click.UsageError("name a view, or add --plan for all pending refreshes")
     name, means = known_view(state, view), decode_means(store.noted("means") or "null")
-    lines = report.explain(state, name, milliseconds())
-    if means is not None and means.pays:
+    mine, capacity = Flights(), report.IN_ORDER
+    if means is not None and means.pays and state.views[name].pending:
         # Not at the top: the solver in it takes a second to import.
-        from headwater.memory.planning.arrange import explained
+        from headwater.memory.planning.arrange import ByPlan
 
-        lines += explained(state, name, means)
+        capacity = Capacity(means.tracks, schedule := ByPlan(means))
+        if (question := schedule.question(state, None)) is not None:
+            mine.plan = schedule.solve(question)
+    lines = report.explain(state, name, milliseconds(), mine, capacity)
     click.echo(json.dumps(lines, indent=2) if as_json else "\n".join(lines))
 
 

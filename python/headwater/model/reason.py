@@ -37,6 +37,7 @@ class Code(Enum):
     WAIT_BUDGET = "wait.budget"
     WAIT_UPSTREAM = "wait.upstream"
     WAIT_UPSTREAM_STUCK = "wait.upstream_stuck"
+    WAIT_RUN = "wait.run"
     WAIT_RETRY = "wait.retry"
     WAIT_TRACK = "wait.track"
     WAIT_READY = "wait.ready"

@@ -9,14 +9,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from attrs import evolve
+
 from headwater.engine.decide.flight import Flights, answered, claim, issued, recorded, renumbered
-from headwater.engine.decide.kernel import Capacity, decide
+from headwater.engine.decide.kernel import decide
 from headwater.engine.decide.readiness import wake_at
 from headwater.engine.decide.schedule import InOrder, Schedule
+from headwater.engine.decide.starting import Capacity
+from headwater.engine.tell.report import explain
 from headwater.logger import log
 from headwater.model import command as commands
 from headwater.model.error import StillAlive, TakenOver
 from headwater.model.event import EngineLost, Failed
+from headwater.model.state import State
 from headwater.ports import RunObserver, Warehouse
 from headwater.runtime.execute import guarded, performed, planned
 from headwater.runtime.recorder import Recorder
@@ -86,6 +91,23 @@ class Loop:
         """Waits until another thread has recorded what this engine is yet to follow, at most for ``seconds``."""
         with self.recorder.changed:
             self.recorder.changed.wait_for(lambda: self.followed != self.recorder.seq, seconds)
+
+    def explained(self, view: str) -> list[str]:
+        """The lines of ``EXPLAIN REFRESH``, from what this engine would do next. A plan that it would make before is
+        made here, without the lock."""
+        schedule, mine = self.capacity.schedule, self.mine
+
+        def asked(state: State) -> Any:
+            return schedule.question(state, mine.plan) if state.views[view].pending else None
+
+        question = self.recorder.read(asked)
+        plan = None if question is None else planned(commands.MakePlan(question), schedule).plan
+
+        def answer(state: State) -> list[str]:
+            known = mine if plan is None else evolve(mine, plan=plan)
+            return explain(state, view, self._clock.now(), known, self.capacity)
+
+        return self.recorder.read(answer)
 
     def close(self) -> None:
         """Ends this engine: it starts and publishes nothing any more, and others may take over at once."""

@@ -9,9 +9,10 @@ from functools import partial
 from attrs import Factory, define
 
 from headwater.engine.decide.flight import Flights, answered, claim, issued, recorded
-from headwater.engine.decide.kernel import Capacity, decide
+from headwater.engine.decide.kernel import decide
 from headwater.engine.decide.readiness import wake_at
 from headwater.engine.decide.schedule import InOrder
+from headwater.engine.decide.starting import Capacity
 from headwater.engine.record.transition import transition
 from headwater.model import command as commands
 from headwater.model.error import ChangesUnknown

@@ -128,6 +128,11 @@ class Flights:
     planning: bool = False
     plan: Planned | None = None
 
+    @property
+    def planned(self) -> bool:
+        """Whether a plan says what comes first."""
+        return self.plan is not None and bool(self.plan.order)
+
     def is_mine(self, flight: Flight) -> bool:
         return flight.launch.run.engine == self.number
 

@@ -12,39 +12,22 @@ since the decision, and otherwise it is decided again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from headwater.engine.decide.flight import Flight, Flights, Stage, bases, published, seen, unpinned
-from headwater.engine.decide.readiness import ready, skipped, started, unneeded, unspread_images
-from headwater.engine.decide.schedule import Schedule
-from headwater.engine.decide.urgency import first
+from headwater.engine.decide.readiness import Choice, skipped, unneeded, unspread_images
+from headwater.engine.decide.starting import Capacity, decided, next_start
 from headwater.engine.methods.basis import strict
 from headwater.engine.methods.choice import refusal
-from headwater.engine.requests.ahead import awaits_publication, is_open, prepares, wanted_of
+from headwater.engine.requests.ahead import awaits_publication, prepares, wanted_of
 from headwater.engine.requests.coverage import images_of_readers
 from headwater.engine.requests.limits import GRACE, overdue
-from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, MakePlan, Publish, Record, Release
+from headwater.model.command import Bring, Cancel, Command, Compute, Evaluate, Look, Publish, Record, Release
 from headwater.model.event import FRESH, EngineLost, Failed, Prepared, Reworked
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.work import NoMethod, whole
-
-
-@frozen
-class Capacity:
-    """What an engine can do at the same time.
-
-    Attributes:
-        tracks: runs that are computed side by side.
-        copies: copies to the warehouse side by side.
-        schedule: which of the ready runs start, and in which order.
-    """
-
-    tracks: int
-    schedule: Schedule[Any]
-    copies: int = 1
 
 
 def decide(state: State, mine: Flights, capacity: Capacity, now: int) -> list[Command]:
@@ -74,11 +57,6 @@ def _lost(state: State, mine: Flights) -> int | None:
     known = mine.known
     strangers = [run.engine for run in state.running.values() if known is not None and run.engine not in known]
     return next(iter((*mine.overdue, *strangers)), None)
-
-
-def free(mine: Flights, capacity: Capacity) -> int:
-    """How many more runs an engine may start: those that wait for a copy or for their turn take no track."""
-    return capacity.tracks - sum(not each.told and each.stage is not Stage.GONE for each in mine.flights.values())
 
 
 # --- runs under way
@@ -216,22 +194,7 @@ def _skip(state: State, mine: Flights, now: int) -> Command | None:
 
 
 def _start(state: State, mine: Flights, number: int, capacity: Capacity, now: int) -> Command | None:
-    """Starts what the schedule chooses of what is ready."""
-    if free(mine, capacity) < 1 or mine.planning:
-        return None
-    found = [each for each in ready(state, now) if is_open(state, state.views[each.view].definition, number)]
-    if not found:
-        return None
-    question = capacity.schedule.question(state, mine.plan)
-    if question is not None:
-        return MakePlan(question)
-    choices = capacity.schedule.choose(state, found, mine.plan)
-    if not choices:
-        return None
-    planned = mine.plan is not None and bool(mine.plan.order)
-    choice = first(state, choices, now, free(mine, capacity), capacity.tracks, planned)
-    if choice is None:
-        return None
-    if state.views[choice.ready.view].unsure:
-        choice = evolve(choice, kept=False)  # the warehouse tells which partitions it has to remove
-    return Record(evolve(started(state, choice, FRESH, now), engine=number))
+    found = next_start(state, mine, capacity, now)
+    if not isinstance(found, Choice):
+        return found
+    return Record(evolve(decided(state, found, FRESH, now).event, engine=number))

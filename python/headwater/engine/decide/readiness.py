@@ -20,8 +20,6 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from headwater.engine.methods.basis import inputs, pins, watermarks
-from headwater.engine.methods.choice import choose_method
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.limits import GRACE, HALTED, latest_end
 from headwater.engine.requests.reach import Reached
@@ -30,11 +28,10 @@ from headwater.engine.requests.succession import awaited, is_dated, spread, unsp
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.freshness import waits_for
 from headwater.engine.waits.ration import renew
-from headwater.model.event import Skipped, Started
+from headwater.model.event import Skipped
 from headwater.model.extract import Shared
 from headwater.model.partition import Needs, Slice, Value, Version, overlapping, sort_key
 from headwater.model.state import State, ViewState
-from headwater.model.work import Whole
 
 MOST_PARTS = 1_000
 """A slice of which more parts changed runs as it is: a query for so many values reads everything anyway."""
@@ -59,41 +56,19 @@ class Ready:
 def ready(state: State, now: int) -> list[Ready]:
     """Everything that can run at ``now``, at most one run a view, those with the oldest change first."""
     renew(state, now)
-    found = []
-    for name, groups in _free_views(state).items():
-        view = state.views[name]
-        if view.retry_at > now:
-            continue
-        due = Due(state, view)
-        chosen = [needs for needs in groups if any(due.at(origin) <= now for origin in _origins(needs))]
-        if chosen:
-            needs = sorted((need for group in chosen for need in group), key=lambda need: sort_key(need[0]))
-            found.append(Ready(name, tuple(needs)))
+    found = [each for name in _free_views(state) if (each := ready_of(state, name, now)) is not None]
     return sorted(found, key=lambda each: (min(each.origins), state.index.order[each.view]))
 
 
-def started(state: State, choice: Choice, version: Version, now: int) -> Started:
-    """The event that begins a run of what was chosen."""
-    chosen = choice.ready
-    definition = state.views[chosen.view].definition
-    method, why = choose_method(state, chosen.view, chosen.slices), reason(state, chosen.origins)
-    work = method.offer.work
-    scans = isinstance(work, Whole) and not work.leaves_totals
-    return Started(
-        now,
-        version,
-        chosen.view,
-        chosen.needs,
-        inputs(state, definition),
-        work,
-        why,
-        kept=choice.kept and not definition.storage.commits,
-        shared=choice.shared if scans else (),
-        snapshots=pins(state, definition),
-        foreseen=method.cost.seconds,
-        foreseen_cores=method.cost.cores,
-        watermarks=watermarks(state, definition),
-    )
+def ready_of(state: State, name: str, now: int) -> Ready | None:
+    """What of one view can run at ``now``."""
+    view, groups = state.views[name], _free_views(state).get(name, ())
+    if view.retry_at > now:
+        return None
+    due = Due(state, view)
+    chosen = [needs for needs in groups if any(due.at(origin) <= now for origin in _origins(needs))]
+    needs = sorted((need for group in chosen for need in group), key=lambda need: sort_key(need[0]))
+    return Ready(name, tuple(needs)) if needs else None
 
 
 @frozen
@@ -159,14 +134,23 @@ def wake_at(state: State, now: int) -> int | None:
     return min((each for each in times if each > now), default=None)
 
 
-def ready_at(state: State, name: str) -> int | None:
-    """When a view can run if nothing else happens until then; ``None`` when it waits for more than time."""
+@frozen
+class Start:
+    """When a view can run if nothing else happens until then (ms), and the change that ends its wait."""
+
+    at: int
+    change: Version
+
+
+def starts(state: State, name: str) -> Start | None:
+    """When a view can run next; ``None`` when it waits for more than time."""
     groups = _free_views(state).get(name)
     if not groups:
         return None
     view = state.views[name]
     due = Due(state, view)
-    return max(view.retry_at, min(due.at(origin) for origin in _origins(need for needs in groups for need in needs)))
+    at, change = min((due.at(origin), origin) for origin in _origins(need for needs in groups for need in needs))
+    return Start(max(view.retry_at, at), change)
 
 
 def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:

@@ -60,6 +60,10 @@ class Planned:
             for origins in view.pending.values()
         )
 
+    def explained(self, view: str) -> list[str]:
+        """What the plan says of the refresh of a view, as lines of ``EXPLAIN REFRESH``."""
+        return []
+
     def choices(self, ready: Sequence[Ready]) -> list[Choice]:
         """The ready runs in the order of the plan; then those that it does not know, as they come."""
         place = {name: n for n, name in enumerate(self.order)}

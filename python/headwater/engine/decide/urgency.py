@@ -29,7 +29,7 @@ from math import inf
 from attrs import frozen
 
 from headwater.engine.decide.benefit import benefit
-from headwater.engine.decide.readiness import Choice, Ready, ready_at
+from headwater.engine.decide.readiness import Choice, Ready, starts
 from headwater.engine.methods.following import lately
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.freshness import slack
@@ -166,7 +166,8 @@ def _promises(state: State, now: int, expected: bool) -> dict[str, int]:
         held = slack(state, name) if view.status is Status.ACTIVE else None
         if held is None or view.costs.took is None:
             continue
-        at = ready_at(state, name) if view.pending else None
+        start = starts(state, name) if view.pending else None
+        at = None if start is None else start.at
         if not view.pending and expected and (change := _next(state, name, now)) < inf:
             at = round(change) + max(0, held.millis)
         if at is not None and at > now:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from headwater.algebra.notation import spell_window
-from headwater.engine.decide.readiness import Choice, ready
-from headwater.engine.decide.urgency import Kind, queue
+from headwater.engine.decide.flight import Flights
+from headwater.engine.decide.schedule import InOrder
+from headwater.engine.decide.starting import Capacity, next_run, under_way
+from headwater.engine.decide.urgency import Claim, Kind
 from headwater.engine.methods.all_methods import methods_of
 from headwater.engine.methods.basis import ONE_PARTITION
-from headwater.engine.methods.choice import Chosen, choose_method
+from headwater.engine.methods.choice import Chosen
+from headwater.engine.requests.limits import TRACKS
 from headwater.engine.requests.reasons import of_origin, where
 from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.consistency import Verdict, vertical
@@ -20,36 +23,45 @@ from headwater.model.format import Format
 from headwater.model.name import FunctionName, named
 from headwater.model.partition import WHOLE, Slice, sort_key
 from headwater.model.reason import Reason
-from headwater.model.state import Origin, State, Status, ViewState
+from headwater.model.state import Origin, Run, State, Status, ViewState
 from headwater.model.view import Definition, Job, Query
 
 MOST_LINES = 20
 """So many partitions that are behind are named."""
 
 
-def explain(state: State, name: str, now: int) -> list[str]:
-    """The next refresh of the view and its reasons, a line each."""
-    view = state.views[name]
-    late = behind(state, name)
-    count = len(existing(state, name))
-    chosen = choose_method(state, name, late) if late else None
+IN_ORDER = Capacity(TRACKS, InOrder())
+"""What is taken for the capacity of an engine that is not asked."""
+
+
+def explain(state: State, name: str, now: int, mine: Flights | None = None, capacity: Capacity = IN_ORDER) -> list[str]:
+    """The next refresh of the view and its reasons, a line each; or the one that is under way.
+
+    Args:
+        mine: what the engine that is asked knows beside the record.
+    """
+    view, run, mine = state.views[name], state.running.get(name), mine or Flights()
+    late, count = behind(state, name), len(existing(state, name))
     lines = []
     ill = _ill(state, name, now)
-    if chosen is None:
+    decision = None
+    if not late:
         lines += ill or [f"{name}: nothing to do, {count} of {count} partitions are fresh"]
     else:
+        decision = under_way(state, run) if run else next_run(state, name, mine, capacity, now)
         of = "everything" if WHOLE in late else f"{len(late)} of {max(count, len(late))} partitions"
-        lines.append(f"{name}: {of} behind, refresh {chosen.method.said}{_estimate(state, name, chosen)}")
+        lines.append(f"{name}: {of} behind, refresh {decision.method.method.said}{_estimate(run, decision.method)}")
         lines += _behind_lines(_needs(state, name))
         if view.pending:
-            why = why_it_waits(state, name, now)
-            lines.append(f"  {_coded(why)}")
-            lines += _place(state, name, now)
+            lines.append(f"  {_coded(why_it_waits(state, name, now))}")
+            lines += _place(name, decision.claims, mine.planned, now)
         if view.status is not Status.SUSPENDED:  # its wait says the same
             lines += [f"  {each.strip()}" for each in ill]
     lines += [f"  depends on {line}" for each in view.definition.dependencies for line in mapped(each, view.definition)]
     lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
-    return lines if chosen is None else [*lines, *_method(chosen, count)]
+    if decision is not None:
+        lines += _method(decision.method, count)
+    return lines + mine.plan.explained(name) if mine.plan is not None and view.pending else lines
 
 
 def _ill(state: State, name: str, now: int) -> list[str]:
@@ -80,14 +92,13 @@ def _coded(reason: Reason | None) -> str:
     return "" if reason is None else reason.coded
 
 
-def _estimate(state: State, name: str, chosen: Chosen) -> str:
-    """The duration of the next run, as far as past ones tell; or the version of the run under way."""
-    run, seconds = state.running.get(name), chosen.cost.seconds
+def _estimate(run: Run | None, chosen: Chosen) -> str:
+    """The version of the run under way; or the duration of the next one, as far as past ones tell."""
     if run is not None and run.prepared:
         return f", computed as version {run.version}; its copy to the warehouse is under way"
     if run is not None:
         return f", running as version {run.version}"
-    return f", about {seconds:.1f} s" if seconds is not None else ""
+    return "" if chosen.cost.seconds is None else f", about {chosen.cost.seconds:.1f} s"
 
 
 def _method(chosen: Chosen, existing: int) -> list[str]:
@@ -102,12 +113,11 @@ def _method(chosen: Chosen, existing: int) -> list[str]:
     return [f"  method: {said}", *others]
 
 
-def _place(state: State, name: str, now: int) -> list[str]:
+def _place(name: str, claims: Sequence[Claim], planned: bool, now: int) -> list[str]:
     """The place of a view's refresh among those that may start, and the reason why another one comes before it."""
-    claims = queue(state, [Choice(each) for each in ready(state, now)], now)
-    at = next((n for n, each in enumerate(claims) if each.choice.ready.view == name), None)
-    if at is None or len(claims) < 2:
+    if len(claims) < 2:
         return []
+    at = next(n for n, each in enumerate(claims) if each.choice.ready.view == name)
     said = f"  place {at + 1} of {len(claims)} refreshes that may start"
     if at == 0:
         return [said]
@@ -119,6 +129,8 @@ def _place(state: State, name: str, now: int) -> list[str]:
             why = "it waited longest"
         case Kind.PROMISED:
             why = "its promised freshness would be late otherwise"
+        case _ if planned:
+            why = "so says the plan" if before.weight == mine.weight else "it has a greater priority"
         case _:
             each = f"{before.benefit:.1f}, this view {mine.benefit:.1f}"
             why = f"it removes more weighted staleness per second of work ({each})"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from headwater.engine.decide.readiness import ready_at
+from headwater.engine.decide.readiness import Start, starts
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.limits import HALTED, STUCK, awaits
 from headwater.engine.waits.deadline import Due
@@ -101,9 +101,9 @@ def _phases(state: State, name: str) -> Iterator[Phase]:
     yield from _stopped(view)
     failed = Reason(Code.WAIT_RETRY, "the last refresh failed; the next one starts in")
     yield Phase(view.retry_at, failed, view.retry_at, f": {view.reason}", digits=0)
-    starts = ready_at(state, name)
-    yield from _before(state, view, starts)
-    if starts is not None:
+    start = starts(state, name)
+    yield from _blocked(state, view) if start is None else _held(state, view, start)
+    if start is not None:
         yield Phase(None, Reason(Code.WAIT_TRACK, "ready, waits for a free track"))
 
 
@@ -114,35 +114,37 @@ def _stopped(view: ViewState) -> Iterator[Phase]:
         yield Phase(view.retry_at, again, view.retry_at, digits=0)
 
 
-def _before(state: State, view: ViewState, starts: int | None) -> Iterator[Phase]:
-    """Until the view is ready."""
+def _blocked(state: State, view: ViewState) -> Iterator[Phase]:
+    """While a view waits for more than time."""
     known = {each: state.views[each] for each in view.definition.sources if each in state.views}
     late = {name: each for name, each in known.items() if each.pending or name in state.running}
     holding = {name: each for name, each in late.items() if awaits(view.definition, each.status)}
-    if holding and blockers(state, view):
-        stuck = [each for each in holding.values() if each.status in STUCK]
-        if stuck:
-            said = f"waits, as headwater.upstream = hold: {'; '.join(map(_stuck, stuck))}"
-            yield Phase(starts, Reason(Code.WAIT_UPSTREAM_STUCK, said))
-            return
+    stuck = [each for each in holding.values() if each.status in STUCK]
+    if not holding or not blockers(state, view):
+        runs = view.definition.view in state.running
+        why = Reason(Code.WAIT_RUN, "waits for the refresh that runs") if runs else Reason(Code.WAIT_READY, "ready")
+    elif stuck:
+        said = f"waits, as headwater.upstream = hold: {'; '.join(map(_stuck, stuck))}"
+        why = Reason(Code.WAIT_UPSTREAM_STUCK, said)
+    else:
         said = f"waits for {', '.join(holding)}, so that one refresh takes all changes"
-        yield Phase(starts, Reason(Code.WAIT_UPSTREAM, said))
-        return
-    oldest = min((min(origins) for origins in view.pending.values() if origins), default=None)
-    if oldest is not None:
-        due = Due(state, view)
-        at, held = due.at(oldest), due.held(oldest)
-        until = at if starts is None else min(at, starts)
-        if due.skipped(oldest) and not due.hurried(oldest):
-            skips = Reason(Code.WAIT_NEXT_CHANGE, "waits for the next change, or starts in")
-            yield Phase(until, skips, at, " (headwater.overrun = skip)")
-        elif held is None:
-            joins = Reason(Code.WAIT_MORE_CHANGES, "starts in")
-            yield Phase(until, joins, at, "; further changes may join until then")
-        else:
-            why = _decision(state.origins[oldest].table, held)
-            yield Phase(until, Reason(_HELD[type(held)], "waits"), at, f" more for further changes: {why}")
-    yield Phase(starts, Reason(Code.WAIT_READY, "ready"))
+        why = Reason(Code.WAIT_UPSTREAM, said)
+    yield Phase(None, why)
+
+
+def _held(state: State, view: ViewState, start: Start) -> Iterator[Phase]:
+    """Until a view starts that waits for time alone."""
+    due, change = Due(state, view), start.change
+    held = due.held(change)
+    if due.skipped(change) and not due.hurried(change):
+        skips = Reason(Code.WAIT_NEXT_CHANGE, "waits for the next change, or starts in")
+        yield Phase(start.at, skips, start.at, " (headwater.overrun = skip)")
+    elif held is None:
+        joins = Reason(Code.WAIT_MORE_CHANGES, "starts in")
+        yield Phase(start.at, joins, start.at, "; further changes may join until then")
+    else:
+        why = _decision(state.origins[change].table, held)
+        yield Phase(start.at, Reason(_HELD[type(held)], "waits"), start.at, f" more for further changes: {why}")
 
 
 def _stuck(view: ViewState) -> str:

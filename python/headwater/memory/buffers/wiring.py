@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -19,7 +18,6 @@ from headwater.memory.buffers import blocks, volume
 from headwater.memory.buffers.buffer import Application, Buffer, NoBuffer
 from headwater.memory.buffers.volume import NoVolume
 from headwater.memory.planning.means import Means
-from headwater.model.state import State
 from headwater.spark.jvm.settings import Settings
 from headwater.spark.jvm.shim import Shim
 
@@ -46,14 +44,14 @@ def means(session: SparkSession, shim: Shim, buffer: Buffer, settings: Settings)
     return buffer.means(Application(session, shim, settings, _is_local(session), warehouse))
 
 
-def scheduled(means: Means | None) -> tuple[Schedule, Callable[[State, str], Callable[[], list[str]]]]:
-    """The schedule of runs, by a plan if keeping saves anything here, and the finder of its words for a view."""
+def scheduled(means: Means | None) -> Schedule:
+    """The schedule of runs, by a plan if keeping saves anything here."""
     if means is None or not means.pays:
-        return InOrder(), lambda state, view: list
+        return InOrder()
     # Not at the top: the solver in it takes a second to import.
-    from headwater.memory.planning.arrange import ByPlan, explanation
+    from headwater.memory.planning.arrange import ByPlan
 
-    return ByPlan(means), lambda state, view: explanation(state, view, means)
+    return ByPlan(means)
 
 
 def _is_local(session: SparkSession) -> bool:

@@ -6,13 +6,13 @@ ready does not wait for one that is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from attrs import frozen
+from attrs import field, frozen
 
 from headwater.engine.decide import schedule
 from headwater.engine.decide.readiness import Choice, Ready
-from headwater.engine.decide.schedule import Planned, pending_of, pending_views
+from headwater.engine.decide.schedule import Planned, pending_of
 from headwater.memory.planning.joint import joint, side_by_side
 from headwater.memory.planning.means import Means
 from headwater.memory.planning.order import longest_first
@@ -46,6 +46,40 @@ class Question(schedule.Question):
     state: State
 
 
+@frozen
+class Arranged(Planned):
+    """A plan of memory.
+
+    Attributes:
+        plan: with the times of its runs, and the sizes of what they keep.
+        estimated: the views whose sizes are Spark's, as they were never refreshed.
+    """
+
+    plan: Plan = field(kw_only=True)
+    estimated: frozenset[str] = frozenset()
+
+    def explained(self, view: str) -> list[str]:
+        """When a pending view's refresh starts, and which rows stay in memory for it."""
+        plan, tasks = self.plan, self.plan.problem.tasks
+        task = next((n for n, each in enumerate(tasks) if each.name == view), None)
+        if task is None:
+            return []
+        span, views = plan.timeline.spans[task], [each for each in plan.by_start if not tasks[each].optional]
+        position = f"{views.index(task) + 1} of {len(views)} refreshes"
+        lines = [f"  planned as {position}, {_seconds(span.start)} after the first starts"]
+        near = [tasks[source].name for source, _ in plan.problem.inputs[task] if source in plan.flagged]
+        if near:
+            lines.append(f"  reads from memory: {', '.join(near)}")
+        if span.released is not None:
+            size, readers = f"{tasks[task].size / 1e6:.1f} MB", len(plan.problem.readers[task])
+            by = " by Spark's statistics" if view in self.estimated else ""
+            lines.append(
+                f"  its output, about {size}{by}, is kept in memory for {readers} reader{'s' if readers != 1 else ''} "
+                f"for some {_seconds(span.released - span.start)}"
+            )
+        return lines
+
+
 class ByPlan:
     """The schedule of an engine with these means."""
 
@@ -58,11 +92,14 @@ class ByPlan:
         pending = pending_of(state)
         return Question(pending, _copied(state, pending))
 
-    def solve(self, question: Question) -> Planned:
+    def solve(self, question: Question) -> Arranged:
         plan, scans = pending_plan(question.state, tuple(question.pending), self._means)
         order = tuple(plan.problem.tasks[task].name for task in plan.order)
         kept = frozenset(plan.problem.tasks[task].name for task in plan.flagged)
-        return Planned(question.pending, order, kept, tuple(each for each in scans if label(each) in kept))
+        shared = tuple(each for each in scans if label(each) in kept)
+        views = question.state.views
+        estimated = frozenset(each for each in question.pending if views[each].costs.estimate is not None)
+        return Arranged(question.pending, order, kept, shared, plan=plan, estimated=estimated)
 
     def choose(self, state: State, ready: Sequence[Ready], planned: Planned | None) -> list[Choice]:
         return (planned or NOTHING).choices(ready)
@@ -89,43 +126,6 @@ def pending_plan(state: State, names: tuple[str, ...], means: Means) -> tuple[Pl
     run = problem(state, names, means)
     scans = shared_scans(state, run, means)
     return unmade_left_out(planned(with_scans(state, run, scans, means))), scans
-
-
-def explanation(state: State, name: str, means: Means) -> Callable[[], list[str]]:
-    """Copies what ``explained`` needs, so that the search for a plan can do without the state."""
-    names = pending_views(state)
-    if name not in names:
-        return list
-    copied = _copied(state, names)
-    return lambda: _lines(copied, names, name, means)
-
-
-def explained(state: State, name: str, means: Means) -> list[str]:
-    """When a pending view's refresh starts, and which rows stay in memory for it, as lines for a person."""
-    names = pending_views(state)
-    return _lines(state, names, name, means) if name in names else []
-
-
-def _lines(state: State, names: tuple[str, ...], name: str, means: Means) -> list[str]:
-    plan, _ = pending_plan(state, names, means)
-    tasks, spans = plan.problem.tasks, plan.timeline.spans
-    [task] = [n for n, each in enumerate(tasks) if each.name == name]
-    span = spans[task]
-    views = [each for each in plan.by_start if not tasks[each].optional]
-    position = f"{views.index(task) + 1} of {len(views)} refreshes"
-    lines = [f"  planned as {position}, {_seconds(span.start)} after the first starts"]
-    near = [tasks[source].name for source, _ in plan.problem.inputs[task] if source in plan.flagged]
-    if near:
-        lines.append(f"  reads from memory: {', '.join(near)}")
-    if span.released is not None:
-        size, readers = f"{tasks[task].size / 1e6:.1f} MB", len(plan.problem.readers[task])
-        if state.views[name].costs.estimate is not None:
-            size += " by Spark's statistics"
-        lines.append(
-            f"  its output, about {size}, is kept in memory for {readers} reader{'s' if readers != 1 else ''} "
-            f"for some {_seconds(span.released - span.start)}"
-        )
-    return lines
 
 
 def _seconds(micros: int) -> str:

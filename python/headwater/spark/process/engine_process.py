@@ -95,7 +95,6 @@ class EngineProcess:
             session, self.shim, self.sessions, self.formats, self.memory, writer, groups, jobs, self.analyst
         )
         means = wiring.means(session, self.shim, buffer, settings)
-        schedule, explanation = wiring.scheduled(means)
         application = session.sparkContext.applicationId
         self.loop = Loop(
             self.recorder,
@@ -103,7 +102,7 @@ class EngineProcess:
             RunLooks(session.sparkContext, self.shim, self.recorder, self.observer, groups),
             f"{socket.gethostname()}:{os.getpid()}:{application}",
             tracks=settings.tracks,
-            schedule=schedule,
+            schedule=wiring.scheduled(means),
             acts=settings.role == "auto",
             history=settings.history,
         )
@@ -111,16 +110,7 @@ class EngineProcess:
             self.store.note("means", encode_means(means))
         verifier = Verifier(self.recorder, self.observer, Comparison(self.shim, self.sessions, self.formats))
         self.statements = Statements(
-            self.recorder,
-            self.loop,
-            self.store,
-            self.observer,
-            self.analyst,
-            self.sessions,
-            self.shim,
-            verifier,
-            explanation,
-            jobs,
+            self.recorder, self.loop, self.store, self.observer, self.analyst, self.sessions, self.shim, verifier, jobs
         )
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
         self.sampler = Sampler(self.recorder, self.loop, self.store, verifier, self.shim)

@@ -48,9 +48,6 @@ from headwater.store.sql_store import SqlStore
 LOOK = 5.0
 """So long (s) `SHOW MATERIALIZED VIEWS` waits for a look at the sources."""
 
-Explanation = Callable[[State, str], Callable[[], list[str]]]
-"""Takes what the words of a plan for a view need of the state; its answer finds the words, and may be slow."""
-
 
 class Statements:
     """What a user can say to one engine."""
@@ -65,13 +62,12 @@ class Statements:
         sessions: Sessions,
         shim: Shim,
         verifier: Verifier,
-        explanation: Explanation = lambda state, view: list,
         jobs: Jobs | None = None,
     ) -> None:
         self._jobs = jobs or Jobs()
         self._recorder, self._loop, self._store, self._observer = recorder, loop, store, observer
         self._analyst, self._sessions, self._shim = analyst, sessions, shim
-        self.waiting, self._explanation = Waiting(recorder, loop, store), explanation
+        self.waiting = Waiting(recorder, loop, store)
         self._names, self.looks = Names(recorder, shim.owner), SharedLooks(self._look, recorder.clock)
         self._recomputing = Recomputing(recorder, observer, self.waiting, verifier)
         self._declarations = Declarations(recorder, observer, analyst, sessions, shim, self.waiting)
@@ -134,11 +130,7 @@ class Statements:
             case syntax.Explain(name):
                 view = self._names.known(name, message.session)
                 self._observer.check(view)
-                lines, explanation = self._recorder.read(
-                    lambda state: (report.explain(state, view, self._now()), self._explanation(state, view))
-                )
-                # A plan is searched for without the lock.
-                return AnswerRows.of(report.PLAN, [[line] for line in (*lines, *explanation())])
+                return AnswerRows.of(report.PLAN, [[line] for line in self._loop.explained(view)])
             case syntax.Drop():
                 return AnswerRows.of(LINES, self._drop(statement, message))
             case _:
