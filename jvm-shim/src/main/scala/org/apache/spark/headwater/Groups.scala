@@ -15,6 +15,9 @@ case class Group(name: String, tasks: Int, done: Int, rowsRead: Long, bytesRead:
  */
 case class Effort(alone: Long, active: Long, share: Double, work: Long)
 
+/** A stage that is over: its tasks, the ms of all of them one after the other, and when it began and ended. */
+private[headwater] case class Ran(tasks: Int, work: Long, from: Long, to: Long)
+
 object Groups {
   /** ms to wait for what Spark's own listeners are still to hear of. */
   private val Patience = 50L
@@ -31,14 +34,17 @@ object Groups {
   def effort(context: SparkContext, name: String): Option[Effort] = {
     val heard = Try(context.listenerBus.waitUntilEmpty(Patience)).isSuccess
     val ran = stages(context, context.statusStore.jobsList(null).filter(_.jobGroup.contains(name))).filter(_.status != StageStatus.SKIPPED)
-    val slots = context.defaultParallelism
-    val alone = ran.map(stage => stage.executorRunTime.toDouble / stage.numCompleteTasks.min(slots).max(1)).sum
-    val times = ran.flatMap(stage => stage.submissionTime.zip(stage.completionTime).map { case (from, to) => from.getTime -> to.getTime })
-    if (!heard || alone == 0 || times.size < ran.size) None
-    else {
-      val work = ran.map(_.executorRunTime).sum
-      Some(Effort(alone.round, covered(times), (work / alone / slots).min(1), work))
-    }
+    val ended = for (stage <- ran; from <- stage.submissionTime; to <- stage.completionTime)
+      yield Ran(stage.numCompleteTasks, stage.executorRunTime, from.getTime, to.getTime)
+    if (heard && ended.size == ran.size) effort(ended, context.defaultParallelism) else None
+  }
+
+  /** What stages took of so many slots; none where their tasks took no time. */
+  private[headwater] def effort(ran: Seq[Ran], slots: Int): Option[Effort] = {
+    val alone = ran.map(stage => stage.work.toDouble / stage.tasks.min(slots).max(1)).sum
+    val work = ran.map(_.work).sum
+    if (alone == 0) None
+    else Some(Effort(alone.round, covered(ran.map(stage => stage.from -> stage.to)), (work / alone / slots).min(1), work))
   }
 
   /** The length of what intervals cover together. */
