@@ -17,7 +17,13 @@ val opened = Seq(
   "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action",
   "sun.util.calendar")
 
+val ofSpark = Seq(
+  libraryDependencies ++= (if (sparkHome.isDefined) Nil else Seq("spark-sql", "spark-hive"))
+    .map("org.apache.spark" %% _ % spark % Provided),
+  Compile / unmanagedJars ++= sparkHome.toSeq.flatMap(home => (home / "jars" * "*.jar").classpath))
+
 lazy val shim = (project in file("."))
+  .settings(ofSpark)
   .settings(
     name := "headwater-spark",
     Compile / scalaSource := baseDirectory.value / "jvm-shim" / "src" / "main" / "scala",
@@ -25,9 +31,6 @@ lazy val shim = (project in file("."))
     Test / scalaSource := baseDirectory.value / "jvm-shim" / "src" / "test" / "scala",
     scalacOptions ++= Seq("-deprecation", "-feature", "-release:17"),
     libraryDependencies += "org.scalatest" %% "scalatest-funsuite" % scalaTest % Test,
-    libraryDependencies ++= (if (sparkHome.isDefined) Nil else Seq("spark-sql", "spark-hive"))
-      .map("org.apache.spark" %% _ % spark % Provided),
-    Compile / unmanagedJars ++= sparkHome.toSeq.flatMap(home => (home / "jars" * "*.jar").classpath),
     // The suites start a SparkSession and read tests/golden, so: a JVM of their own, one suite at a time, at the root.
     Test / fork := true,
     Test / parallelExecution := false,
@@ -35,3 +38,14 @@ lazy val shim = (project in file("."))
     Test / javaOptions ++= "-Xmx1g" +: "-XX:+IgnoreUnrecognizedVMOptions" +:
       opened.map(each => s"--add-opens=java.base/$each=ALL-UNNAMED"),
     Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oD"))
+
+// The Java that calls Delta and Iceberg. The driver compiles it, against the formats that it has (looks/Compiled.scala);
+// `formats/compile` is for an IDE, and takes the versions of tests/spark/fetched.py.
+lazy val formats = (project in file("jvm-shim/formats"))
+  .settings(ofSpark)
+  .settings(
+    publish / skip := true,
+    Compile / javaSource := (ThisBuild / baseDirectory).value / "jvm-shim" / "src" / "main" / "resources" / "headwater",
+    libraryDependencies ++= Seq(
+      "io.delta" % "delta-spark_4.1_2.13" % "4.4.0" % Provided,
+      "org.apache.iceberg" % "iceberg-spark-runtime-4.1_2.13" % "1.12.0" % Provided))

@@ -6,11 +6,13 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from java_calls import Java
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
-from headwater.spark.tables.iceberg.java import Java
-from headwater.spark.tables.iceberg.loaded import Catalogs
+from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.iceberg import IcebergTables
 
 
 class Writer:
@@ -18,6 +20,7 @@ class Writer:
 
     def __init__(self, spark: SparkSession, key: str) -> None:
         self._java, self._key = Java(spark), key
+        self._catalogs = IcebergTables(Shim(spark), Sessions(spark))._catalogs
 
     def upsert(
         self,
@@ -57,7 +60,7 @@ class Writer:
         update.commit()
 
     def table(self) -> JavaObject:
-        table = Catalogs(self._java).table(self._key)
+        table = self._catalogs.table(self._key)
         assert table is not None
         return table
 

@@ -14,8 +14,6 @@ from headwater.model.partition import Slice
 from headwater.model.seen import Seen, TableQuestion
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.tables.delta.looks import DeltaLooks
-from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.tables import DeltaTables
 
@@ -235,7 +233,7 @@ def test_timestamps_in_the_log_may_be_local_or_of_utc(lake: Lake) -> None:
         lake.sql("INSERT INTO times VALUES (1, TIMESTAMP'2024-01-01 10:00:00')")
         zone = lake.session.newSession()
         zone.conf.set("spark.sql.session.timeZone", "America/New_York")
-        seen = DeltaLooks(Jvm(zone), Shim(zone), Sessions(zone)).look(TableQuestion(f"{DATABASE}.times"))
+        [seen] = DeltaTables(Shim(zone), Sessions(zone)).look([TableQuestion(f"{DATABASE}.times")])
         assert seen.partitions.keys() == {Slice.of(p="2024-01-01 10:00:00") if utc == "true" else Slice()}
     lake.session.conf.unset("spark.databricks.delta.write.utcTimestampPartitionValues")
 

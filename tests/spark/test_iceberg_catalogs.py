@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from found import look
 from iceberg_table import A1, ALL, B1, C1, Table
+from java_calls import Java
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from support import database
 
-from headwater.model.error import RefreshFailed
 from headwater.model.partition import Slice
 from headwater.model.seen import Seen
 from headwater.model.view import Pairs
@@ -21,7 +22,6 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.jvm.wire import encode
 from headwater.spark.refreshing.changed_rows import PINS
 from headwater.spark.tables.iceberg import IcebergTables
-from headwater.spark.tables.iceberg.java import Java
 
 ROW = "SELECT 9 AS id, 9 AS n, TIMESTAMP '2024-01-01 12:00:00' AS ts, 'b' AS p"
 
@@ -202,9 +202,14 @@ def test_a_record_of_another_format_says_nothing(iceberg: Table) -> None:
     assert "another format" in seen.lost and seen.partitions.keys() == ALL
 
 
-def test_a_look_without_icebergs_jar_says_so(iceberg: Table) -> None:
-    with pytest.raises(RefreshFailed, match="--packages org.apache.iceberg:iceberg-spark-runtime"):
-        Java(iceberg.spark)("iceberg.nothing.Here.call")
+def test_a_version_of_iceberg_that_lacks_a_method_is_refused_in_words(iceberg: Table) -> None:
+    spark = iceberg.spark
+    code = Path("jvm-shim/src/main/resources/headwater/Iceberg.java").read_text()
+    loader = spark._jvm.org.apache.iceberg.spark.SparkTableCache.get().getClass().getClassLoader()
+    with pytest.raises(AnalysisException, match="does not work with this version of Iceberg .*snapshotIdsFromTo"):
+        spark._jvm.io.headwater.spark.Compiled.compiled(
+            "Iceberg", code.replace("snapshotIdsBetween", "snapshotIdsFromTo"), loader
+        )
 
 
 def test_metadata_that_cannot_be_read_is_no_change_and_passes(iceberg: Table) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from found import look
+from java_calls import Java
 from pyspark.sql import SparkSession
 from support import database
 
@@ -27,7 +28,6 @@ from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog
 from headwater.spark.tables.iceberg import IcebergTables
-from headwater.spark.tables.iceberg.java import Java
 from headwater.spark.tables.iceberg.publishing import Publishing
 from headwater.spark.tables.iceberg.retention import UNNAMED, Retention
 
@@ -267,7 +267,7 @@ def test_snapshots_and_files_go_when_their_time_is_over(make: Callable[..., View
     view.publish(2, "SELECT 1 AS x, 'a' AS p")
     view.publish(3, "SELECT 2 AS x, 'a' AS p", Slice.of(p="a"))
     files = warehouse / "lake" / database(view.session) / "v" / "data"
-    view.tables._retention = Retention(Java(view.session), lambda: times[0])
+    view.tables._retention = Retention(view.tables._calls, view.session, lambda: times[0])
     assert len(list(files.rglob("*.parquet"))) == 3
     time.sleep(1.1)
     times[0] = time.time() * 1000 + UNNAMED
@@ -283,7 +283,7 @@ def test_a_clean_up_does_not_reach_a_table_below(make: Callable[..., View], ware
     view.publish(1, "SELECT 1 AS x, 'a' AS p")
     own = warehouse / "lake" / database(view.session) / "v" / "data"
     (own / "orphan.parquet").touch()
-    view.tables._retention = Retention(Java(view.session), lambda: times[0])
+    view.tables._retention = Retention(view.tables._calls, view.session, lambda: times[0])
     view.session.sql(f"CREATE TABLE {view.definition.view}.t USING iceberg AS SELECT 5 AS n")
     assert view.tables.expire(view.definition, [])
     assert not (own / "orphan.parquet").exists()

@@ -67,8 +67,6 @@ KNOWN_PYTHON = {
             "'.'.join", "module.partition('.')", "name.partition('.')", "name.rpartition('.')", "name.split('.')",
             "package.split('.')",
         ],
-        "spark.tables.iceberg.java": ["_full(name).split('.')"],
-        "spark.tables.iceberg.publishing": ["before.rpartition('/v')[2].partition('.')"],
         "spark.defining.jobs": ["function.split('.')"],
         "spark.jvm.shim": ["name.split('.')"],
     },

@@ -21,7 +21,7 @@ KNOWN = {
     "headwater.spark.tables.delta.looks: kind": "the name of a type of Delta's",
     "headwater.spark.tables.delta.retention: definition.policy.retain": "a number",
     "headwater.spark.refreshing.trailing_edge: edge.at": "a number",
-    "headwater.spark.tables.iceberg.loaded: json.loads(self._java('iceberg.SchemaParser.toJson', schema))": "types",
+    "headwater.spark.tables.iceberg.loaded: json.loads(self._calls.shapes(table))": "types",
     "headwater.spark.tables.iceberg.tables: loaded.layout.schema": "types",
     "headwater.spark.refreshing.methods.keys: each.name": "a key of the types of columns",
     "headwater.spark.refreshing.methods.keys: each.type": "Spark's spelling of a type",

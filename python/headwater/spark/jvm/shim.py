@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, cast
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,20 @@ def is_broken(error: BaseException) -> bool:
     """Whether a call came to no answer: the gateway's connection broke, a new one was refused, or there is no such
     function. Py4J has one error for all of these."""
     return isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
+
+
+class _Late:
+    """An object that is made for its first call."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Any:
+        return self._make()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
 
 
 class Shim:
@@ -89,6 +104,14 @@ class Shim:
     def has(self, format: str) -> bool:
         """Whether the application can read tables of a lake format."""
         return self._call("LakeTables.has", format)
+
+    def calls(self, format: str) -> Any:
+        """What the driver does with a format's own classes (``Compiled.scala``)."""
+        return _Late(lambda: self._call("Compiled.calls", format))
+
+    def table(self, session: SparkSession, key: str) -> JavaObject | None:
+        """The catalog's own object of a table as it is now; ``None`` if there is none of that name."""
+        return self._call("LakeTables.loaded", session._jsparkSession, key)
 
     def lake_formats(self, session: SparkSession, catalog: str) -> list[str]:
         """The lake formats that tables of a catalog can have."""

@@ -1,7 +1,7 @@
 """Delta tables, as sources and as the tables of views: a ``ViewFormat`` (``tables.DeltaTables``).
 
 ``snapshot``, ``layout``, ``log_changes`` and ``values`` are pure: they read the text of the log. All others ask
-Delta's own classes, over the gateway; ``scala_values`` makes their arguments.
+Delta's own classes, by ``calls``.
 """
 
 from headwater.spark.tables.delta.tables import DeltaTables

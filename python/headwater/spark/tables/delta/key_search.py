@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from headwater.model.command import Launch
 from headwater.spark.jvm import sql
+from headwater.spark.tables.delta.calls import Calls, active
 from headwater.spark.tables.delta.publications import Publications
-from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, is_known, named, near
 from headwater.spark.tables.rows_by_keys import Reach
 
@@ -18,14 +18,14 @@ from headwater.spark.tables.rows_by_keys import Reach
 class KeySearch:
     """Finds files of views."""
 
-    def __init__(self, jvm: Jvm, publications: Publications) -> None:
-        self._jvm, self._publications = jvm, publications
+    def __init__(self, calls: Calls, publications: Publications) -> None:
+        self._calls, self._publications = calls, publications
 
     def of(self, session: SparkSession, launch: Launch, reach: Reach) -> KeyFiles | None:
         """The files that a run by keys writes anew; ``None`` if whole partitions are as well written."""
         definition = launch.definition
         log = self._publications.opened(definition)
-        if log is None or not is_known(launch) or log.state.sizeInBytes() < SMALL:
+        if log is None or not is_known(launch) or log.opened.bytes() < SMALL:
             return None
         view = session.table(sql.quoted(definition.view))
         if view.columns != [each.name for each in definition.columns]:
@@ -34,11 +34,10 @@ class KeySearch:
         names = [posixpath.basename(each) for each in rows.inputFiles()]
         if reach.count < MANY * len(names):
             names = named(rows, reach, F.col("_metadata.file_name"))
-        if 2 * len(names) > log.state.numOfFiles():
+        if 2 * len(names) > log.opened.count():
             return None
-        with self._jvm.active(session):
+        with active(self._calls, session):
             files = log.named(names)
             if files is None:
                 return None
-            read = log.log.createDataFrame(log.state, files, False, self._jvm.none)
-            return KeyFiles(DataFrame(read, session), tuple(names))
+            return KeyFiles(DataFrame(log.opened.rows(files), session), tuple(names))

@@ -18,9 +18,8 @@ from headwater.spark.jvm.sessions import ZONE, Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
 from headwater.spark.tables.delta.layout import Layout, conflict
-from headwater.spark.tables.delta.log import Cut, Log, NotDelta
+from headwater.spark.tables.delta.log import Cut, Log, Logs, NotDelta
 from headwater.spark.tables.delta.log_changes import Changes, Values, changes, is_by
-from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot, incarnation
 from headwater.spark.tables.delta.values import MOMENT, Spelling, is_local, spelling
 
@@ -31,14 +30,14 @@ ASKED = 1_000
 class DeltaLooks:
     """Looks at tables, in the session of an engine."""
 
-    def __init__(self, jvm: Jvm, shim: Shim, sessions: Sessions) -> None:
-        self._jvm, self._shim, self._sessions = jvm, shim, sessions
+    def __init__(self, logs: Logs, shim: Shim, sessions: Sessions) -> None:
+        self._logs, self._shim, self._sessions = logs, shim, sessions
         self._spellings: dict[str, Spelling] = {}
 
     def look(self, look: TableQuestion) -> Seen:
         """A table as it is now: the partitions that changed since the snapshot on record, if the log tells them."""
         try:
-            log = Log.open(self._jvm, look.table)
+            log = self._logs.open(look.table)
             return Seen(look.table, exists=False) if log is None else self._seen(log, look)
         except NotDelta as error:
             return Seen(look.table, unreadable=Reason(Code.SOURCE_FORMAT_CHANGED, str(error)))

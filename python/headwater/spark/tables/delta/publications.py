@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
@@ -19,10 +19,10 @@ from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog
+from headwater.spark.tables.delta.calls import Draft, active
 from headwater.spark.tables.delta.layout import Layout
-from headwater.spark.tables.delta.log import Cut, Log, NotDelta
+from headwater.spark.tables.delta.log import Cut, Log, Logs, NotDelta
 from headwater.spark.tables.delta.looks import DeltaLooks
-from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Files
 from headwater.spark.tables.view_tables import (
@@ -38,10 +38,6 @@ from headwater.spark.tables.view_tables import (
 )
 
 TRIES = 10
-CONFLICT = "java.util.ConcurrentModificationException"
-"""The class of all conflicts that Delta finds between commits."""
-
-REMOVE = "org.apache.spark.sql.delta.actions.RemoveFile"
 SHOWN = 1_000
 """A longer predicate is not shown in the history of a table."""
 
@@ -49,8 +45,8 @@ SHOWN = 1_000
 class Publications:
     """Makes the tables of views, and their commits."""
 
-    def __init__(self, jvm: Jvm, shim: Shim, sessions: Sessions, looks: DeltaLooks) -> None:
-        self._jvm, self._shim, self._sessions, self._looks = jvm, shim, sessions, looks
+    def __init__(self, logs: Logs, shim: Shim, sessions: Sessions, looks: DeltaLooks) -> None:
+        self._logs, self._shim, self._sessions, self._looks = logs, shim, sessions, looks
 
     def opened(self, definition: Definition, name: str = "") -> Log | None:
         """The log of a view's table, or of its replacement under that ``name``; ``None`` if it has none.
@@ -59,7 +55,7 @@ class Publications:
             ViewGone: another table has its name.
         """
         try:
-            log = Log.open(self._jvm, name or definition.view)
+            log = self._logs.open(name or definition.view)
         except NotDelta as error:
             raise taken(definition.view) from error
         if log is not None:
@@ -76,7 +72,7 @@ class Publications:
     def require(self, definition: Definition) -> None:
         session = self._sessions.of_table(definition.settings)
         try:
-            log = Log.open(self._jvm, definition.view)
+            log = self._logs.open(definition.view)
         except NotDelta:
             replace(session, self._shim, definition)
             return
@@ -106,21 +102,21 @@ class Publications:
     def _published(self, session: SparkSession, name: str, launch: Launch, written: Written) -> Replaced:
         """If another commit came first that may matter, all is done again, on the state that it left."""
         run = launch.run
-        with self._jvm.active(session):
-            for _ in range(TRIES):
-                log = self.opened(launch.definition, name)
-                if log is None:
-                    raise gone(launch.run.view)
-                before, highest = _on_record(run, log), _highest(log, launch.definition)
-                if highest > run.version:
-                    raise TakenOver(f"version {highest} of {run.view} is already published")
-                if highest == run.version:
-                    return Replaced(snapshot=str(_after(log, log.version, before)))
-                try:
+        for _ in range(TRIES):
+            log = self.opened(launch.definition, name)
+            if log is None:
+                raise gone(launch.run.view)
+            before, highest = _on_record(run, log), _highest(log, launch.definition)
+            if highest > run.version:
+                raise TakenOver(f"version {highest} of {run.view} is already published")
+            if highest == run.version:
+                return Replaced(snapshot=str(_after(log, log.version, before)))
+            try:
+                with active(self._logs.calls, session):
                     return self._committed(session, log, before, launch, written)
-                except Py4JJavaError as error:
-                    if not self._jvm.is_a(error.java_exception, CONFLICT):
-                        raise
+            except Py4JJavaError as error:
+                if not self._logs.calls.isConflict(error.java_exception):
+                    raise
         raise RefreshFailed(
             f"{TRIES} times another program wrote its table first; the refresh is tried again",
             run.view,
@@ -131,21 +127,22 @@ class Publications:
         self, session: SparkSession, log: Log, before: Snapshot | None, launch: Launch, written: Written
     ) -> Replaced:
         run, definition, files = launch.run, launch.definition, written.handle
-        if files.table != definition.view and files.metadata.id() != log.layout.table:
+        if files.table != definition.view and Layout.read(files.staged.metadata()).table != log.layout.table:
             raise taken(definition.view)  # another engine fills another replacement
         self._refuse_deleted(log, launch, files)
-        transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
-        transaction.txnVersion(definition.owner)  # so a publication beside this one is a conflict
-        reshaped = self._reshape(log, transaction, run, files)
-        removed = self._replaced(session, log, transaction, launch, files)
+        draft = log.opened.draft(definition.owner)
+        reshaped = self._reshape(log, draft, run, files)
+        removed = self._replaced(session, log, draft, launch, files)
         touched = self._touched(log, before)
-        self._measure(session, transaction, files, removed)
-        if removed.nonEmpty():
-            removed = removed.map(self._jvm.method(removed.head(), "remove", REMOVE))
-        now = self._jvm.some(int(time.time() * 1000))
-        own = self._jvm.delta.actions.SetTransaction(definition.owner, run.version, now)
-        actions = files.added.concat(removed).appended(own)
-        version = transaction.commit(actions, self._operation(launch, reshaped, files))
+        version = draft.commit(
+            session._jsparkSession,
+            files.staged,
+            removed,
+            run.version,
+            files.appended,
+            reshaped,
+            *self._operation(launch, files),
+        )
         # Else a commit of others may be overwritten only in part.
         settled = None if WHOLE in run.slices and not files.partly else before
         return Replaced(
@@ -156,42 +153,25 @@ class Publications:
 
     def _refuse_deleted(self, log: Log, launch: Launch, files: Files) -> None:
         """``VACUUM`` deletes files that no commit names when the table's retention time is over."""
-        retention = self._jvm.delta.DeltaLog.tombstoneRetentionMillis(log.state.metadata())
-        if time.time() * 1000 - files.begun < retention:
-            return
-        there = log.log.dataPath().getFileSystem(log.log.newDeltaHadoopConf())
-        for n in range(files.added.size()):
-            if not there.exists(files.added.apply(n).absolutePath(log.log)):
-                raise RefreshFailed(
-                    "VACUUM deleted files of its refresh, which took longer than files are kept; "
-                    "set delta.deletedFileRetentionDuration to more; the refresh is tried again",
-                    launch.run.view,
-                    Code.RUN_FILES_DELETED,
-                )
+        if not log.opened.areThere(files.staged, int(time.time() * 1000 - files.begun)):
+            raise RefreshFailed(
+                "VACUUM deleted files of its refresh, which took longer than files are kept; "
+                "set delta.deletedFileRetentionDuration to more; the refresh is tried again",
+                launch.run.view,
+                Code.RUN_FILES_DELETED,
+            )
 
-    def _reshape(self, log: Log, transaction: Any, run: Run, files: Files) -> bool:
+    def _reshape(self, log: Log, draft: Draft, run: Run, files: Files) -> bool:
         """Gives the table the columns that the files have, if it has others."""
-        if Layout.read(files.metadata.json()).digest == log.layout.digest:
+        if Layout.read(files.staged.metadata()).digest == log.layout.digest:
             return False
         if WHOLE not in run.slices or files.partly:
             said = "its table got other columns while the refresh ran; it is tried again"
             raise RefreshFailed(said, run.view, Code.RUN_TABLE_CHANGED)
-        now, schema = transaction.metadata(), files.metadata
-        transaction.updateMetadataForTableOverwrite(
-            now.copy(
-                now.id(),
-                now.name(),
-                now.description(),
-                now.format(),
-                schema.schemaString(),
-                schema.partitionColumns(),
-                now.configuration(),
-                now.createdTime(),
-            )
-        )
+        draft.reshape(files.staged)
         return True
 
-    def _replaced(self, session: SparkSession, log: Log, transaction: Any, launch: Launch, files: Files) -> Any:
+    def _replaced(self, session: SparkSession, log: Log, draft: Draft, launch: Launch, files: Files) -> JavaObject:
         """The actions ``add`` of the files whose place those of a run take.
 
         Raises:
@@ -203,9 +183,8 @@ class Publications:
                 raise RefreshFailed(OTHER_FILES, launch.run.view, Code.RUN_TABLE_CHANGED)
             return there
         if WHOLE in launch.run.slices:
-            return transaction.filterFiles()
-        parser = session._jsparkSession.sessionState().sqlParser()
-        return transaction.filterFiles(self._jvm.seq([parser.parseExpression(_predicate(launch))]), False)
+            return draft.everything()
+        return draft.within(session._jsparkSession, _predicate(launch))
 
     def _touched(self, log: Log, before: Snapshot | None) -> frozenset[Slice] | None:
         """The partitions that others wrote since the state on record; ``None`` where nobody knows."""
@@ -214,33 +193,15 @@ class Publications:
         except Cut:
             return None
 
-    def _measure(self, session: SparkSession, transaction: Any, files: Files, replaced: Any) -> None:
-        """The history of the table shows what the commit did."""
-        metric = self._jvm.sql.execution.metric.SQLMetrics.createMetric(
-            session._jsparkSession.sparkContext(), "number of removed files"
-        )
-        metric.set(replaced.size())
-        found = self._jvm.map({**files.metrics, "numRemovedFiles": metric})
-        transaction.registerSQLMetrics(session._jsparkSession, found)
-
-    def _operation(self, launch: Launch, reshaped: bool, files: Files) -> Any:
-        run, jvm = launch.run, self._jvm
+    def _operation(self, launch: Launch, files: Files) -> tuple[str | None, str]:
+        """What the history of the table shows of a commit: its predicate, and what Headwater tells."""
+        run = launch.run
         sources = {table: snapshot for table, snapshot in run.snapshots if table != run.view}
         told = json.dumps({"headwater": {"version": run.version, "owner": launch.definition.owner, "sources": sources}})
         predicate = None if WHOLE in run.slices or files.partly else _predicate(launch)
         if predicate is not None and len(predicate) > SHOWN:
             predicate = f"{len(run.slices)} partitions"
-        return jvm.inner(jvm.delta, "DeltaOperations$Write")(
-            jvm.sql.SaveMode.Append if files.appended else jvm.sql.SaveMode.Overwrite,
-            jvm.none,
-            jvm.some(predicate),
-            jvm.some(told),
-            jvm.none,
-            jvm.some(True) if reshaped else jvm.none,
-            jvm.none,
-            jvm.none,
-            jvm.none,
-        )
+        return predicate, told
 
 
 def _on_record(run: Run, log: Log) -> Snapshot | None:
@@ -250,8 +211,7 @@ def _on_record(run: Run, log: Log) -> Snapshot | None:
 
 
 def _highest(log: Log, definition: Definition) -> Version:
-    found = log.state.transactions().get(definition.owner)
-    return found.get() if found.isDefined() else 0
+    return log.opened.published(definition.owner)
 
 
 def _after(log: Log, version: int, before: Snapshot | None) -> Snapshot:

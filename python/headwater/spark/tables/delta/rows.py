@@ -12,17 +12,17 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.model.error import ChangesUnknown
 from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
-from headwater.spark.tables.delta.log import Cut, Log, NotDelta
+from headwater.spark.tables.delta.calls import active
+from headwater.spark.tables.delta.log import Cut, Log, Logs, NotDelta
 from headwater.spark.tables.delta.log_changes import changes
-from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot
 
 
 class ChangedRowsReader:
     """Reads files that the log names, also those that a later commit removed."""
 
-    def __init__(self, jvm: Jvm) -> None:
-        self._jvm = jvm
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
 
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         """The rows between two snapshots. A commit that rewrites a file for the sake of one row has all its rows in
@@ -35,7 +35,7 @@ class ChangedRowsReader:
         if before is None or after is None or before.table != after.table or before.version > after.version:
             raise ChangesUnknown(Code.SOURCE_ANOTHER_TABLE, f"{table} was put back, or is another table now")
         try:
-            log = Log.open(self._jvm, table)
+            log = self._logs.open(table)
             if log is None or log.layout.table != after.table:
                 raise ChangesUnknown(Code.SOURCE_ANOTHER_TABLE, f"{table} is another table now")
             commits = [each for each in log.since(evolve(before, told=None)) if each.version <= after.version]
@@ -46,20 +46,14 @@ class ChangedRowsReader:
             raise ChangesUnknown(Code.SOURCE_COLUMNS_CHANGED, f"the columns of {table} changed")
         if found.strays:
             raise ChangesUnknown(Code.SOURCE_HISTORY_LOST, f"the log of {table} does not say which rows went")
-        with self._jvm.active(session):
-            state = log.state if after.version == log.version else log.state_at(after.version)
-            return ChangedRows(
-                self._frame(session, log, state, found.added), self._frame(session, log, state, found.removed)
-            )
+        with active(self._logs.calls, session):
+            came, went = (_frame(session, log, after.version, files) for files in (found.added, found.removed))
+            return ChangedRows(came, went)
 
-    def _frame(
-        self, session: SparkSession, log: Log, state: Any, files: Sequence[Mapping[str, Any]]
-    ) -> DataFrame | None:
-        if not files:
-            return None
-        read = getattr(self._jvm.inner(self._jvm.delta.actions, "Action$"), "MODULE$").fromJson
-        added = self._jvm.seq([read(json.dumps({"add": _as_added(each)})) for each in files])
-        return DataFrame(log.log.createDataFrame(state, added, False, self._jvm.none), session)
+
+def _frame(session: SparkSession, log: Log, version: int, files: Sequence[Mapping[str, Any]]) -> DataFrame | None:
+    actions = [json.dumps({"add": _as_added(each)}) for each in files]
+    return DataFrame(log.opened.rowsOf(version, actions), session) if actions else None
 
 
 def _as_added(file: Mapping[str, Any]) -> Mapping[str, Any]:

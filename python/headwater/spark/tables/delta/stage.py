@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from attrs import evolve, frozen
 from py4j.protocol import Py4JError
@@ -24,15 +23,14 @@ from headwater.model.view import Definition
 from headwater.model.work import AddsRows
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.counted import Counted, altered
+from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.tables.delta.log import Log, NotDelta
+from headwater.spark.tables.delta.calls import Staged, active
+from headwater.spark.tables.delta.log import Log, Logs, NotDelta
 from headwater.spark.tables.delta.looks import DeltaLooks
-from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import WEIGHT
 from headwater.spark.tables.view_tables import emptied, filled, gone
-
-METRICS = ("numFiles", "numOutputRows", "numOutputBytes")
 
 
 @frozen
@@ -41,18 +39,14 @@ class Files:
 
     Attributes:
         table: the name of the table that they are for: the view's own, or its replacement.
-        added: Delta's actions ``add``.
-        metadata: of the table that the files are for: with the columns of the view's definition.
-        metrics: of the write, as Delta shows them in the history of a table.
+        staged: the actions that add them, in the driver.
         begun: when the first file may have been written (ms).
         instead: the names of the files whose place they take, which may be none. ``None``: they take that of all files
             in the run's region.
     """
 
     table: str
-    added: Any
-    metadata: Any
-    metrics: Mapping[str, Any]
+    staged: Staged
     begun: int
     instead: tuple[str, ...] | None = None
 
@@ -70,8 +64,8 @@ class Files:
 class Staging:
     """Writes the files of runs, and has those that are not published yet."""
 
-    def __init__(self, jvm: Jvm, shim: Shim, looks: DeltaLooks) -> None:
-        self._jvm, self._shim, self._looks = jvm, shim, looks
+    def __init__(self, logs: Logs, shim: Shim, sessions: Sessions, looks: DeltaLooks) -> None:
+        self._logs, self._shim, self._sessions, self._looks = logs, shim, sessions, looks
         self._staged: dict[str, tuple[Version, Files]] = {}
 
     def write(self, launch: Launch, frame: DataFrame, hashed: bool, key_files: KeyFiles | None) -> Counted:
@@ -85,14 +79,10 @@ class Staging:
         weight = "" if key_files is None else WEIGHT
         counted = self._shim.counted(frame, definition.partitioned_by, hashed, weight=weight)
         begun = int(time.time() * 1000)
-        with self._jvm.active(counted.frame.sparkSession):
-            transaction = log.log.startTransaction(log.entry, self._jvm.some(log.state))
-            if WHOLE in run.slices and instead is None:
-                self._reshape(log, transaction, definition)
-            added = transaction.writeFiles(counted.frame._jdf)
-        metrics = {name: transaction.getMetric(name) for name in METRICS}
-        found = {name: metric.get() for name, metric in metrics.items() if metric.isDefined()}
-        self._staged[run.view] = run.version, Files(name, added, transaction.metadata(), found, begun, instead)
+        schema = self._reshaped(log, definition) if WHOLE in run.slices and instead is None else None
+        with active(self._logs.calls, counted.frame.sparkSession):
+            staged = log.opened.write(counted.frame._jdf, schema, definition.partitioned_by)
+        self._staged[run.view] = run.version, Files(name, staged, begun, instead)
         return counted
 
     def written(self, launch: Launch, known: Mapping[Slice, Made]) -> Written:
@@ -101,8 +91,7 @@ class Staging:
         known = altered(launch, known) if files.partly else known
         made = tuple(evolve(each, fingerprint=f"v{run.version}") for each in known.values())
         removed = emptied(launch, known, lambda looks: [self._looks.look(each) for each in looks])
-        size = files.metrics["numOutputBytes"].value() if "numOutputBytes" in files.metrics else 0
-        return Written(made, removed, files, measured=Measured(size))
+        return Written(made, removed, files, measured=Measured(files.staged.bytes()))
 
     def holds(self, view: str) -> bool:
         """Whether files of a view wait for their publication."""
@@ -118,36 +107,22 @@ class Staging:
     def _opened(self, definition: Definition) -> tuple[str, Log | None]:
         """The table that a run writes."""
         try:
-            return definition.view, Log.open(self._jvm, definition.view)
+            return definition.view, self._logs.open(definition.view)
         except NotDelta:
             name = filled(self._shim, definition)
-            return name, Log.open(self._jvm, name)
+            return name, self._logs.open(name)
 
-    def _reshape(self, log: Log, transaction: Any, definition: Definition) -> None:
-        """Writes for a table with the columns of the view's definition."""
+    def _reshaped(self, log: Log, definition: Definition) -> str | None:
+        """The columns of a view's definition, if its table has others."""
         wanted = self._schema(definition)
-        if log.layout.is_shaped(json.loads(wanted)["fields"], definition.partitioned_by):
-            return
-        was = transaction.metadata()
-        transaction.updateMetadataForTableOverwrite(
-            was.copy(
-                was.id(),
-                was.name(),
-                was.description(),
-                was.format(),
-                wanted,
-                self._jvm.seq(definition.partitioned_by),
-                was.configuration(),
-                was.createdTime(),
-            )
-        )
+        return None if log.layout.is_shaped(json.loads(wanted)["fields"], definition.partitioned_by) else wanted
 
     def unstorable(self, definition: Definition) -> str:
         """Why Delta takes a table of these columns and refuses each write: nested values need a type."""
         schema = StructType.fromJson(json.loads(self._schema(definition)))
-        empty = self._jvm.session.createDataFrame([], schema)
+        empty = self._sessions.of_table().createDataFrame([], schema)
         try:
-            stored = self._jvm.delta.schema.SchemaUtils.dropNullTypeColumns(empty._jdf).schema().json()
+            stored = self._logs.calls.stored(empty._jdf)
         except (PySparkException, Py4JError) as error:
             if self._shim.is_gone(error):
                 raise
@@ -162,8 +137,7 @@ class Staging:
             + (f" COMMENT {sql.literal(each.comment)}" if each.comment else "")
             for each in definition.columns
         )
-        declared = self._jvm.sql.types.StructType.fromDDL(columns)
-        return self._jvm.sql.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema(declared).json()
+        return self._logs.calls.schema(columns)
 
 
 def _is_hollow(type: DataType) -> bool:

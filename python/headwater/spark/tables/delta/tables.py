@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -18,12 +19,13 @@ from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.delta.calls import Calls
 from headwater.spark.tables.delta.key_search import KeySearch
+from headwater.spark.tables.delta.log import Logs
 from headwater.spark.tables.delta.looks import DeltaLooks
 from headwater.spark.tables.delta.publications import Publications
 from headwater.spark.tables.delta.retention import Retention
 from headwater.spark.tables.delta.rows import ChangedRowsReader
-from headwater.spark.tables.delta.scala_values import Jvm
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Staging
 from headwater.spark.tables.key_files import KeyFiles
@@ -38,13 +40,14 @@ class DeltaTables(ViewFormat):
     name = "delta"
 
     def __init__(self, shim: Shim, sessions: Sessions) -> None:
-        jvm = Jvm(sessions.of_table())
+        calls = cast(Calls, shim.calls(self.name))
+        logs = Logs(shim, sessions.of_table(), calls)
         self._shim = shim
-        self._looks = DeltaLooks(jvm, shim, sessions)
-        self._stage = Staging(jvm, shim, self._looks)
-        self._publications = Publications(jvm, shim, sessions, self._looks)
+        self._looks = DeltaLooks(logs, shim, sessions)
+        self._stage = Staging(logs, shim, sessions, self._looks)
+        self._publications = Publications(logs, shim, sessions, self._looks)
         self._retention = Retention(shim, sessions, self._publications, self._stage)
-        self._rows, self._searching = ChangedRowsReader(jvm), KeySearch(jvm, self._publications)
+        self._rows, self._searching = ChangedRowsReader(logs), KeySearch(calls, self._publications)
         self._locations: dict[str, str] = {}
 
     # --- looks

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from collections.abc import Mapping
 
 from attrs import frozen
-from py4j.java_gateway import JavaObject
 
 MAPPING = "schema.name-mapping.default"
 """The property by which columns are found in imported files, which do not number their columns."""
+
+VERSION = "headwater.version"
+"""The property of a view's table that says which version was published last."""
 
 _TEXT = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\.([0-9a-f]+))?(?:<(\d+))?")
 
@@ -52,10 +56,35 @@ class At:
         snapshot, schema, spec, names, told = found.groups()
         return cls(int(snapshot), int(schema), int(spec), None if told is None else int(told), names or "")
 
+
+@frozen
+class Metadata:
+    """What the metadata of a table said at one moment.
+
+    Attributes:
+        snapshot: the number of the snapshot; 0: the table never had a row.
+        specs: the number of partition specs that it has or had.
+    """
+
+    uuid: str
+    location: str
+    snapshot: int
+    schema: int
+    spec: int
+    specs: int
+    properties: Mapping[str, str]
+
     @classmethod
-    def now(cls, found: JavaObject) -> At:
-        """The state of Iceberg's object of a table, or of its metadata."""
-        snapshot, mapping = found.currentSnapshot(), found.properties().get(MAPPING)
-        number = 0 if snapshot is None else snapshot.snapshotId()
+    def read(cls, told: str) -> Metadata:
+        return cls(**json.loads(told))
+
+    @property
+    def at(self) -> At:
+        mapping = self.properties.get(MAPPING)
         names = "" if mapping is None else hashlib.sha256(mapping.encode()).hexdigest()[:12]
-        return cls(number, found.schema().schemaId(), found.spec().specId(), names=names)
+        return At(self.snapshot, self.schema, self.spec, names=names)
+
+    @property
+    def version(self) -> int:
+        """The version of a view that was published last."""
+        return int(self.properties.get(VERSION) or "0")

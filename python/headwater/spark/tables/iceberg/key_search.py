@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from headwater.model.command import Launch
 from headwater.spark.jvm import sql
-from headwater.spark.tables.iceberg.chosen import Choosing, DataFiles
-from headwater.spark.tables.iceberg.java import Java
+from headwater.spark.tables.iceberg.calls import Calls
+from headwater.spark.tables.iceberg.data_files import DataFiles, chosen
 from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, is_known, named, near
 from headwater.spark.tables.rows_by_keys import Reach
 
@@ -21,8 +21,8 @@ from headwater.spark.tables.rows_by_keys import Reach
 class KeySearch:
     """Finds files of views."""
 
-    def __init__(self, java: Java) -> None:
-        self._java, self._choosing = java, Choosing(java)
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
 
     def of(self, session: SparkSession, table: JavaObject, launch: Launch, reach: Reach, key: str) -> KeyFiles | None:
         """The files that a run by keys writes anew; ``None`` if whole partitions are as well written.
@@ -38,22 +38,14 @@ class KeySearch:
         if bytes < SMALL or reach.count >= MANY * files:
             return None
         names = named(near(view, launch, reach), reach, F.col("_file"))
-        chosen = self._choosing.of(table, snapshot.snapshotId(), names)
-        if chosen is None or 2 * len(names) > files:
+        found = chosen(self._calls, table, snapshot.snapshotId(), names)
+        if found is None or 2 * len(names) > files:
             return None
-        return self._staged(session, table, chosen, key) if names else KeyFiles(view.limit(0), chosen)
+        return self._staged(session, table, found, key) if names else KeyFiles(view.limit(0), found)
 
     # --- inside
 
     def _staged(self, session: SparkSession, table: JavaObject, chosen: DataFiles, key: str) -> KeyFiles:
-        tasks = self._java("iceberg.spark.ScanTaskSetManager.get")
-        tables = self._java("iceberg.spark.SparkTableCache.get")
-        tasks.stageTasks(table, key, self._choosing.listed(chosen.tasks))
-        tables.add(key, table)
-
-        def close() -> None:
-            tables.remove(key)
-            tasks.removeTasks(table, key)
-
+        self._calls.lend(table, key, chosen.tasks)
         rows = session.read.format("iceberg").option("scan-task-set-id", key).load(key)
-        return KeyFiles(rows, chosen, close)
+        return KeyFiles(rows, chosen, lambda: self._calls.takeBack(table, key))

@@ -5,25 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from attrs import frozen
 from py4j.java_gateway import JavaObject
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
 
 from headwater.model.name import TableName, named
+from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.iceberg import schemas
-from headwater.spark.tables.iceberg.at import At
-from headwater.spark.tables.iceberg.java import Java
+from headwater.spark.tables.iceberg.at import At, Metadata
+from headwater.spark.tables.iceberg.calls import Calls
 from headwater.spark.tables.iceberg.partitioning import Spec
 
-ABSENT = (
-    "org.apache.spark.sql.catalyst.analysis.NoSuchTableException",
-    "org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException",
-    "org.apache.spark.sql.catalyst.analysis.NoSuchDatabaseException",
-    "iceberg.exceptions.NoSuchTableException",
-    "iceberg.exceptions.NoSuchNamespaceException",
-)
 KEPT = 1000
 """The number of layouts that are kept."""
 
@@ -34,11 +29,13 @@ class Layout:
 
     Attributes:
         specs: every partition spec that files of the table have, by number.
+        described: the one of new files, in Iceberg's JSON form.
         digest: equal while both are the same.
     """
 
     schema: schemas.Schema
     specs: Mapping[int, Spec]
+    described: Mapping[str, Any]
     digest: str
 
 
@@ -52,104 +49,70 @@ class Loaded:
     """
 
     table: JavaObject
-    at: At
+    metadata: Metadata
     incarnation: int
     layout: Layout
 
     @property
+    def at(self) -> At:
+        return self.metadata.at
+
+    @property
     def spec(self) -> Spec:
         """The partition spec of new files."""
-        return self.layout.specs[self.at.spec]
+        return self.layout.specs[self.metadata.spec]
 
     def property(self, name: str) -> str:
         """A property of the table; empty if it has none of that name."""
-        return self.table.properties().get(name) or ""
+        return self.metadata.properties.get(name) or ""
 
 
 class Catalogs:
     """Finds tables in the catalogs of a session."""
 
-    def __init__(self, java: Java) -> None:
-        self._java = java
+    def __init__(self, shim: Shim, session: SparkSession, calls: Calls) -> None:
+        self._shim, self._session, self._calls = shim, session, calls
         self._layouts: dict[tuple[str, int, int, int], Layout] = {}
 
     def table(self, key: str) -> JavaObject | None:
-        """Iceberg's object of a table, as the table is now; ``None`` if there is no Iceberg table of this name.
-
-        A catalog may keep objects for a while, and one of a table that is gone looks like the table that has its name
-        now. So the catalog forgets it first.
-        """
-        name = named(key)
-        if not isinstance(name, TableName):
+        """Iceberg's object of a table, as the table is now; ``None`` if there is no Iceberg table of this name."""
+        if not isinstance(named(key), TableName):
             return None
-        self._java("org.apache.spark.sql.headwater.Access.activate", self._java.session._jsparkSession)
-        return self._anew(name)
+        try:
+            found = self._shim.table(self._session, key)
+        except Py4JJavaError as error:
+            if not self._calls.isAbsent(error.java_exception):
+                raise
+            return None
+        return None if found is None else self._calls.table(found)
 
     def loaded(self, key: str) -> Loaded | None:
         """A table as it is now; ``None`` if there is no Iceberg table of this name."""
         table = self.table(key)
         if table is None:
             return None
-        own, at = str(table.uuid()), At.now(table)
-        incarnation = int(hashlib.sha256(own.encode()).hexdigest()[:12], 16)
-        known = own, at.schema, at.spec, table.specs().size()
+        now = Metadata.read(self._calls.state(table))
+        incarnation = int(hashlib.sha256(now.uuid.encode()).hexdigest()[:12], 16)
+        known = now.uuid, now.schema, now.spec, now.specs
         if known not in self._layouts:
             while len(self._layouts) >= KEPT:
                 del self._layouts[next(iter(self._layouts))]
-            self._layouts[known] = self._layout(table, at)
-        return Loaded(table, at, incarnation, self._layouts[known])
+            self._layouts[known] = self._layout(table, now)
+        return Loaded(table, now, incarnation, self._layouts[known])
 
-    def schema(self, table: JavaObject, number: int) -> schemas.Schema | None:
-        """A schema that a table has or had, in Iceberg's JSON form; ``None`` if it is not known any more."""
-        schema = table.schemas().get(number)
-        return None if schema is None else self._schema(schema)
-
-    def spec(self, loaded: Loaded, schema: schemas.Schema) -> Spec:
-        """A table's partitioning, as its slices were spelled while the table had another schema."""
-        described = json.loads(self._java("iceberg.PartitionSpecParser.toJson", loaded.table.spec()))
-        return Spec.of(described, schemas.columns(schema), [each["name"] for each in schema["fields"]])
-
-    def every_schema(self, table: JavaObject) -> list[schemas.Schema]:
-        """All schemas that a table has or had, as far as it knows them."""
-        return [self._schema(each) for each in table.schemas().values()]
+    def schemas(self, table: JavaObject) -> dict[int, schemas.Schema]:
+        """All schemas that a table has or had, in Iceberg's JSON form, as far as it knows them."""
+        return {each["schema-id"]: each for each in json.loads(self._calls.shapes(table))["schemas"]}
 
     # --- inside
 
-    def _layout(self, table: JavaObject, at: At) -> Layout:
-        schema = self._schema(table.schema())
+    def _layout(self, table: JavaObject, now: Metadata) -> Layout:
+        known = self.schemas(table)
+        described = {each["spec-id"]: each for each in json.loads(self._calls.shapes(table))["specs"]}
         columns: dict[int, tuple[str, str]] = {}
-        for each in (*self.every_schema(table), schema):
+        for each in (*known.values(), known[now.schema]):
             columns |= schemas.columns(each)
-        described = {
-            number: json.loads(self._java("iceberg.PartitionSpecParser.toJson", each))
-            for number, each in table.specs().items()
-        }
+        schema, spec = known[now.schema], described[now.spec]
         taken = [each["name"] for each in schema["fields"]]
         specs = {number: Spec.of(each, columns, taken) for number, each in described.items()}
-        return Layout(schema, specs, schemas.digest(schema, described[at.spec]))
-
-    def _schema(self, schema: JavaObject) -> schemas.Schema:
-        return json.loads(self._java("iceberg.SchemaParser.toJson", schema))
-
-    def _found(self, name: TableName) -> JavaObject | None:
-        """Iceberg's object; ``None``: the table has another format."""
-        table = self._catalog(name).loadTable(self._identifier(name))
-        return table.table() if self._java.is_a(table, "iceberg.spark.source.SparkTable") else None
-
-    def _anew(self, name: TableName) -> JavaObject | None:
-        """Iceberg's object, when the catalog has forgotten the one that it kept."""
-        self._catalog(name).invalidateTable(self._identifier(name))
-        try:
-            return self._found(name)
-        except (Py4JError, PySparkException) as error:
-            if not self._java.raised(error, *ABSENT):
-                raise
-        self._java("io.headwater.spark.Catalogs.requireDirectory", self._java.session._jsparkSession, name.catalog)
-        return None
-
-    def _catalog(self, name: TableName) -> JavaObject:
-        return self._java.session._jsparkSession.sessionState().catalogManager().catalog(name.catalog)
-
-    def _identifier(self, name: TableName) -> JavaObject:
-        namespace = self._java.array("java.lang.String", *name.namespace)
-        return self._java("org.apache.spark.sql.connector.catalog.Identifier.of", namespace, name.name)
+        return Layout(schema, specs, spec, schemas.digest(schema, spec))

@@ -17,16 +17,18 @@ from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
 from headwater.spark.tables.iceberg import schemas
 from headwater.spark.tables.iceberg.at import At
-from headwater.spark.tables.iceberg.entries import Entries, Placed
-from headwater.spark.tables.iceberg.history import History, churn, is_rearranged
+from headwater.spark.tables.iceberg.calls import Calls
+from headwater.spark.tables.iceberg.entries import Placed, placed
+from headwater.spark.tables.iceberg.history import History, churn
 from headwater.spark.tables.iceberg.loaded import Catalogs, Loaded
+from headwater.spark.tables.iceberg.partitioning import Spec
 
 
 class IcebergLooks:
     """Compares tables with the snapshots on record."""
 
-    def __init__(self, shim: Shim, catalogs: Catalogs, entries: Entries, history: History) -> None:
-        self._shim, self._catalogs, self._entries, self._history = shim, catalogs, entries, history
+    def __init__(self, shim: Shim, catalogs: Catalogs, calls: Calls, history: History) -> None:
+        self._shim, self._catalogs, self._calls, self._history = shim, catalogs, calls, history
         self._locations: dict[str, str] = {}
 
     def location(self, table: str) -> str:
@@ -50,7 +52,7 @@ class IcebergLooks:
     # --- inside
 
     def _seen(self, look: TableQuestion, loaded: Loaded) -> Seen:
-        location = loaded.table.location()
+        location = loaded.metadata.location
         self._locations[look.table] = paths.plain(location)
         seen = Seen(
             look.table,
@@ -92,11 +94,11 @@ class IcebergLooks:
         after = self._history.between(loaded.table, was.snapshot, now.snapshot)
         if why := before.lost or after.lost:
             return None, why
-        others = [each for each in before.snapshots if catalog.OWNER not in each.summary()]
+        others = [each for each in before.snapshots if catalog.OWNER not in each.summary]
         places: set[Placed] = set()
         for snapshot in (*others, *after.snapshots):
-            if not is_rearranged(snapshot):
-                places |= self._entries.changed(loaded.table, snapshot)
+            if not snapshot.is_rearranged:
+                places |= placed(self._calls.changed(loaded.table, snapshot.number))
         changed = self._slices(loaded, places)
         if not all(map(loaded.spec.is_partition, changed)):
             return None, "files of an older partitioning changed"
@@ -113,13 +115,15 @@ class IcebergLooks:
 
     def _replaced(self, loaded: Loaded, was: At) -> str:
         """Why the rows of a table may read otherwise than with the schema of a state; empty if they do not."""
-        before = self._catalogs.schema(loaded.table, was.schema)
+        every = self._catalogs.schemas(loaded.table)
+        before = every.get(was.schema)
         if before is None:
             return "the schema on record is gone"
-        then = self._catalogs.spec(loaded, before)
+        taken = [each["name"] for each in before["fields"]]
+        then = Spec.of(loaded.layout.described, schemas.columns(before), taken)
         if [each.name for each in then.bound] != [each.name for each in loaded.spec.bound]:
             return "its partition columns have other names"
-        return schemas.replaced(before, loaded.layout.schema, self._catalogs.every_schema(loaded.table))
+        return schemas.replaced(before, loaded.layout.schema, every.values())
 
     def _all(self, loaded: Loaded) -> list[Slice]:
         """All partitions. A table whose partitions cannot be told apart has one, with rows or without."""
@@ -127,11 +131,10 @@ class IcebergLooks:
             return [Slice()]
         if loaded.at.snapshot == 0:
             return []
-        snapshot = loaded.table.snapshot(loaded.at.snapshot)
-        return self._slices(loaded, self._entries.live(loaded.table, snapshot))
+        return self._slices(loaded, placed(self._calls.live(loaded.table, loaded.metadata.snapshot)))
 
     def _slices(self, loaded: Loaded, places: Iterable[Placed]) -> list[Slice]:
-        zone = zones.of_table(dict(loaded.table.properties())) if loaded.spec.shows_moments else zones.UTC
+        zone = zones.of_table(loaded.metadata.properties) if loaded.spec.shows_moments else zones.UTC
         found = dict.fromkeys(
             each
             for placed in places

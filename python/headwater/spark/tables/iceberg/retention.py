@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 
 from py4j.java_gateway import JavaObject
+from pyspark.sql import SparkSession
 
 from headwater.model.view import Definition
-from headwater.spark.tables.iceberg.java import Java
+from headwater.spark.tables.iceberg.calls import Calls
 
 AGE = "history.expire.max-snapshot-age-ms"
 GARBAGE = "gc.enabled"
@@ -29,8 +30,10 @@ class Retention:
         now: the time (ms).
     """
 
-    def __init__(self, java: Java, now: Callable[[], float] = lambda: time.time() * 1000) -> None:
-        self._java, self._now = java, now
+    def __init__(
+        self, calls: Calls, session: SparkSession, now: Callable[[], float] = lambda: time.time() * 1000
+    ) -> None:
+        self._calls, self._session, self._now = calls, session, now
         self._expired: dict[str, float] = {}
 
     def expire(self, definition: Definition, table: JavaObject) -> None:
@@ -40,27 +43,20 @@ class Retention:
         if now - self._expired.get(definition.view, 0) < retain or table.properties().get(GARBAGE) == "false":
             return
         if AGE not in dict(definition.properties) and table.properties().get(AGE) != str(retain):
-            table.updateProperties().set(AGE, str(retain)).commit()
-        table.expireSnapshots().commit()
+            self._calls.set(table, AGE, str(retain))
+        self._calls.expire(table)
         self._expired[definition.view] = now
         if now - int(table.properties().get(CLEANED) or 0) >= DAY:
-            table.updateProperties().set(CLEANED, str(int(now))).commit()
-            self._delete_unnamed(table, int(now))
-
-    def _delete_unnamed(self, table: JavaObject, now: int) -> None:
-        actions = self._java("iceberg.spark.actions.SparkActions.get", self._java.session._jsparkSession)
-        for place in self._own(table.location()):
-            actions.deleteOrphanFiles(table).location(place).olderThan(now - UNNAMED).execute()
+            self._calls.set(table, CLEANED, str(int(now)))
+            for place in self._own(table.location()):
+                self._calls.deleteUnnamed(self._session._jsparkSession, table, place, int(now) - UNNAMED)
 
     def _own(self, location: str) -> list[str]:
         """The directories in which only a table's own files lie. In a catalog of directories, the tables of the
         namespace ``d.v`` lie in the directory of a table ``d.v``, perhaps under these names."""
-        top = self._java("org.apache.hadoop.fs.Path", location)
-        files = top.getFileSystem(self._java.session._jsparkSession.sessionState().newHadoopConf())
 
         def found(pattern: str) -> bool:
-            statuses = files.globStatus(self._java("org.apache.hadoop.fs.Path", pattern))
-            return statuses is not None and len(statuses) > 0
+            return self._calls.exists(self._session._jsparkSession, pattern)
 
         escaped = re.sub(r"([*?\[\]{}\\])", r"\\\1", location.rstrip("/"))
         return [

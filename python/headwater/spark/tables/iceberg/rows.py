@@ -11,8 +11,8 @@ from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import sql
 from headwater.spark.tables.iceberg.at import At
-from headwater.spark.tables.iceberg.history import Between, History, is_rearranged
-from headwater.spark.tables.iceberg.java import Java
+from headwater.spark.tables.iceberg.calls import Calls
+from headwater.spark.tables.iceberg.history import Between, History
 from headwater.spark.tables.iceberg.loaded import Catalogs
 
 KIND = "_change_type"
@@ -23,8 +23,8 @@ OF_THE_CHANGE = (KIND, "_change_ordinal", "_commit_snapshot_id")
 class ChangedRowsReader:
     """Reads the changelog of tables."""
 
-    def __init__(self, java: Java, catalogs: Catalogs, history: History) -> None:
-        self._java, self._catalogs, self._history = java, catalogs, history
+    def __init__(self, calls: Calls, catalogs: Catalogs, history: History) -> None:
+        self._calls, self._catalogs, self._history = calls, catalogs, history
 
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         """The rows between two snapshots. A row of a rewritten file is in both frames, and so is one that came and went
@@ -63,9 +63,9 @@ class ChangedRowsReader:
         between = self._history.between(found, before, after)
         if between.lost:
             raise ChangesUnknown(Code.SOURCE_HISTORY_LOST, f"{table}: {between.lost}")
-        if not self._java("iceberg.util.SnapshotUtil.isAncestorOf", found, after, before):
+        if between.undone:
             raise ChangesUnknown(Code.SOURCE_ANOTHER_TABLE, f"{table} was put back")
         for each in between.snapshots:
-            if not is_rearranged(each) and each.deleteManifests(found.io()):
+            if not each.is_rearranged and self._calls.hasDeletes(found, each.number):
                 raise ChangesUnknown(Code.SOURCE_DELETE_FILES, f"a snapshot of {table} has delete files")
         return between

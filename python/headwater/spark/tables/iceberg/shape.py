@@ -10,48 +10,44 @@ from py4j.java_gateway import JavaObject
 
 from headwater.model.view import Definition
 from headwater.spark.jvm import sql
-from headwater.spark.tables.iceberg.java import Java
+from headwater.spark.tables.iceberg.calls import Calls
 
 
 class Shapes:
     """Compares the tables of views with their definitions."""
 
-    def __init__(self, java: Java) -> None:
-        self._java = java
-
-    def of(self, definition: Definition) -> tuple[JavaObject, JavaObject]:
-        """Schema and partition spec of a definition."""
-        columns = ", ".join(_column(each.name, each.type, each.comment) for each in definition.columns)
-        parsed = self._java("org.apache.spark.sql.types.StructType.fromDDL", columns)
-        texts = "org.apache.spark.sql.catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema"
-        schema = self._java("iceberg.spark.SparkSchemaUtil.convert", self._java(texts, parsed))
-        spec = self._java("iceberg.PartitionSpec.builderFor", schema)
-        for column in definition.partitioned_by:
-            spec = spec.identity(column)
-        return schema, spec.build()
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
 
     def fits(self, table: JavaObject, definition: Definition) -> bool:
         """Whether a table has the columns and the partitioning of a definition."""
-        schema, spec = self.of(definition)
-        return self._told(schema, spec) == self._told(table.schema(), table.spec())
+        wanted = self._calls.shapeOf(columns(definition), definition.partitioned_by)
+        return _plain(wanted) == _plain(self._calls.shape(table))
 
     def types(self, table: JavaObject) -> dict[str, str]:
         """The type of each plain column, as Iceberg spells it."""
-        fields = json.loads(self._java("iceberg.SchemaParser.toJson", table.schema()))["fields"]
+        fields = json.loads(self._calls.shape(table))["schema"]["fields"]
         return {each["name"]: each["type"] for each in fields if isinstance(each["type"], str)}
 
-    def _told(self, schema: JavaObject, spec: JavaObject) -> list[Any]:
-        columns = json.loads(self._java("iceberg.SchemaParser.toJson", schema))["fields"]
-        names = {each["id"]: each["name"] for each in columns}
-        fields = json.loads(self._java("iceberg.PartitionSpecParser.toJson", spec))["fields"]
-        partitioned = [
-            (names.get(each["source-id"]), each["transform"]) for each in fields if each["transform"] != "void"
-        ]
-        return [_unnumbered(columns), partitioned]
+
+def columns(definition: Definition) -> str:
+    """The columns of a definition, as a statement declares them."""
+    return ", ".join(
+        f"{sql.identifier(each.name)} {each.type}" + (f" COMMENT {sql.literal(each.comment)}" if each.comment else "")
+        for each in definition.columns
+    )
 
 
-def _column(name: str, type: str, comment: str) -> str:
-    return f"{sql.identifier(name)} {type}" + (f" COMMENT {sql.literal(comment)}" if comment else "")
+def _plain(told: str) -> list[Any]:
+    shape = json.loads(told)
+    columns = shape["schema"]["fields"]
+    names = {each["id"]: each["name"] for each in columns}
+    partitioned = [
+        (names.get(each["source-id"]), each["transform"])
+        for each in shape["spec"]["fields"]
+        if each["transform"] != "void"
+    ]
+    return [_unnumbered(columns), partitioned]
 
 
 def _unnumbered(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from attrs import evolve
 from py4j.java_gateway import JavaObject
@@ -23,14 +24,13 @@ from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import catalog, zones
 from headwater.spark.tables.iceberg import schemas
-from headwater.spark.tables.iceberg.at import At
-from headwater.spark.tables.iceberg.entries import Entries
-from headwater.spark.tables.iceberg.history import History, is_rearranged
-from headwater.spark.tables.iceberg.java import Java
+from headwater.spark.tables.iceberg.at import At, Metadata
+from headwater.spark.tables.iceberg.calls import Calls
+from headwater.spark.tables.iceberg.history import History
 from headwater.spark.tables.iceberg.key_search import KeySearch
 from headwater.spark.tables.iceberg.loaded import Catalogs
 from headwater.spark.tables.iceberg.looks import IcebergLooks
-from headwater.spark.tables.iceberg.publishing import Committed, Publishing, Staged, version
+from headwater.spark.tables.iceberg.publishing import Committed, Publishing, Staged
 from headwater.spark.tables.iceberg.retention import Retention
 from headwater.spark.tables.iceberg.rows import ChangedRowsReader
 from headwater.spark.tables.iceberg.shape import Shapes
@@ -63,11 +63,11 @@ class IcebergTables(ViewFormat):
 
     def __init__(self, shim: Shim, sessions: Sessions) -> None:
         self._shim, self._sessions = shim, sessions
-        java = Java(sessions.of_table())
-        self._catalogs, self._entries, self._history = Catalogs(java), Entries(java), History(java)
-        self._publishing, self._retention = Publishing(java, Shapes(java)), Retention(java)
-        self._looks = IcebergLooks(shim, self._catalogs, self._entries, self._history)
-        self._rows, self._searching = ChangedRowsReader(java, self._catalogs, self._history), KeySearch(java)
+        session, calls = sessions.of_table(), cast(Calls, shim.calls(self.name))
+        self._calls, self._catalogs, self._history = calls, Catalogs(shim, session, calls), History(calls)
+        self._publishing, self._retention = Publishing(calls, Shapes(calls)), Retention(calls, session)
+        self._looks = IcebergLooks(shim, self._catalogs, calls, self._history)
+        self._rows, self._searching = ChangedRowsReader(calls, self._catalogs, self._history), KeySearch(calls)
         self._staged: dict[str, Staged] = {}
 
     # --- looks
@@ -90,8 +90,8 @@ class IcebergTables(ViewFormat):
         number = None if written is None else written.schemaId()
         if number is None or number == loaded.at.schema:
             return Pin(str(at.snapshot))
-        then = self._catalogs.schema(loaded.table, number)
-        return Pin(str(at.snapshot), schemas.adapted(then, loaded.layout.schema) if then else ())
+        every = self._catalogs.schemas(loaded.table)
+        return Pin(str(at.snapshot), schemas.adapted(every[number], loaded.layout.schema) if number in every else ())
 
     def changed(self, session: SparkSession, table: str, since: str, until: str) -> ChangedRows:
         return self._rows.changed(session, table, since, until)
@@ -120,7 +120,7 @@ class IcebergTables(ViewFormat):
         known = altered(launch, known) if staged.partly else known
         made = tuple(evolve(each, fingerprint=f"v{launch.run.version}") for each in known.values())
         removed = emptied(launch, known, self.look)
-        return Written(made, removed, staged, measured=Measured(self._entries.size(staged.files)))
+        return Written(made, removed, staged, measured=Measured(self._calls.size(staged.files)))
 
     # --- publications
 
@@ -166,7 +166,7 @@ class IcebergTables(ViewFormat):
 
     def highest(self, definition: Definition) -> Version:
         table = self._catalogs.table(definition.view)
-        return 0 if table is None else version(table)
+        return 0 if table is None else Metadata.read(self._calls.state(table)).version
 
     def location(self, definition: Definition) -> str:
         table = self._catalogs.table(definition.view)
@@ -212,7 +212,7 @@ class IcebergTables(ViewFormat):
         if 0 in (recorded.snapshot, base):
             return False
         between = self._history.between(table, recorded.snapshot, base)
-        return not between.lost and all(map(is_rearranged, between.snapshots))
+        return not between.lost and all(each.is_rearranged for each in between.snapshots)
 
 
 def _key(launch: Launch) -> str:

@@ -7,7 +7,7 @@ import scala.util.Try
 
 import org.apache.spark.SparkException
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.analysis.{NoSuchNamespaceException, NoSuchTableException}
+import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchTableException}
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.connector.catalog.{Table, TableCatalog}
 import org.apache.spark.sql.headwater.Access
@@ -34,9 +34,12 @@ private[spark] object LakeTables extends TableFormat {
   /** Whether this application can read a format. */
   def has(format: String): Boolean = Format.of(format).forall(has)
 
-  private def has(format: Format): Boolean = !format.ownClasses ||
-    Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader)
-      .exists(loader => loader != null && Try(Class.forName(format.needs, false, loader)).isSuccess)
+  private def has(format: Format): Boolean = !format.ownClasses || loader(format).nonEmpty
+
+  /** The loader of a format's own classes: those of `--jars` have another one than Spark's. */
+  private[spark] def loader(format: Format): Option[ClassLoader] =
+    Seq(getClass.getClassLoader, Thread.currentThread.getContextClassLoader).filter(_ != null)
+      .flatMap(each => Try(Class.forName(format.needs, false, each).getClassLoader).toOption).headOption
 
   /** What is told of such a table is its format only, for whoever took it for a table of files. */
   override def look(session: SparkSession, known: Lookup, asked: Asked): Looked =
@@ -60,11 +63,14 @@ private[spark] object LakeTables extends TableFormat {
     tables.invalidateTable(name.within) // some catalogs keep the tables that they loaded
     try Some(tables.loadTable(name.within))
     catch {
-      case _: NoSuchTableException | _: NoSuchNamespaceException =>
+      case _: NoSuchTableException | _: NoSuchDatabaseException => // or no such namespace
         Catalogs.requireDirectory(session, name.catalog)
         None
     }
   }
+
+  /** The same for the engine: null if there is none of that name. */
+  def loaded(session: SparkSession, key: String): Table = load(session, Names.table(key)).orNull
 
   def properties(table: Table): Map[String, String] =
     Access.entry(table).fold(table.properties.asScala.toMap)(_.properties)

@@ -18,6 +18,7 @@ object Classes {
   /** The names of all classes of the shim, loaded. Some need classes that this Spark lacks, and are left out. */
   lazy val loaded: Seq[String] = {
     EngineProcess.builder
+    Compiled.sources
     names.filter(isLoaded).tapEach(name => describe(Class.forName(name, false, getClass.getClassLoader)))
   }
 

@@ -1,0 +1,380 @@
+package io.headwater.spark;
+
+import java.io.IOException;
+import java.util.*;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.iceberg.*;
+import org.apache.iceberg.exceptions.*;
+import org.apache.iceberg.expressions.ExpressionParser;
+import org.apache.iceberg.hadoop.HadoopTableOperations;
+import org.apache.iceberg.io.CloseableIterable;
+import org.apache.iceberg.io.FileIO;
+import org.apache.iceberg.io.FileInfo;
+import org.apache.iceberg.io.SupportsPrefixOperations;
+import org.apache.iceberg.spark.FileRewriteCoordinator;
+import org.apache.iceberg.spark.ScanTaskSetManager;
+import org.apache.iceberg.spark.SparkSchemaUtil;
+import org.apache.iceberg.spark.SparkTableCache;
+import org.apache.iceberg.spark.actions.SparkActions;
+import org.apache.iceberg.spark.source.SparkTable;
+import org.apache.iceberg.util.SnapshotUtil;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructType;
+
+/** What the engine asks of Iceberg, typed in spark/tables/iceberg/calls.py. Compiled.scala says how this is compiled. */
+public final class Iceberg {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  // --- tables
+
+  /** Iceberg's table of one that a catalog loaded; null: it has another format. */
+  public Table table(Object loaded) {
+    return loaded instanceof SparkTable ? ((SparkTable) loaded).table() : null;
+  }
+
+  public boolean isAbsent(Throwable error) {
+    return error instanceof NoSuchTableException || error instanceof NoSuchNamespaceException;
+  }
+
+  public String state(Table of) throws IOException {
+    return state(of.currentSnapshot(), of.schema(), of.spec(), of.specs(), of.uuid(), of.location(), of.properties());
+  }
+
+  private String state(TableMetadata of) throws IOException {
+    return state(of.currentSnapshot(), of.schema(), of.spec(), of.specsById(), of.uuid(), of.location(), of.properties());
+  }
+
+  private String state(
+      Snapshot now, Schema schema, PartitionSpec spec, Map<Integer, PartitionSpec> specs, Object uuid, String location,
+      Map<String, String> properties) throws IOException {
+    return JSON.writeValueAsString(Map.of(
+        "snapshot", now == null ? 0L : now.snapshotId(), "schema", schema.schemaId(), "spec", spec.specId(),
+        "specs", specs.size(), "uuid", uuid.toString(), "location", location, "properties", properties));
+  }
+
+  /** All schemas and partition specs that a table has or had. */
+  public String shapes(Table table) {
+    List<String> schemas = new ArrayList<String>(), specs = new ArrayList<String>();
+    for (Schema each : table.schemas().values()) schemas.add(SchemaParser.toJson(each));
+    for (PartitionSpec each : table.specs().values()) specs.add(PartitionSpecParser.toJson(each));
+    return "{\"schemas\":" + schemas + ",\"specs\":" + specs + "}";
+  }
+
+  /** The schema and the partition spec of a table. */
+  public String shape(Table table) {
+    return shape(table.schema(), table.spec());
+  }
+
+  /** The same of one that would have these columns, and is partitioned by some of them. */
+  public String shapeOf(String columns, List<String> partitionedBy) {
+    Schema schema = schema(columns);
+    return shape(schema, spec(schema, partitionedBy));
+  }
+
+  private String shape(Schema schema, PartitionSpec spec) {
+    return "{\"schema\":" + SchemaParser.toJson(schema) + ",\"spec\":" + PartitionSpecParser.toJson(spec) + "}";
+  }
+
+  private Schema schema(String columns) {
+    return SparkSchemaUtil.convert(CharVarcharUtils.replaceCharVarcharWithStringInSchema(StructType.fromDDL(columns)));
+  }
+
+  private PartitionSpec spec(Schema schema, List<String> partitionedBy) {
+    PartitionSpec.Builder spec = PartitionSpec.builderFor(schema);
+    for (String each : partitionedBy) spec.identity(each);
+    return spec.build();
+  }
+
+  // --- snapshots
+
+  /** The snapshots to be undone, and those to be done, to get from one to another; null: they are not all there. */
+  public String between(Table table, long since, long now) throws IOException {
+    boolean undone = !SnapshotUtil.isAncestorOf(table, now, since);
+    List<Long> numbers = undone ? across(table, since, now) : SnapshotUtil.snapshotIdsBetween(table, since, now);
+    if (numbers == null) return null;
+    List<Object> snapshots = new ArrayList<Object>();
+    for (Long each : numbers) {
+      Snapshot found = table.snapshot(each);
+      Map<String, String> summary = found.summary() == null ? new HashMap<String, String>() : found.summary(); // of an old one
+      snapshots.add(Map.of("number", each, "operation", String.valueOf(found.operation()), "summary", summary));
+    }
+    return JSON.writeValueAsString(Arrays.asList(undone, snapshots));
+  }
+
+  /** Those on both ways from the newest common ancestor; null if there is none. */
+  private List<Long> across(Table table, long since, long now) {
+    List<Long> back = ancestors(table, since), on = ancestors(table, now);
+    List<Long> shared = new ArrayList<Long>(on);
+    shared.retainAll(back);
+    if (shared.isEmpty()) return null;
+    List<Long> found = new ArrayList<Long>(back.subList(0, back.indexOf(shared.get(0))));
+    found.addAll(on.subList(0, on.indexOf(shared.get(0))));
+    return found;
+  }
+
+  /** A snapshot and those before it that are still there, newest first. */
+  private List<Long> ancestors(Table table, long number) {
+    List<Long> found = new ArrayList<Long>();
+    Snapshot at = table.snapshot(number);
+    while (at != null) {
+      found.add(at.snapshotId());
+      at = at.parentId() == null ? null : table.snapshot(at.parentId());
+    }
+    return found;
+  }
+
+  public boolean hasDeletes(Table table, long snapshot) {
+    return !table.snapshot(snapshot).deleteManifests(table.io()).isEmpty();
+  }
+
+  /**
+   * The places of the files, also those of deletes, that a snapshot added or removed: lines such as `3 {"1000":"a"}`, a spec
+   * and the partition values by its fields.
+   *
+   * A removed file stands in a manifest among all others that it ever stood with, and to read that takes long. New files stand
+   * apart. So theirs are read first, and the rest only if the snapshot says that it changed more.
+   */
+  public String changed(Table table, long number) throws IOException {
+    Snapshot snapshot = table.snapshot(number);
+    Places places = new Places(table);
+    boolean more = false;
+    for (ManifestFile each : snapshot.allManifests(table.io())) {
+      if (each.snapshotId() == null || each.snapshotId().longValue() != number) continue;
+      if (each.hasExistingFiles() || each.hasDeletedFiles()) more = true;
+      else places.list(each);
+    }
+    if (more && !places.areAllOf(snapshot)) {
+      SnapshotChanges changes = SnapshotChanges.builderFor(table).snapshot(snapshot).build();
+      places.add(changes.removedDataFiles());
+      places.add(changes.removedDeleteFiles());
+      places.add(changes.addedDataFiles());
+      places.add(changes.addedDeleteFiles());
+    }
+    return places.told();
+  }
+
+  /** Those of all data files of a snapshot. */
+  public String live(Table table, long number) throws IOException {
+    Places places = new Places(table);
+    for (ManifestFile each : table.snapshot(number).dataManifests(table.io())) places.list(each);
+    return places.told();
+  }
+
+  private static final class Places {
+    private final Table table;
+    private final Set<String> found = new LinkedHashSet<String>();
+    private final Set<Integer> specs = new HashSet<Integer>();
+
+    Places(Table table) {
+      this.table = table;
+    }
+
+    /** Adds the files that a manifest lists and does not call removed. */
+    void list(ManifestFile manifest) throws IOException {
+      ManifestReader<? extends ContentFile<?>> files = manifest.content() == ManifestContent.DATA
+          ? ManifestFiles.read(manifest, table.io(), table.specs())
+          : ManifestFiles.readDeleteManifest(manifest, table.io(), table.specs());
+      try {
+        add(files.select(Collections.singletonList("partition")));
+      } finally {
+        files.close();
+      }
+    }
+
+    void add(Iterable<? extends ContentFile<?>> files) {
+      for (ContentFile<?> each : files) {
+        PartitionSpec spec = (PartitionSpec) table.specs().get(each.specId());
+        specs.add(each.specId());
+        found.add(each.specId() + " " + SingleValueParser.toJson(spec.rawPartitionType(), each.partition()));
+      }
+    }
+
+    /**
+     * Whether a snapshot changed no other partitions, by its own count. The count is trusted if Iceberg's own library took it:
+     * other programs may count otherwise.
+     */
+    boolean areAllOf(Snapshot snapshot) {
+      Object counted = snapshot.summary().get("changed-partition-count");
+      return snapshot.summary().containsKey("iceberg-version") && specs.size() == 1
+          && String.valueOf(found.size()).equals(counted);
+    }
+
+    String told() {
+      return String.join("\n", found);
+    }
+  }
+
+  // --- files
+
+  public long size(Iterable<DataFile> files) {
+    long size = 0;
+    for (DataFile each : files) size += each.fileSizeInBytes();
+    return size;
+  }
+
+  /** Tasks that read files; null if one is not there, or a file of deletes removes rows of it. */
+  public List<FileScanTask> tasks(Table table, long snapshot, List<String> names) throws IOException {
+    Set<String> wanted = new HashSet<String>(names);
+    List<FileScanTask> found = new ArrayList<FileScanTask>();
+    CloseableIterable<FileScanTask> planned = table.newScan().useSnapshot(snapshot).planFiles();
+    try {
+      for (FileScanTask each : planned)
+        if (wanted.contains(each.file().location()) && each.deletes().isEmpty()) found.add(each);
+    } finally {
+      planned.close();
+    }
+    return found.size() == names.size() ? found : null;
+  }
+
+  /** Lets Spark read the files of tasks as a table under a key. */
+  public void lend(Table table, String key, List<FileScanTask> tasks) {
+    ScanTaskSetManager.get().stageTasks(table, key, tasks);
+    SparkTableCache.get().add(key, table);
+  }
+
+  public void takeBack(Table table, String key) {
+    SparkTableCache.get().remove(key);
+    ScanTaskSetManager.get().removeTasks(table, key);
+  }
+
+  /** Lets Spark write files for a table under a key. */
+  public void open(Table table, String key) {
+    SparkTableCache.get().add(key, table);
+  }
+
+  public Set<DataFile> written(Table table, String key) {
+    return FileRewriteCoordinator.get().fetchNewFiles(table, key);
+  }
+
+  public void close(Table table, String key) {
+    SparkTableCache.get().remove(key);
+    FileRewriteCoordinator.get().clearRewrite(table, key);
+  }
+
+  // --- publications
+
+  /** A transaction on a table as it is now. A look of another thread may bring the table up to date meanwhile. */
+  public Transaction transaction(Table table) {
+    table.refresh();
+    BaseTransaction begun = (BaseTransaction) table.newTransaction();
+    return begun.startMetadata() == begun.currentMetadata() ? begun : transaction(table);
+  }
+
+  /** The same that gives the table other columns and another partitioning, and no rows. */
+  public Transaction replacement(Table table, String columns, List<String> partitionedBy, Map<String, String> properties) {
+    TableOperations operations = ((HasTableOperations) table).operations();
+    TableMetadata base = operations.refresh();
+    Schema schema = schema(columns);
+    TableMetadata replaced = base.buildReplacement(
+        schema, spec(schema, partitionedBy), SortOrder.unsorted(), base.location(), properties);
+    BaseTransaction begun = (BaseTransaction) Transactions.replaceTableTransaction(table.name(), operations, replaced);
+    return begun.startMetadata() == base ? begun : replacement(table, columns, partitionedBy, properties);
+  }
+
+  /** Whether files of a table fit another one. */
+  public boolean fits(Table written, Table now) {
+    return written.uuid().equals(now.uuid()) && written.schema().sameSchema(now.schema()) && written.spec().equals(now.spec());
+  }
+
+  public AppendFiles append(Transaction transaction, Iterable<DataFile> files) {
+    AppendFiles update = transaction.newAppend();
+    for (DataFile each : files) update.appendFile(each);
+    return update;
+  }
+
+  public OverwriteFiles rewrite(Transaction transaction, List<FileScanTask> instead, Iterable<DataFile> files) {
+    OverwriteFiles update = transaction.newOverwrite();
+    for (FileScanTask each : instead) update.deleteFile((DataFile) each.file());
+    return added(update, files);
+  }
+
+  /** Files in the place of all rows for which a filter holds. */
+  public OverwriteFiles overwrite(Transaction transaction, String filter, Iterable<DataFile> files) {
+    OverwriteFiles update = transaction.newOverwrite();
+    return added(update.overwriteByRowFilter(ExpressionParser.fromJson(filter, transaction.table().schema())), files);
+  }
+
+  private OverwriteFiles added(OverwriteFiles update, Iterable<DataFile> files) {
+    for (DataFile each : files) update.addFile(each);
+    return update;
+  }
+
+  /** Makes an update a part of a transaction: the summary of its snapshot says more, and one of it is the table's, too. */
+  public void include(Transaction transaction, SnapshotUpdate<?> update, Map<String, String> summary, String property) {
+    for (String each : summary.keySet()) update.set(each, (String) summary.get(each));
+    update.commit();
+    transaction.updateProperties().set(property, (String) summary.get(property)).commit();
+  }
+
+  /** The state of the table before a transaction. */
+  public String before(Transaction transaction) throws IOException {
+    return state(((BaseTransaction) transaction).startMetadata());
+  }
+
+  public String after(Transaction transaction) throws IOException {
+    return state(((BaseTransaction) transaction).currentMetadata());
+  }
+
+  /** False: another program's commit came first, or nobody knows which did; a look at the table tells. */
+  public boolean commit(Transaction transaction) {
+    BaseTransaction of = (BaseTransaction) transaction;
+    try {
+      of.underlyingOps().commit(of.startMetadata(), of.currentMetadata());
+      return true;
+    } catch (CommitFailedException early) {
+      return false;
+    } catch (CommitStateUnknownException unknown) {
+      return false;
+    }
+  }
+
+  /**
+   * Takes a commit back that made a dropped table again, and says whether it did. In a catalog of directories a table is there
+   * while metadata of it is; such a catalog does not notice that the metadata before is gone.
+   */
+  public boolean isTakenBack(Transaction transaction) {
+    TableOperations operations = ((BaseTransaction) transaction).underlyingOps();
+    TableMetadata base = ((BaseTransaction) transaction).startMetadata();
+    String before = base.metadataFileLocation();
+    FileIO io = operations.io();
+    if (!(operations instanceof HadoopTableOperations) || before == null || io.newInputFile(before).exists()) return false;
+    String folder = base.location() + "/metadata", name = before.substring(before.lastIndexOf("/v") + 2);
+    String own = "/v" + (Integer.parseInt(name.substring(0, name.indexOf('.'))) + 1) + "."; // the directory numbers its commits
+    boolean alone = true; // else somebody made another table there
+    List<String> mine = new ArrayList<String>();
+    for (FileInfo each : ((SupportsPrefixOperations) io).listPrefix(folder)) {
+      if (!each.location().endsWith(".metadata.json")) continue;
+      if (each.location().contains(own)) mine.add(each.location());
+      else alone = false;
+    }
+    mine.add(folder + "/version-hint.text");
+    for (String each : mine) io.deleteFile(each);
+    if (alone) ((SupportsPrefixOperations) io).deletePrefix(base.location());
+    return true;
+  }
+
+  // --- retention
+
+  public void set(Table table, String property, String value) {
+    table.updateProperties().set(property, value).commit();
+  }
+
+  public void expire(Table table) {
+    table.expireSnapshots().commit();
+  }
+
+  /** Deletes files of a directory that no snapshot names. */
+  public void deleteUnnamed(SparkSession session, Table table, String place, long before) {
+    SparkActions.get(session).deleteOrphanFiles(table).location(place).olderThan(before).execute();
+  }
+
+  public boolean exists(SparkSession session, String pattern) throws IOException {
+    Path path = new Path(pattern);
+    FileStatus[] found = path.getFileSystem(session.sessionState().newHadoopConf()).globStatus(path);
+    return found != null && found.length > 0;
+  }
+}
