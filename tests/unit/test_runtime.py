@@ -307,6 +307,7 @@ def test_a_refresh_that_hangs_is_cancelled_counts_as_failed_and_runs_again(bench
     bench.clock.at = begun.at + 10_000
     one.step()
     until(lambda: bool(bench.of(Failed)))
+    one.sync()
     [ended] = bench.of(Failed)
     assert "took longer than 10 s, its headwater.timeout" in ended.error.text and not ended.cancelled
     assert one.state.views["v"].failures == 1
