@@ -7,6 +7,7 @@ from cases import A1, A2, change, end, machine, start, view, warehouse, written
 
 from headwater.engine.decide.readiness import Choice, ready
 from headwater.engine.decide.starting import decided
+from headwater.engine.decide.urgency import MANY
 from headwater.engine.methods.all_methods import methods_of
 from headwater.engine.methods.basis import ONE_PARTITION, without_snapshots
 from headwater.engine.requests.limits import SETTLE
@@ -138,6 +139,15 @@ def test_the_place_of_a_refresh_and_the_reason():
     )
     assert first == ["  place 1 of 2 refreshes that may start"]
     assert second[0].startswith("  place 2 of 2 refreshes that may start; mart.v comes before it: it removes ")
+
+
+def test_a_refresh_that_is_not_among_the_most_urgent_has_no_place():
+    names = [f"mart.v{n:03}" for n in range(MANY + 1)]
+    made = machine({"base.t": "a"}, *(view(each, "a", "base.t") for each in names))
+    change(made, "base.t", A1)
+    made.now += SETTLE
+    places = [line for each in names for line in report.explain(made.state, each, made.now) if "urgent" in line]
+    assert places == [f"  comes after the {MANY} most urgent refreshes that may start"]
 
 
 def rows(made):

@@ -21,7 +21,15 @@ from headwater.engine.requests.limits import GRACE
 from headwater.engine.tell.status import summary
 from headwater.model.command import Launch
 from headwater.model.dependency import Dependency, Occurrence
-from headwater.model.error import JournalError, PlanError, RefreshCancelled, RefreshFailed, StoreError, TakenOver
+from headwater.model.error import (
+    JournalError,
+    PlanError,
+    RefreshCancelled,
+    RefreshFailed,
+    StatementError,
+    StoreError,
+    TakenOver,
+)
 from headwater.model.event import (
     FRESH,
     CancelAsked,
@@ -314,6 +322,17 @@ def test_a_refresh_that_hangs_is_cancelled_counts_as_failed_and_runs_again(bench
     bench.clock.at += 5_000
     bench.drain(one)
     assert len(bench.of(Published)) == 1
+
+
+def test_a_view_that_is_dropped_while_it_is_explained_is_named(bench):
+    one = bench.engine("one")
+    bench.declare(one, V)
+    one.record(lambda _: Changed(bench.clock.now(), FRESH, "t", (), "", 0, "x"))
+    one.choose(lambda state, ready: [])
+    schedule = one.loop.capacity.schedule
+    schedule.question = lambda state, plan: one.record(lambda _: Dropped(bench.clock.now(), "v")) and None
+    with pytest.raises(StatementError, match="no materialized view v; it was dropped"):
+        one.loop.explained("v")
 
 
 def test_a_run_whose_tasks_go_on_after_its_timeout_is_given_up_and_takes_no_track(bench):

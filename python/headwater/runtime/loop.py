@@ -19,7 +19,7 @@ from headwater.engine.decide.starting import Capacity
 from headwater.engine.tell.report import explain
 from headwater.logger import log
 from headwater.model import command as commands
-from headwater.model.error import StillAlive, TakenOver
+from headwater.model.error import StatementError, StillAlive, TakenOver
 from headwater.model.event import EngineLost, Failed
 from headwater.model.state import State
 from headwater.ports import RunObserver, Warehouse
@@ -94,18 +94,28 @@ class Loop:
 
     def explained(self, view: str) -> list[str]:
         """The lines of ``EXPLAIN REFRESH``, from what this engine would do next. A plan that it would make before is
-        made here, without the lock."""
+        made here, without the lock.
+
+        Raises:
+            StatementError: the view was dropped or renamed meanwhile.
+        """
         schedule, mine = self.capacity.schedule, self.mine
 
+        def known(state: State) -> None:
+            if view not in state.views:
+                raise StatementError(f"there is no materialized view {view}; it was dropped or renamed meanwhile")
+
         def asked(state: State) -> Any:
+            known(state)
             return schedule.question(state, mine.plan) if state.views[view].pending else None
 
         question = self.recorder.read(asked)
         plan = None if question is None else planned(commands.MakePlan(question), schedule).plan
 
         def answer(state: State) -> list[str]:
-            known = mine if plan is None else evolve(mine, plan=plan)
-            return explain(state, view, self._clock.now(), known, self.capacity)
+            known(state)
+            planned_too = mine if plan is None else evolve(mine, plan=plan)
+            return explain(state, view, self._clock.now(), planned_too, self.capacity)
 
         return self.recorder.read(answer)
 

@@ -30,6 +30,7 @@ def said(mode: Mode) -> str:
 def learn(state: State, view: ViewState, run: Run, event: Published) -> None:
     """Adds what a run took and measured to what is known of its view, and of the tables that it scanned."""
     began = type(run.started.work)  # what it took tells of this method, even if it had to compute whole partitions
-    method = next(each for each in METHODS if each.work is began)
-    method.learn(state, view, run, event)
+    for method in METHODS:
+        if method.work is began:
+            method.learn(state, view, run, event)
     costs.learn_sizes(state, view, run, event)

@@ -117,7 +117,9 @@ def _place(name: str, claims: Sequence[Claim], planned: bool, now: int) -> list[
     """The place of a view's refresh among those that may start, and the reason why another one comes before it."""
     if len(claims) < 2:
         return []
-    at = next(n for n, each in enumerate(claims) if each.choice.ready.view == name)
+    at = next((n for n, each in enumerate(claims) if each.choice.ready.view == name), None)
+    if at is None:
+        return [f"  comes after the {len(claims)} most urgent refreshes that may start"]
     said = f"  place {at + 1} of {len(claims)} refreshes that may start"
     if at == 0:
         return [said]
