@@ -10,11 +10,10 @@ from attrs import frozen
 from sqlglot import exp, parse_one
 
 from headwater.algebra import graph
-from headwater.demo.views import View, read_views
+from headwater.demo.days import MONTHS, View, read_views
 
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 150, 44, 70, 22, 16
 SOURCE_FILL, VIEW_FILL, LINE, TEXT = "#e8eef4", "#dff0df", "#7a8a99", "#1f2933"
-PARTITIONED_SOURCES = {"orders": "o_month", "lineitem": "l_month"}
 
 
 @frozen
@@ -53,7 +52,7 @@ def _reads(view: View) -> list[str]:
 
 
 def _laid_out(views: Sequence[View], sources: Mapping[str, Sequence[str]]) -> dict[str, Box]:
-    columns = {view.name: view.column for view in views} | PARTITIONED_SOURCES
+    columns = {view.name: view.column for view in views} | MONTHS
     level: dict[str, int] = {}
     for view in graph.order(sources):
         level[view] = 1 + max(level.get(read, 0) for read in sources[view])

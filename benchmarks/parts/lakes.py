@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from benchmarks.parts.harness import Worker, application, extension
-from headwater.demo.demo_formats import DELTA, ICEBERG
+from headwater.demo.session import DELTA, ICEBERG
 
 CATALOG = "lake"
 """The catalog of the Iceberg tables. Delta tables are in the session catalog."""

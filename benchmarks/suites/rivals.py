@@ -26,7 +26,7 @@ from benchmarks.parts.harness import Row, Worker, by_turns, checksum, console, e
 from benchmarks.parts.models import MODELS, Model, changing, coming, tables
 from benchmarks.parts.results import Figure, Report, figure, none
 from benchmarks.parts.workload import BASE, WORKLOADS, View, sources, workload
-from headwater.demo.demo_formats import DELTA
+from headwater.demo.session import DELTA
 
 SPEC = """
 name: benchmark

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from support import assert_equals_query, database
 
 import headwater
-from headwater.demo.demo_formats import DELTA
+from headwater.demo.session import DELTA
 from headwater.spark.jvm.jar import EXTENSION
 
 SECONDS = re.compile(r"\d+\.\d{3}")

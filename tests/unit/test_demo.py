@@ -7,21 +7,20 @@ import re
 import stat
 from contextlib import contextmanager
 from io import StringIO
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import pytest
-from attrs import frozen
 from rich.console import Console
 
-from headwater.demo import demo_formats, figures, life, proof, result, session
-from headwater.demo.data import SOURCES, load_statements
-from headwater.demo.narrator import Narrator
-from headwater.demo.proof import prove
-from headwater.demo.run import DRAIN, Play
-from headwater.demo.views import View, read_views
+from headwater.demo import run, session
+from headwater.demo.days import LIFE, SOURCES, VIEWS_FILE, LifeStep, View, Write, load_statements, read_views
+from headwater.demo.run import DRAIN, HISTORY, Narrator, Report, StepFigures, live, prove, refreshes, step_figures
+from headwater.model.error import HeadwaterError
 from headwater.model.event import Declared, Made, Published, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
+from headwater.model.state import State
 from headwater.model.view import Definition
 from headwater.model.work import WholePartitions
 from headwater.store.dialect import default_store
@@ -57,7 +56,7 @@ class Warehouse:
         self.said.append(statement)
         if statement == DRAIN:
             self.history += next(self._drains)
-        if statement == figures.HISTORY:
+        if statement == HISTORY:
             return list(self.history)
         if "sum(abs(surplus))" in statement:
             return [["3" if "default.wrong" in statement else "0"]]
@@ -69,22 +68,20 @@ class Warehouse:
         yield self
 
 
-@frozen
-class Known:
-    """A record with these counts, whatever happens."""
-
-    refreshes: int = 5
-    existing: int = 3
-
-    def immediate(self, table: str, changed: Slice) -> int:
-        return self.refreshes * len(table)
-
-    def partitions(self) -> int:
-        return self.existing
+@pytest.fixture
+def counted(monkeypatch):
+    """Each change counts as many refreshes as its table's name has letters."""
+    monkeypatch.setattr(
+        run, "immediate", lambda state, table, changed: len(table.removeprefix("default.")) * len(changed)
+    )
 
 
 def quiet() -> Narrator:
     return Narrator(Console(file=StringIO()))
+
+
+def titles(printed: StringIO) -> list[str]:
+    return [line.split("s  ")[1] for line in printed.getvalue().splitlines()]
 
 
 # The views
@@ -99,7 +96,7 @@ def test_there_are_ten_views_or_more_and_each_reads_only_what_stands_above_it():
 
 
 def test_every_view_has_its_line_of_comment():
-    text = Path(proof.__file__).with_name("views.sql").read_text()
+    text = VIEWS_FILE.read_text()
     assert len(re.findall(r"^-- .*\nCREATE MATERIALIZED VIEW", text, re.MULTILINE)) == len(VIEWS)
 
 
@@ -133,31 +130,41 @@ def test_every_source_is_loaded_from_its_file():
 
 
 def test_what_a_write_claims_to_change_is_what_its_statement_names():
-    for write in [write for day in life.DAYS for step in day.steps for write in step.writes]:
+    for write in [write for step in LIFE for write in step.writes]:
         assert write.table in SOURCES
         assert re.match(rf"INSERT (INTO|OVERWRITE) {write.table}\b", write.statement)
         assert all(value in write.statement for _, value in write.changed.bound)
 
 
 def test_a_step_that_leaves_work_behind_is_the_last_of_its_day_and_not_of_the_life():
-    for day in life.DAYS:
-        assert all(step.drains for step in day.steps[:-1])
-    assert life.DAYS[-1].steps[-1].drains
-    assert not all(step.drains for day in life.DAYS for step in day.steps)
+    for step, following in pairwise(LIFE):
+        assert step.drains or step.day != following.day
+    assert LIFE[-1].drains
+    assert not all(step.drains for step in LIFE)
+
+
+def test_the_life_has_four_processes():
+    assert [day for day, _ in groupby(LIFE, key=lambda step: step.day)] == ["1", "2", "2, evening", "3"]
 
 
 # Playing and counting
 
 
-def test_the_figures_of_a_step_are_what_its_drain_added():
+def test_the_figures_of_a_step_are_what_its_drain_added(counted):
     skipped = row("c", "m=1", mode="skipped")
     warehouse = Warehouse([[row("a", "()"), row("a", "()", version=2), row("b", "m=1"), skipped]])
-    before = figures.snapshot(warehouse, Known())
+    warehouse.history = [row("a", "()", version=0)]
+    before = refreshes(warehouse)
     warehouse.run(DRAIN)
-    after = figures.snapshot(warehouse, Known())
-    step = life.LifeStep("one", (life.Write("orders", WHOLE, ""), life.Write("nation", WHOLE, "")))
-    found = figures.step_figures("day 1", step, before, after, 1.5, Known(1))
-    assert found == figures.StepFigures("day 1", "one", 12, refreshed=3, touched=2, existing=3, seconds=1.5)
+    step = LifeStep("day 1", "one", (Write("orders", WHOLE, ""), Write("nation", WHOLE, "")))
+    found = step_figures(step, refreshes(warehouse) - before, 1.5, State())
+    assert found == StepFigures("day 1", "one", 12, refreshed=3, touched=2, existing=0, seconds=1.5)
+
+
+def test_the_runs_of_one_partition_count_each():
+    warehouse = Warehouse([])
+    warehouse.history = [row("a", "()"), ["2", *row("a", "()")[1:]]]
+    assert len(refreshes(warehouse)) == 2
 
 
 def test_partitions_that_the_store_knows_are_counted_over_all_views(tmp_path):
@@ -182,63 +189,71 @@ def test_partitions_that_the_store_knows_are_counted_over_all_views(tmp_path):
     publish(made, (), [WHOLE])
     publish((), (made[0].slice,), [made[0].slice])
     store.close()
-    assert figures.Stored(tmp_path / "warehouse").partitions() == 1
+    step = LifeStep("1", "nothing is written", ())
+    assert step_figures(step, frozenset(), 1.0, run.on_record(tmp_path / "warehouse")).existing == 1
 
 
 def test_lines_of_an_error_text_are_no_refreshes():
     warehouse = Warehouse([])
     warehouse.history = [row("a", "()"), ["second line of an error"]]
-    assert len(figures.snapshot(warehouse, Known()).refreshes) == 1
+    assert len(refreshes(warehouse)) == 1
 
 
-def test_pending_work_is_finished_and_counted_in_the_next_process():
-    write = life.Write("orders", Slice.of(o_month="1998-08-01"), "INSERT INTO orders SELECT 1")
-    days = [
-        life.Day("evening", (life.LifeStep("left", (write,), drains=False),), (("spark.headwater.role", "report"),)),
-        life.Day("morning", (life.LifeStep("done", (write,)),)),
-    ]
+def test_pending_work_is_finished_and_counted_in_the_next_process(counted):
+    write = Write("orders", Slice.of(o_month="1998-08-01"), "INSERT INTO orders SELECT 1")
+    life = [LifeStep("evening", "left", (write,), drains=False), LifeStep("morning", "done", (write,))]
     warehouse = Warehouse([[row("a", "()", version=1)], [row("a", "()", version=2), row("b", "()", version=3)]])
-    play = Play([], ["CREATE DATABASE landing"], Known(), quiet())
-    play.live(days, warehouse.opened)
-    assert [(each.day, each.title, each.refreshed) for each in play.figures] == [
-        ("evening", "left", 1),
-        ("morning", "done", 2),
+    text = StringIO()
+    opening = {"load the sources": ["CREATE DATABASE landing"]}
+    found = live(life, opening, warehouse.opened, State, Narrator(Console(file=text)))
+    assert [(each.day, each.title, each.immediate, each.refreshed) for each in found] == [
+        ("evening", "left", 6, 1),
+        ("morning", "done", 6, 2),
+    ]
+    assert titles(text) == [
+        "load the sources",
+        "day evening: left",
+        "day morning: what was left pending",
+        "day morning: done",
+        "day morning: refresh",
     ]
     assert warehouse.said == [
         "open {'spark.headwater.role': 'report'}",
         "CREATE DATABASE landing",
-        figures.HISTORY,
+        HISTORY,
         write.statement,
         "open {}",
         DRAIN,
-        figures.HISTORY,
+        HISTORY,
         write.statement,
         DRAIN,
-        figures.HISTORY,
+        HISTORY,
     ]
 
 
 def test_the_proof_names_the_view_that_differs():
     views = [View("right", "month", "SELECT 1"), View("wrong", None, "SELECT 2")]
     warehouse = Warehouse([])
-    assert prove(warehouse, views, ["orders"], quiet()) == {"right": 0, "wrong": 3}
+    assert prove(warehouse, views, quiet()) == {"right": 0, "wrong": 3}
+    made = [f"CREATE VIEW recomputed.{source} AS SELECT * FROM default.{source}" for source in SOURCES]
+    assert warehouse.said[: len(SOURCES) + 2] == ["CREATE DATABASE recomputed", *made, "USE recomputed"]
     assert "CREATE TABLE wrong USING parquet AS SELECT 2" in warehouse.said
 
 
 # The report
 
 
-def made_up(differences: dict[str, int]) -> result.Report:
+def made_up(differences: dict[str, int]) -> Report:
     steps = [
-        figures.StepFigures("1", "orders arrive", 31, 12, 12, 700, 4.25),
-        figures.StepFigures("3", "a nation moves", 2100, 650, 650, 712, 20.5),
+        StepFigures("1", "orders arrive", 31, 12, 12, 700, 4.25),
+        StepFigures("3", "a nation moves", 2100, 650, 650, 712, 20.5),
     ]
-    return result.Report(0.1, "delta", steps, differences, 170.0)
+    return Report(0.1, "delta", steps, differences, 170.0)
 
 
-def printed(shown: result.Report) -> str:
+def printed(shown: Report) -> str:
     text = StringIO()
-    result.show(shown, Console(file=text, width=80))
+    shown.show(Console(file=text, width=80))
     return text.getvalue()
 
 
@@ -253,12 +268,25 @@ def test_the_report_names_what_is_wrong():
     assert printed(made_up({"a": 0, "b": 3})).splitlines()[-1] == "Not every view equals its query: b (3 rows)."
 
 
-def test_the_json_has_the_same_figures(tmp_path):
-    result.write_json(made_up({"a": 0}), tmp_path / "demo.json")
+def test_the_json_has_the_same_figures(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "perform", lambda *_: made_up({"a": 0}))
+    assert run.run_demo(0.1, session.DELTA, tmp_path / "demo.json", None) == 0
     found = json.loads((tmp_path / "demo.json").read_text())
+    assert list(found) == ["scale", "format", "steps", "total", "views", "differences", "equal", "seconds"]
     assert found["steps"][0]["immediate"] == 31
     assert found["total"] == {"immediate": 2131, "refreshed": 662, "touched": 662, "seconds": 24.75}
-    assert (found["format"], found["equal"]) == ("delta", True)
+    assert (found["format"], found["equal"], found["views"]) == ("delta", True, 1)
+
+
+def test_a_wrong_view_ends_the_demo_with_1(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "perform", lambda *_: made_up({"a": 3}))
+    assert run.run_demo(0.1, session.DELTA, None, tmp_path / "kept") == 1
+
+
+def test_a_directory_that_is_not_empty_is_refused(tmp_path):
+    (tmp_path / "mine").touch()
+    with pytest.raises(HeadwaterError, match="is not empty; name a new directory to keep the demo in"):
+        run.run_demo(0.1, session.PARQUET, None, tmp_path)
 
 
 def test_without_a_terminal_the_demo_talks_in_lines():
@@ -267,7 +295,7 @@ def test_without_a_terminal_the_demo_talks_in_lines():
     with narrator.showing():
         assert list(narrator.through("load the sources", [1, 2])) == [1, 2]
         assert narrator.once("build", lambda: "jar") == "jar"
-    assert [line.split("s  ")[1] for line in text.getvalue().splitlines()] == ["load the sources", "build"]
+    assert titles(text) == ["load the sources", "build"]
 
 
 # Talking to spark-sql, played by a shell script
@@ -337,7 +365,7 @@ def test_headwater_is_turned_on_by_a_jar_and_one_setting():
     assert "--packages" not in plain and not any("spark.sql.extensions" in part for part in plain)
 
 
-@pytest.mark.parametrize("format", [demo_formats.DELTA, demo_formats.ICEBERG], ids=lambda each: each.name)
+@pytest.mark.parametrize("format", [session.DELTA, session.ICEBERG], ids=lambda each: each.name)
 def test_a_session_with_a_lake_format_has_its_package_and_reads_statements_with_headwater_first(format):
     line = session.command(Path("/demo"), Path("/x.jar"), {}, format)
     assert line[line.index("--packages") + 1] == format.package
@@ -346,7 +374,7 @@ def test_a_session_with_a_lake_format_has_its_package_and_reads_statements_with_
     assert f"spark.sql.extensions={format.extension}" in stock and format.package in stock
 
 
-@pytest.mark.parametrize("format", demo_formats.FORMATS)
+@pytest.mark.parametrize("format", session.FORMATS)
 def test_sources_and_views_have_the_format_that_was_asked_for(format):
     tables = [each for each in load_statements(Path("/raw"), format) if each.startswith("CREATE TABLE")]
     assert len(tables) == len(SOURCES)

@@ -17,7 +17,7 @@ import click
 
 from headwater.cli.progress_bars import shown
 from headwater.cli.shared import known_view, open_store, state_of
-from headwater.demo.demo_formats import FORMATS
+from headwater.demo.session import FORMATS
 from headwater.engine.requests.reasons import counted_rows
 from headwater.model.error import HeadwaterError
 from headwater.spark.jvm.jar import EXTENSION, build_jar

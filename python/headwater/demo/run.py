@@ -2,32 +2,232 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from itertools import groupby
 from pathlib import Path
+from typing import Protocol, TypeVar
 
-from attrs import define, field, frozen
+from attrs import asdict, frozen
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
 
-from headwater.demo.data import SOURCES, generate, load_statements
-from headwater.demo.demo_formats import PARQUET, DemoFormat
-from headwater.demo.figures import Counts, Moment, StatementRunner, StepFigures, Stored, snapshot, step_figures
-from headwater.demo.life import DAYS, Day, LifeStep
-from headwater.demo.narrator import Narrator
-from headwater.demo.proof import prove
-from headwater.demo.result import Report, show, write_json
-from headwater.demo.session import SparkSql
-from headwater.demo.views import View, read_views
+from headwater.demo.days import LIFE, SOURCES, LifeStep, View, Write, generate, load_statements, read_views
+from headwater.demo.session import DemoFormat, SparkSql
+from headwater.engine.tell.refreshes import REFRESHES
 from headwater.model.error import HeadwaterError
+from headwater.model.state import State
+from headwater.model.work import Mode
+from headwater.simulate.naive import immediate
 from headwater.spark.jvm.jar import build_jar
+from headwater.store.dialect import default_store
+from headwater.store.recovery import restored
+from headwater.store.sql_store import SqlStore
 
-DRAIN = "REFRESH MATERIALIZED VIEWS"
+DRAIN, HISTORY = "REFRESH MATERIALIZED VIEWS", "SHOW REFRESHES LIMIT 1000000"
+RECOMPUTED = "recomputed"
+"""The database of the proof: a view's name means the recomputed table there, and a source's name the source."""
+
+Item = TypeVar("Item")
+
+
+class StatementRunner(Protocol):
+    """Something that runs a statement and answers with rows of text."""
+
+    def run(self, statement: str) -> list[list[str]]: ...
+
 
 OpenSession = Callable[[Mapping[str, str]], AbstractContextManager[StatementRunner]]
 """Starts a spark-sql process with these settings."""
+
+
+class Narrator:
+    """Shows the progress of the demo within ``showing()``: bars on a terminal, plain lines elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._began = console, time.monotonic()
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console)
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    def showing(self) -> AbstractContextManager[object]:
+        return self._progress if self._console.is_terminal else nullcontext()
+
+    def once(self, title: str, work: Callable[[], Item]) -> Item:
+        """Shows one piece of work, and returns its result."""
+        return [each() for each in self.through(title, [work])][0]
+
+    def through(self, title: str, items: Sequence[Item]) -> Iterable[Item]:
+        """Yields the items one by one, and shows the number of the finished ones."""
+        if self._console.is_terminal:
+            return self._progress.track(items, description=title)
+        self._console.print(f"{self.elapsed:6.1f} s  {title}", highlight=False, soft_wrap=True)
+        return items
+
+
+@frozen
+class StepFigures:
+    """One line of the demo's table: refreshes if each change triggered at once, refreshes that ran, the partitions that
+    they made, and those of all views."""
+
+    day: str
+    title: str
+    immediate: int
+    refreshed: int
+    touched: int
+    existing: int
+    seconds: float
+
+
+Refreshes = frozenset[tuple[str, ...]]
+"""Runs that computed a partition: the view, the partition, its version, and the run."""
+
+
+def refreshes(session: StatementRunner) -> Refreshes:
+    """All on record. A skipped one computed nothing."""
+    rows = [dict(zip(REFRESHES, row, strict=True)) for row in session.run(HISTORY) if len(row) == len(REFRESHES)]
+    ran = [each for each in rows if each["mode"] != Mode.SKIPPED.value]
+    return frozenset(tuple(each[cell] for cell in ("view", "partition", "version", "run_id")) for each in ran)
+
+
+def step_figures(step: LifeStep, ran: Refreshes, seconds: float, state: State) -> StepFigures:
+    """What the writes of a step cost. Triggered at once, each change refreshes a partition once for each path that it
+    arrives by. It is counted after the drain, when the partitions exist."""
+    known = (each for view in state.views for each in state.tables[view].partitions.values())
+    return StepFigures(
+        step.day,
+        step.title,
+        sum(immediate(state, f"default.{write.table}", [write.changed]) for write in step.writes),
+        len(ran),
+        len({(view, partition) for view, partition, *_ in ran}),
+        sum(each.fingerprint is not None for each in known),
+        seconds,
+    )
+
+
+def on_record(warehouse: Path) -> State:
+    """The state in the store of a warehouse."""
+    store = SqlStore(default_store(warehouse))
+    try:
+        return restored(store)[0]
+    finally:
+        store.close()
+
+
+def live(
+    life: Iterable[LifeStep],
+    opening: Mapping[str, Sequence[str]],
+    open_session: OpenSession,
+    state: Callable[[], State],
+    narrator: Narrator,
+) -> list[StepFigures]:
+    """Plays each day in a process of its own, the first one after the statements of ``opening`` with their titles.
+    A process that drains nothing only reports its writes."""
+    figures: list[StepFigures] = []
+    before: Refreshes | None = None
+    left: list[tuple[LifeStep, float, tuple[Write, ...]]] = []
+    for day, together in groupby(life, key=lambda each: each.day):
+        todo = [*left, *((step, 0.0, step.writes) for step in together)]
+        drains, left = any(step.drains or not writes for step, _, writes in todo), []
+        with open_session({} if drains else {"spark.headwater.role": "report"}) as session:
+            if before is None:
+                for title, statements in opening.items():
+                    for statement in narrator.through(title, statements):
+                        session.run(statement)
+                before = refreshes(session)
+            for step, spent, writes in todo:
+                began = time.monotonic() - spent
+                for write in narrator.through(f"day {day}: {step.title}", writes) if writes else ():
+                    session.run(write.statement)
+                if writes and not step.drains:
+                    left.append((step, time.monotonic() - began, ()))
+                    continue
+                title = "refresh" if writes else "what was left pending"
+                narrator.once(f"day {day}: {title}", partial(session.run, DRAIN))
+                seconds, after = time.monotonic() - began, refreshes(session)
+                figures.append(step_figures(step, after - before, seconds, state()))
+                before = after
+    return figures
+
+
+def prove(session: StatementRunner, views: Sequence[View], narrator: Narrator) -> dict[str, int]:
+    """The number of rows of each view that differ from its query over the sources, as bags of rows. A Spark without
+    Headwater recomputes each view once, upstream first, by its query as it is written."""
+    session.run(f"CREATE DATABASE {RECOMPUTED}")
+    for source in SOURCES:
+        session.run(f"CREATE VIEW {RECOMPUTED}.{source} AS SELECT * FROM default.{source}")
+    session.run(f"USE {RECOMPUTED}")
+    differences = {}
+    for view in narrator.through("recompute every view from the sources and compare", views):
+        session.run(f"CREATE TABLE {view.name} USING parquet AS {view.query}")
+        differences[view.name] = int(session.run(_difference(view))[0][0])
+    return differences
+
+
+def _difference(view: View) -> str:
+    """A query with one row: the number of rows, with their multiplicity, in only one of the two bags."""
+    columns = f"* EXCEPT ({view.column}), {view.column}" if view.column else "*"
+    return f"""SELECT coalesce(sum(abs(surplus)), 0) FROM (
+        SELECT * EXCEPT (side), sum(side) AS surplus FROM (
+            SELECT {columns}, 1 AS side FROM default.{view.name}
+            UNION ALL
+            SELECT {columns}, -1 AS side FROM {RECOMPUTED}.{view.name})
+        GROUP BY ALL HAVING surplus <> 0)"""
+
+
+@frozen
+class Report:
+    """The results of the demo. ``differences`` counts the wrong rows of each view."""
+
+    scale: float
+    format: str
+    steps: Sequence[StepFigures]
+    differences: Mapping[str, int]
+    seconds: float
+
+    @property
+    def equal(self) -> bool:
+        return not any(self.differences.values())
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """All of it, for programs."""
+        more = {"total": self.total, "views": len(self.differences), "equal": self.equal}
+        known = {**asdict(self), **more}
+        order = ("scale", "format", "steps", "total", "views", "differences", "equal", "seconds")
+        return {name: known[name] for name in order}
+
+    @property
+    def total(self) -> dict[str, float]:
+        names = ("immediate", "refreshed", "touched", "seconds")
+        return {name: sum(getattr(step, name) for step in self.steps) for name in names}
+
+    def show(self, console: Console) -> None:
+        total = {name: f"{figure:.1f}" if name == "seconds" else f"{figure:,}" for name, figure in self.total.items()}
+        table = Table(title=f"Three days of TPC-H at scale {self.scale:g}: refreshes", show_footer=True)
+        table.add_column("day", "all", no_wrap=True)
+        table.add_column("step")
+        titles = {"immediate": "immediate", "refreshed": "Headwater", "touched": "partitions", "seconds": "seconds"}
+        for name, title in titles.items():
+            table.add_column(title, total[name], justify="right", no_wrap=True)
+        for step in self.steps:
+            partitions = f"{step.touched:,} of {step.existing:,}"
+            counts = (f"{step.immediate:,}", f"{step.refreshed:,}", partitions, f"{step.seconds:.1f}")
+            table.add_row(step.day, step.title, *counts)
+        console.print(table)
+        wrong = ", ".join(f"{view} ({rows} rows)" for view, rows in self.differences.items() if rows)
+        verdict = f"Every view equals its query: {len(self.differences)} views recomputed and compared."
+        verdict = f"Not every view equals its query: {wrong}." if wrong else verdict
+        console.print(Text(verdict, style="bold red" if wrong else "bold green"))
 
 
 def run_demo(scale: float, format: DemoFormat, json_path: Path | None, keep: Path | None) -> int:
@@ -38,25 +238,26 @@ def run_demo(scale: float, format: DemoFormat, json_path: Path | None, keep: Pat
     console = Console()
     with _stage(keep) as folder:
         report = perform(scale, format, folder, Narrator(console))
-    show(report, console)
+    report.show(console)
     if json_path:
-        write_json(report, json_path)
+        json_path.write_text(json.dumps(report.figures, indent=2) + "\n")
     return 0 if report.equal else 1
 
 
 def perform(scale: float, format: DemoFormat, folder: Path, narrator: Narrator) -> Report:
     """Makes the data and the warehouse in ``folder``, plays the days, and compares."""
-    views, raw = read_views(), folder / "tpch"
-    session = partial(SparkSql, folder, format=format)
-
+    views, raw, session = read_views(), folder / "tpch", partial(SparkSql, folder, format=format)
     with narrator.showing():
         jar = narrator.once("build the extension's jar", build_jar)
         narrator.once(f"generate TPC-H at scale {scale:g}", partial(generate, scale, raw))
-        play = Play(views, load_statements(raw, format.name), Stored(folder / "warehouse"), narrator, format)
-        play.live(DAYS, partial(session, jar))
+        opening = {
+            "load the sources": load_statements(raw, format.name),
+            "create and fill the views": [view.statement(format.name) for view in views],
+        }
+        figures = live(LIFE, opening, partial(session, jar), partial(on_record, folder / "warehouse"), narrator)
         with session() as stock:
-            differences = prove(stock, views, SOURCES, narrator)
-    return Report(scale, format.name, play.figures, differences, narrator.elapsed)
+            differences = prove(stock, views, narrator)
+    return Report(scale, format.name, figures, differences, narrator.elapsed)
 
 
 @contextmanager
@@ -69,63 +270,3 @@ def _stage(keep: Path | None) -> Iterator[Path]:
     if any(keep.iterdir()):
         raise HeadwaterError(f"{keep} is not empty; name a new directory to keep the demo in")
     yield keep.resolve()
-
-
-@frozen
-class WrittenStep:
-    """A step whose writes are done, but not yet in the views."""
-
-    day: str
-    step: LifeStep
-    seconds: float
-
-
-@define
-class Play:
-    """One performance: its warehouse is made by ``opening`` in the first day's process."""
-
-    views: Sequence[View]
-    opening: Sequence[str]
-    record: Counts
-    narrator: Narrator
-    format: DemoFormat = PARQUET
-    figures: list[StepFigures] = field(factory=list)
-    _last: Moment = Moment(frozenset(), 0)
-
-    def live(self, days: Iterable[Day], open_session: OpenSession) -> None:
-        """Plays the days, each in a process of its own, and fills ``figures``."""
-        waiting: WrittenStep | None = None
-        for number, day in enumerate(days):
-            with open_session(dict(day.settings)) as session:
-                if number == 0:
-                    self._set_the_stage(session)
-                if waiting:
-                    self._finish(session, waiting, f"day {day.name}: what was left pending")
-                    waiting = None
-                for step in day.steps:
-                    waiting = self._write(session, day.name, step)
-                    if step.drains:
-                        self._finish(session, waiting, f"day {day.name}: refresh")
-                        waiting = None
-
-    def _set_the_stage(self, session: StatementRunner) -> None:
-        for statement in self.narrator.through("load the sources", self.opening):
-            session.run(statement)
-        for view in self.narrator.through("create and fill the views", self.views):
-            session.run(view.statement(self.format.name))
-        self._last = snapshot(session, self.record)
-
-    def _write(self, session: StatementRunner, day: str, step: LifeStep) -> WrittenStep:
-        started = time.monotonic()
-        for write in self.narrator.through(f"day {day}: {step.title}", step.writes):
-            session.run(write.statement)
-        return WrittenStep(day, step, time.monotonic() - started)
-
-    def _finish(self, session: StatementRunner, written: WrittenStep, title: str) -> None:
-        """Drains, and counts the cost of the writes since the last snapshot."""
-        started = time.monotonic()
-        self.narrator.once(title, lambda: session.run(DRAIN))
-        seconds = written.seconds + time.monotonic() - started
-        now = snapshot(session, self.record)
-        self.figures.append(step_figures(written.day, written.step, self._last, now, seconds, self.record))
-        self._last = now

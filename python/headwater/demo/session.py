@@ -1,4 +1,4 @@
-"""A plain `spark-sql` process, fed with statements on its standard input.
+"""A plain `spark-sql` process in a format of the demo, fed with statements on its standard input.
 
 After every statement the shell command ``!echo`` marks the end of its output. A statement succeeded
 when spark-sql reported its time; otherwise its standard error has the reason.
@@ -21,7 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TypeVar, cast
 
-from headwater.demo.demo_formats import PARQUET, DemoFormat
+from attrs import frozen
+
 from headwater.model.error import HeadwaterError
 from headwater.spark.jvm.jar import EXTENSION
 
@@ -37,7 +38,40 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
 }
 
-Rows = list[list[str]]
+
+@frozen
+class DemoFormat:
+    """A format of the sources and the views: the word after ``USING``, and what makes a session know it."""
+
+    name: str
+    package: str = ""
+    extension: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+PARQUET = DemoFormat("parquet")
+DELTA = DemoFormat(
+    "delta",
+    "io.delta:delta-spark_4.1_2.13:4.4.0",
+    "io.delta.sql.DeltaSparkSessionExtension",
+    (
+        ("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"),
+        # A log of the demo has some hundred files; Delta reads one with 50 tasks.
+        ("spark.databricks.delta.snapshotPartitions", "1"),
+    ),
+)
+ICEBERG = DemoFormat(
+    "iceberg",
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    (
+        ("spark.sql.catalog.spark_catalog", "org.apache.iceberg.spark.SparkSessionCatalog"),
+        ("spark.sql.catalog.spark_catalog.type", "hive"),
+        # The embedded metastore has no tables for locks. It serves one process, in which no two commits run at once.
+        ("spark.hadoop.iceberg.engine.hive.lock-enabled", "false"),
+    ),
+)
+FORMATS = {each.name: each for each in (PARQUET, DELTA, ICEBERG)}
 
 
 class SparkSqlError(HeadwaterError):
@@ -92,7 +126,7 @@ class SparkSql:
         else:
             self.kill()
 
-    def run(self, statement: str) -> Rows:
+    def run(self, statement: str) -> list[list[str]]:
         """Runs one statement to its end; its rows as spark-sql prints them."""
         said = self._log.stat().st_size
         lines = self._answer_to(f"{one_line(statement)};\n")
