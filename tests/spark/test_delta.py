@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from headwater.model.partition import Slice
@@ -370,3 +371,20 @@ def test_newer_checkpoints_and_many_commits(lake: Lake) -> None:
     )
     seen = lake.after("many", *(f"INSERT INTO many VALUES ({n}, '{n % 4}')" for n in range(7)))
     assert changed(seen) == ["0", "1", "2", "3"]
+
+
+def test_a_version_of_delta_whose_writes_have_other_fields_is_refused_in_words(lake: Lake) -> None:
+    """Nothing but a trial finds this before rows are computed: the fields are named by their places."""
+    jvm = lake.session._jvm
+    code = Path("jvm-shim/src/main/resources/headwater/Delta.java").read_text()
+    lake.sql("CREATE TABLE t USING delta AS SELECT 1 AS x")
+    loader = (
+        jvm.org.apache.spark.sql.delta.DeltaLog.forTable(
+            lake.session._jsparkSession, lake.sql("DESCRIBE DETAIL t")[0].location
+        )
+        .getClass()
+        .getClassLoader()
+    )
+    moved = code.replace("values[2] = Option.apply(predicate)", "values[2] = Option.apply(told)")
+    with pytest.raises(AnalysisException, match="does not work with this version of Delta .*other fields"):
+        jvm.io.headwater.spark.Compiled.compiled("Delta", moved, loader)

@@ -33,6 +33,14 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class Delta {
   private static final ObjectMapper JSON = new ObjectMapper();
 
+  /** Nothing checks the fields of a write when this is compiled, so one is made before any is needed. */
+  public Delta() throws ReflectiveOperationException {
+    DeltaOperations.Write write = (DeltaOperations.Write) operation(SaveMode.Append, "predicate", "told", true);
+    boolean known = write.mode() == SaveMode.Append && write.predicate().contains("predicate")
+        && write.userMetadata().contains("told") && write.canOverwriteSchema().contains(Boolean.TRUE);
+    if (!known) throw new IllegalStateException("DeltaOperations.Write has other fields");
+  }
+
   /** The table at a path. */
   public Opened at(SparkSession session, String path) {
     return new Opened(DeltaLog.forTable(session, new Path(path)), Option.empty());
@@ -271,19 +279,19 @@ public final class Delta {
       SaveMode mode = appended ? SaveMode.Append : SaveMode.Overwrite;
       return transaction.commit(PythonUtils.toSeq(actions), operation(mode, predicate, told, reshaped));
     }
+  }
 
-    /** Each version of Delta knows more of a write, at the end. */
-    private DeltaOperations.Operation operation(SaveMode mode, String predicate, String told, boolean reshaped)
-        throws ReflectiveOperationException {
-      Constructor<?> write = DeltaOperations.Write.class.getConstructors()[0];
-      Object[] values = new Object[write.getParameterCount()];
-      Arrays.fill(values, Option.empty());
-      values[0] = mode;
-      values[2] = Option.apply(predicate);
-      values[3] = Option.apply(told);
-      if (reshaped) values[5] = Option.apply(true);
-      return (DeltaOperations.Operation) write.newInstance(values);
-    }
+  /** Each version of Delta knows more of a write, at the end. */
+  private static DeltaOperations.Operation operation(SaveMode mode, String predicate, String told, boolean reshaped)
+      throws ReflectiveOperationException {
+    Constructor<?> write = DeltaOperations.Write.class.getConstructors()[0];
+    Object[] values = new Object[write.getParameterCount()];
+    Arrays.fill(values, Option.empty());
+    values[0] = mode;
+    values[2] = Option.apply(predicate);
+    values[3] = Option.apply(told);
+    if (reshaped) values[5] = Option.apply(true);
+    return (DeltaOperations.Operation) write.newInstance(values);
   }
 
   private static void reshape(OptimisticTransaction transaction, String schema, Seq columns) {

@@ -198,6 +198,7 @@ public final class Iceberg {
      * other programs may count otherwise.
      */
     boolean areAllOf(Snapshot snapshot) {
+      if (snapshot.summary() == null) return false;
       Object counted = snapshot.summary().get("changed-partition-count");
       return snapshot.summary().containsKey("iceberg-version") && specs.size() == 1
           && String.valueOf(found.size()).equals(counted);

@@ -79,8 +79,8 @@ class Staging:
         weight = "" if key_files is None else WEIGHT
         counted = self._shim.counted(frame, definition.partitioned_by, hashed, weight=weight)
         begun = int(time.time() * 1000)
-        schema = self._reshaped(log, definition) if WHOLE in run.slices and instead is None else None
         with active(self._logs.calls, counted.frame.sparkSession):
+            schema = self._reshaped(log, definition) if WHOLE in run.slices and instead is None else None
             staged = log.opened.write(counted.frame._jdf, schema, definition.partitioned_by)
         self._staged[run.view] = run.version, Files(name, staged, begun, instead)
         return counted

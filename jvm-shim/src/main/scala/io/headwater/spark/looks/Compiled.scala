@@ -1,9 +1,11 @@
 package io.headwater.spark
 
+import java.lang.reflect.InvocationTargetException
 import java.nio.charset.StandardCharsets.UTF_8
 
+import scala.annotation.tailrec
 import scala.collection.mutable
-import scala.util.{Try, Using}
+import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.headwater.HeadwaterException
@@ -23,26 +25,37 @@ object Compiled {
     }
   }.toMap
 
-  private val made = mutable.Map.empty[String, Try[AnyRef]]
+  private val made = mutable.Map.empty[String, AnyRef]
 
-  /** The calls of a format that the application has: an object of the class in its code. */
+  /** The calls of a format that the application has: an object of the class in its code. A failure is not kept: it may pass. */
   def calls(name: String): AnyRef = synchronized {
     made.getOrElseUpdate(name, {
       val format = Format.of(name).get
-      Try(compiled(format.title, sources(name), LakeTables.loader(format).get))
-    }).get
+      val loader = LakeTables.loader(format).getOrElse(throw new HeadwaterException(
+        s"the classes of ${format.title} cannot be reached from this thread; docs/ways-in.md says how to add its jar"))
+      compiled(format.title, sources(name), loader)
+    })
   }
 
   def compiled(title: String, source: String, loader: ClassLoader): AnyRef = {
-    val compiler = new SimpleCompiler
-    compiler.setParentClassLoader(loader)
-    compiler.setSourceVersion(8) // else it refuses static methods of interfaces
-    compiler.setTargetVersion(8)
-    try compiler.cook(s"$title.java", source)
-    catch {
-      case error @ (NonFatal(_) | _: LinkageError) => throw new HeadwaterException(
-        s"Headwater does not work with this version of $title (${Failures.line(error)}); docs/formats.md names those that are tested")
+    try {
+      val compiler = new SimpleCompiler
+      compiler.setParentClassLoader(loader)
+      compiler.setSourceVersion(8) // else it refuses static methods of interfaces
+      compiler.setTargetVersion(8)
+      compiler.cook(s"$title.java", source)
+      compiler.getClassLoader.loadClass(s"io.headwater.spark.$title").getConstructor().newInstance().asInstanceOf[AnyRef]
+    } catch {
+      case error @ (NonFatal(_) | _: LinkageError) =>
+        throw new HeadwaterException(
+          s"Headwater does not work with this version of $title (${Failures.line(thrown(error))}); docs/formats.md names those that are tested")
     }
-    compiler.getClassLoader.loadClass(s"io.headwater.spark.$title").getConstructor().newInstance().asInstanceOf[AnyRef]
+  }
+
+  /** What a constructor threw that was called by reflection. */
+  @tailrec
+  private def thrown(error: Throwable): Throwable = error match {
+    case wrapped: InvocationTargetException if wrapped.getCause != null => thrown(wrapped.getCause)
+    case _ => error
   }
 }
