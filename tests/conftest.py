@@ -8,7 +8,8 @@ import pytest
 from hypothesis import settings
 
 FOLDERS = ("spark", "laws", "unit", "golden")
-"""The order of a run. Files of Spark last longest and come first, so that short files fill the end of both workers."""
+"""The order of a run by several workers. Files of Spark last longest and come first, so that short files fill the end
+of both workers."""
 
 settings.register_profile("quick", max_examples=34)
 settings.register_profile("full", max_examples=100)
@@ -20,7 +21,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not hasattr(config, "workerinput"):
+        return  # one process has the order of its arguments: a mutation asks first who knows it
     tests = Path(__file__).parent
 
     def place(item: pytest.Item) -> int:
