@@ -16,7 +16,7 @@ from types import ModuleType
 
 from benchmarks.parts import tables
 from benchmarks.parts.harness import Size, console
-from benchmarks.parts.results import RESULTS, Figure, Result
+from benchmarks.parts.results import RESULTS, Figure, Result, commit, machine
 
 SUITES = sorted(file.stem for file in (Path(__file__).parent / "suites").glob("[a-z]*.py"))
 TABLES = "tables"
@@ -68,10 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in asked.cases or cases:
         details = place and place / f"{asked.suite}-{name}.details.json"
         console.rule(f"{asked.suite} {name}")
+        began, _ = commit(), machine()  # what they cannot tell is told before the hours of a run
         report = cases[name](Namespace(**vars(asked), details=details))
         if place and details:
             command = shlex.join(["python", "-m", "benchmarks", *_again(words, asked, name)])
-            result = Result.now(asked.suite, name, command, report.figures, asked.busy)
+            result = Result.now(asked.suite, name, command, began, report.figures, asked.busy)
             result.write(place / f"{asked.suite}-{name}.json")
             details.write_text(json.dumps(report.details, indent=1, default=str) + "\n")
         for each in report.figures:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks.parts.results import Figure, Report
+from benchmarks.parts.results import Figure, Report, commit
 from headwater.engine.tell.refreshes import REFRESHES
 
 console = Console(stderr=True)
@@ -58,14 +58,14 @@ def grown(
         figures: of all rows.
 
     Raises:
-        SystemExit: the details are of another size.
+        SystemExit: the details are of another size or commit.
     """
-    path, size = asked.details, asked.size.value
-    details = json.loads(path.read_text()) if path and path.exists() else {"size": size, "rows": []}
-    if details["size"] != size:
-        raise SystemExit(
-            f"{path} holds measurements of the size {details['size']}; remove it, or name another directory"
-        )
+    path, own = asked.details, {"size": asked.size.value, "commit": commit()}
+    details = json.loads(path.read_text()) if path and path.exists() else {**own, "rows": []}
+    for what, mine in own.items():
+        if details.get(what) != mine:
+            of = f"of the {what} {details.get(what)}"
+            raise SystemExit(f"{path} holds measurements {of}; remove it, or name another directory")
     rows: list[Row] = details["rows"]
     for each in keys:
         if any(each.items() <= row.items() for row in rows):

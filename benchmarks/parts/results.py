@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import statistics
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -27,7 +28,7 @@ class Figure:
 
     Attributes:
         name: what it is of. Figures of one name are a row of a table.
-        least, most: of the rounds.
+        least, most: of the rounds; ``None`` where only their median is known.
         column: tells figures of one name apart.
         goal: what the median should be, such as ``<= 1.3``; empty: it is only reported.
         met: whether it is; ``None`` without a goal.
@@ -35,9 +36,9 @@ class Figure:
 
     name: str
     median: float
-    least: float
-    most: float
     rounds: int
+    least: float | None = None
+    most: float | None = None
     unit: str = ""
     column: str = ""
     goal: str = ""
@@ -47,7 +48,9 @@ class Figure:
     @property
     def text(self) -> str:
         """The figure as a table shows it."""
-        spread = f" ({_shown(self.least)} to {_shown(self.most)})" if self.least != self.most else ""
+        spread = ""
+        if self.least is not None and self.most is not None and self.least != self.most:
+            spread = f" ({_shown(self.least)} to {_shown(self.most)})"
         note = f"; {self.note}" if self.note else ""
         return f"{_shown(self.median)}{f' {self.unit}' if self.unit else ''}{spread}{note}"
 
@@ -78,7 +81,7 @@ def figure(
     found = [each if isinstance(each, int) else float(f"{each:.6g}") for each in (middle, *rounds)]
     goal = f"<= {most:g}" if most is not None else f">= {least:g}" if least is not None else ""
     met = (most is None or middle <= most) and (least is None or middle >= least) if goal else None
-    return Figure(name, found[0], min(found[1:]), max(found[1:]), len(rounds), unit, column, goal, met, note)
+    return Figure(name, found[0], len(rounds), min(found[1:]), max(found[1:]), unit, column, goal, met, note)
 
 
 def none(name: str, wrong: Iterable[str]) -> Figure:
@@ -125,8 +128,9 @@ class Result:
         return cls(**found | {"figures": [Figure(**each) for each in found["figures"]]})
 
     @classmethod
-    def now(cls, suite: str, case: str, command: str, figures: Sequence[Figure], busy: bool) -> Result:
-        return cls(suite, case, command, date.today().isoformat(), _commit(), machine(), figures, busy)
+    def now(cls, suite: str, case: str, command: str, commit: str, figures: Sequence[Figure], busy: bool) -> Result:
+        """The result of a case that ended just now; ``commit`` is the one that it began with."""
+        return cls(suite, case, command, date.today().isoformat(), commit, machine(), figures, busy)
 
     def write(self, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -147,8 +151,10 @@ def _shown(value: float) -> str:
 def machine() -> dict[str, Any]:
     """What a figure depends on beside the program. It names no machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
-    number = re.search(r'version "([^"]+)"', java)
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java")
+    words = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr if java else ""
+    number = re.search(r'version "([^"]+)"', words)
     return {
         "cores": len(os.sched_getaffinity(0)),
         "memory": f"{memory / 2**30:.0f} GB",
@@ -159,6 +165,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit of this tree, and whether it has changes."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=7", "--exclude=*"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.__main__ import SUITES, main, parser, suite
 from benchmarks.parts.harness import by_turns
-from benchmarks.parts.results import RESULTS, Result, figure, none
+from benchmarks.parts.results import RESULTS, Result, commit, figure, none
 from benchmarks.parts.tables import DOCUMENTS, TABLE, renewed, table
 from benchmarks.parts.traced.start import timed
 
@@ -43,10 +43,21 @@ def test_a_case_that_is_not_there_is_refused(capsys) -> None:
     assert "there is no case nothing; there are writes, starts, merges, streams" in capsys.readouterr().err
 
 
-def test_details_are_of_one_size(tmp_path: Path) -> None:
-    (tmp_path / "memory-plans.details.json").write_text(json.dumps({"size": "full", "rows": []}))
-    with pytest.raises(SystemExit, match="holds measurements of the size full; remove it, or name another directory"):
+@pytest.mark.parametrize(
+    ("wrong", "words"), [({"size": "full"}, "of the size full"), ({"commit": "0000000"}, "of the commit 0000000")]
+)
+def test_details_are_of_one_size_and_commit(wrong: dict[str, str], words: str, tmp_path: Path) -> None:
+    (tmp_path / "memory-plans.details.json").write_text(
+        json.dumps({"size": "smoke", "commit": commit(), "rows": []} | wrong)
+    )
+    with pytest.raises(SystemExit, match=f"holds measurements {words}; remove it, or name another directory"):
         main(["memory", "plans", "--smoke", "--json", str(tmp_path)])
+
+
+def test_a_carried_figure_claims_no_spread() -> None:
+    """Documents had a median alone: that all rounds were equal was not measured."""
+    carried = [each for file in RESULT_FILES for each in Result.read(file).figures if Result.read(file).source]
+    assert not [each.name for each in carried if each.rounds > 1 and each.least == each.most == each.median]
 
 
 def test_what_is_traced_exists() -> None:
