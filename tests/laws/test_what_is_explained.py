@@ -83,7 +83,8 @@ def test_the_run_that_starts_is_the_one_that_was_explained(graph, script, which,
         decisions = {kept: explained(made, name, kept) for kept in (True, False)}
         made.now = max(made.now, at)
         if all(each.view != name for each in ready(made.state, made.now)):
-            break  # a budget was divided anew meanwhile
+            assert made.state.budget is not None, "the wait ends when it was said to end"
+            break  # the budget was divided anew meanwhile
         event = begun(made, name)
         decision, lines = decisions[made.schedule.kept]
         kept = event.kept if later else decision.event.kept  # nobody knows that before

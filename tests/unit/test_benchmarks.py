@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,9 @@ def test_the_tables_of_documents_are_those_of_the_results(document: Path) -> Non
     assert text == renewed(text), "write the tables anew with: python -m benchmarks tables"
 
 
-def test_every_table_is_of_results() -> None:
+def test_every_result_in_git_is_of_a_case_and_in_a_table() -> None:
+    listed = subprocess.run(["git", "ls-files", "*.json"], cwd=RESULTS, capture_output=True, text=True, check=False)
+    kept = {Path(each).stem for each in listed.stdout.splitlines()}
     shown = {
         each.partition("/")[0]
         for doc in DOCUMENTS
@@ -118,6 +121,8 @@ def test_every_table_is_of_results() -> None:
         for each in found["asked"].split(" + ")
     }
     assert shown and shown <= {file.stem for file in RESULT_FILES}
+    assert kept <= shown, "a result that no document shows"
+    assert all((found.suite, found.case) in CASES for found in map(Result.read, RESULT_FILES))
     for file in RESULT_FILES:
         own = Result.read(file)
         assert (own.suite, own.case) in CASES and file.stem.startswith(f"{own.suite}-{own.case}")
