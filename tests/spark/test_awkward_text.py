@@ -74,6 +74,7 @@ def test_no_row_is_lost(spark: SparkSession, places: dict[str, str], journal: Jo
         assert spark.sql(f"VERIFY MATERIALIZED VIEW {view}").first().result == "equal", view
 
 
+@pytest.mark.thorough
 def test_no_text_of_a_row_is_evaluated_where_it_is_shown(spark: SparkSession, journal: Journal) -> None:
     """In ``EXPLAIN REFRESH``, in the results and the history of refreshes, in ``VERIFY`` and in errors."""
     spark.sql("SET name = secret")

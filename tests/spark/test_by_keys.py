@@ -66,6 +66,7 @@ def test_a_subquery_that_names_columns_around_it_is_followed_by_keys(spark: Spar
     assert runs(journal.events(), f"{database(spark)}.nested")[1:] == [(Mode.KEYS, "")] * 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LENIENT)
 def test_a_session_that_leaves_out_rows_of_missing_files_is_refused(spark: SparkSession, name: str) -> None:
     """An application may be configured so. The rows of a file that was cleaned up would be left out, and their keys."""

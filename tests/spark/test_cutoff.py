@@ -46,6 +46,7 @@ def after(chain: SparkSession, journal: Journal):
     return run
 
 
+@pytest.mark.thorough
 def test_rows_that_come_out_as_they_were_reach_no_reader(chain, after):
     corrected = "INSERT OVERWRITE sales PARTITION (day = DATE '2024-02-03') VALUES (3, 3, 'a note corrected')"
     assert after(corrected) == ([("daily", "day=2024-02-03")], ["monthly", "overall"])
@@ -76,6 +77,7 @@ def test_of_a_view_that_is_refreshed_as_a_whole_readers_follow_where_it_changed(
     assert_equals_query(chain, "report", report)
 
 
+@pytest.mark.thorough
 def test_a_view_can_do_without(chain, after):
     chain.sql("ALTER MATERIALIZED VIEW daily SET TBLPROPERTIES ('headwater.cutoff' = 'off')")
     chain.sql("REFRESH MATERIALIZED VIEW daily FULL")

@@ -67,6 +67,7 @@ def follow(spark: SparkSession, warehouse: Path, write: str) -> dict[str, set[st
 ALL_DAYS = {"day=2024-01-01", "day=2024-01-02", "day=2024-02-01", "day=2024-04-01"}
 
 
+@pytest.mark.thorough
 def test_what_follows_a_change(shop: SparkSession, warehouse: Path) -> None:
     """Identity, truncation, a view by another unit, equality in a join, the branches of a union."""
     followed = follow(shop, warehouse, "INSERT INTO sales VALUES (1, 5, DATE '2024-01-02')")
@@ -128,6 +129,7 @@ def test_explain_says_why_the_whole_view(shop: SparkSession) -> None:
     assert depends["stated"] == [f"depends on {here}.sales by day = day (stated)"]
 
 
+@pytest.mark.thorough
 def test_a_map_stated_later(spark: SparkSession, warehouse: Path) -> None:
     """``SET TBLPROPERTIES`` may state a map; from then on only what it says is refreshed."""
     spark.sql("CREATE TABLE sales (amount INT, day DATE) USING parquet PARTITIONED BY (day)")

@@ -162,6 +162,7 @@ def views(spark: SparkSession, warehouse: Path) -> Iterator[Views]:
         spark.sql(f"DROP MATERIALIZED VIEW {made.name(format)}")
 
 
+@pytest.mark.thorough
 def test_each_command_on_files_is_refused_or_harmless(views: Views, journal: Journal, tmp_path: Path) -> None:
     spark, root = views.spark, views.roots["parquet"]
     assert (root / ".headwater").exists()

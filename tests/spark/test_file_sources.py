@@ -56,6 +56,7 @@ def test_an_explanation_tells_which_tables_are_followed(spark: SparkSession) -> 
         assert any(line.startswith(told) for line in lines), lines
 
 
+@pytest.mark.thorough
 def test_new_files_of_joined_tables_are_followed(spark: SparkSession, journal: Journal) -> None:
     """Each is followed while the other one is read as it was."""
     spark.sql(f"CREATE TABLE sales USING parquet AS {SALES}")

@@ -183,6 +183,7 @@ def test_tables_of_files_beside_them_are_followed(spark: SparkSession) -> None:
     assert spark.sql("SELECT id FROM ids").first()[0] == 6
 
 
+@pytest.mark.thorough
 def test_the_files_of_a_table_that_becomes_a_lake_table_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(3).write.parquet(str(tmp_path / "x"))
     spark.sql(f"CREATE MATERIALIZED VIEW v AS SELECT sum(id) AS s FROM parquet.`{tmp_path}/x`")

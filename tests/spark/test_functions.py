@@ -46,6 +46,7 @@ def redefined(spark: SparkSession, query: str, *statements: str) -> None:
         assert_equals_query(fresh, "v", query)
 
 
+@pytest.mark.thorough
 def test_a_sql_function(source: SparkSession) -> None:
     source.sql("CREATE FUNCTION f(x STRING) RETURNS STRING RETURN upper(x)")
     redefined(
@@ -81,6 +82,7 @@ def test_a_function_of_java(source: SparkSession) -> None:
     redefined(source, PARTITIONED, f"CREATE OR REPLACE FUNCTION f AS '{LOWER}'")
 
 
+@pytest.mark.thorough
 def test_a_dropped_function_breaks_its_view_until_it_is_back(source: SparkSession) -> None:
     source.sql("CREATE FUNCTION f(x STRING) RETURNS STRING RETURN upper(x)")
     source.sql(f"CREATE MATERIALIZED VIEW v PARTITIONED BY (p) AS {PARTITIONED}")

@@ -99,6 +99,7 @@ def test_a_job_that_reads_its_yesterday_goes_on_from_the_day_that_changed(spark,
     assert "  depends on itself by day = DAY - 1 OF day, the earliest first" in explained
 
 
+@pytest.mark.thorough
 def test_a_job_with_several_outputs_is_told_which(daily):
     daily.sql("INSERT INTO sales VALUES (500, DATE '2024-01-03')")
     headwater.register(daily, job_examples.split)

@@ -116,6 +116,7 @@ def test_a_write_to_the_path_of_a_delta_table_is_noticed(lake: Lake, journal: Jo
     until(lambda: changes(journal, lake.table), "change", 20)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lake", ["delta"], indirect=True)
 def test_a_view_that_reads_a_path_follows_writes_by_name(lake: Lake, journal: Journal) -> None:
     place = lake.where()

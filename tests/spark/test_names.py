@@ -25,6 +25,7 @@ def odd(application: SparkSession) -> Iterator[SparkSession]:
     drain(session)
 
 
+@pytest.mark.thorough
 def test_tables_and_views_of_any_name_are_followed(odd: SparkSession) -> None:
     """A chain of two views over each table; every change arrives."""
     for table in TABLES:

@@ -126,6 +126,7 @@ def test_a_directory_of_files_that_is_away(spark: SparkSession, tmp_path: Path, 
     assert_equals_query(spark, "v", "SELECT id FROM t")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_the_directory_of_a_partition_that_is_away(spark: SparkSession, tmp_path: Path, elsewhere: bool) -> None:
     """The others are there. A partition may have a place of its own."""
@@ -186,6 +187,7 @@ def test_a_partition_that_a_statement_emptied_is_empty(
     assert_equals_query(spark, "v", query)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("partitioned", ["", "PARTITIONED BY (p)"])
 def test_a_table_that_has_no_directory_yet_is_empty(spark: SparkSession, tmp_path: Path, partitioned: str) -> None:
     """Somebody makes a table first, and writes later. Not each catalog makes a directory for it."""

@@ -69,6 +69,7 @@ def test_rows_in_memory_have_the_values_that_files_give_back(berlin: SparkSessio
 REGIONS = "SELECT split_part(p, '_', 2) AS region, sum(x) AS total FROM places GROUP BY 1"
 
 
+@pytest.mark.thorough
 def test_the_null_partition_holds_the_empty_string(spark: SparkSession, journal: Journal) -> None:
     spark.sql("CREATE TABLE places (x INT, p STRING) USING parquet PARTITIONED BY (p)")
     spark.sql("INSERT INTO places VALUES (1, 'de_EU'), (2, 'none'), (8, NULL)")
@@ -91,6 +92,7 @@ def test_the_null_partition_holds_the_empty_string(spark: SparkSession, journal:
     assert_equals_query(spark, "over", "SELECT nullif(region, '') AS region, total FROM regions")
 
 
+@pytest.mark.thorough
 def test_a_write_to_the_empty_string_is_one_to_the_null_partition(spark: SparkSession, journal: Journal) -> None:
     spark.sql("CREATE TABLE places (x INT, p STRING) USING parquet PARTITIONED BY (p)")
     spark.sql("INSERT INTO places VALUES (1, 'EU'), (2, '')")

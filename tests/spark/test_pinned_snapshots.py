@@ -23,7 +23,7 @@ QUERIES = {
     "in another case": "SELECT D.id FROM D",
     "of both": "SELECT id FROM d JOIN lake.{database}.i USING (id)",
 }
-SHORT = ("through an ordinary view", "by path", "of both")
+SHORT = ("through an ordinary view",)
 """Those that no other one has a part of."""
 
 

@@ -34,6 +34,7 @@ def total(session: SparkSession) -> int:
     return row[0]
 
 
+@pytest.mark.thorough
 def test_every_session_sees_what_was_published(sales: SparkSession, other: SparkSession) -> None:
     """Partitioned and not, and through a view of a view."""
     for amount, expected in ((100, 130), (1000, 1130)):

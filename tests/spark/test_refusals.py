@@ -374,6 +374,7 @@ def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
     disk.close()
 
 
+@pytest.mark.thorough
 def test_full_disk(spark: SparkSession, small_disk: SmallDisk) -> None:
     """The user's write succeeds, the state says what is wrong, and room is all that is needed."""
     small = f"small{uuid.uuid4().hex[:6]}"

@@ -213,6 +213,7 @@ def test_replace_with_another_query_reaches_downstream(sales: SparkSession, jour
     assert reason == f"{database(sales)}.monthly was redefined"
 
 
+@pytest.mark.thorough
 def test_replace_with_other_columns_and_partitions(sales: SparkSession) -> None:
     """The view takes another shape; who read it before reads the new one in the same session.
 
@@ -524,6 +525,7 @@ def test_unset_properties(sales: SparkSession, journal: Journal) -> None:
     assert "; dropped headwater.settle = 0 seconds, which the statement does not state" in told_of
 
 
+@pytest.mark.thorough
 def test_rename(sales: SparkSession, journal: Journal) -> None:
     here = database(sales)
     sales.sql(f"CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS {QUERY}")
@@ -611,6 +613,7 @@ def test_drop_table_and_drop_database_clean_up(spark: SparkSession, warehouse: P
 # --- what else concerns a view
 
 
+@pytest.mark.thorough
 def test_statistics_follow_refreshes(sales: SparkSession) -> None:
     sales.sql(f"CREATE MATERIALIZED VIEW monthly PARTITIONED BY (month) AS {QUERY}")
     sales.sql("CREATE MATERIALIZED VIEW flat USING json AS SELECT * FROM sales")
@@ -705,6 +708,7 @@ def test_direct_writes_are_refused(shop: SparkSession) -> None:
     assert shown(shop, "monthly")["state"] == "fresh"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("partitioning", ["", "PARTITIONED BY (month)"])
 def test_files_written_past_headwater_are_repaired(
     sales: SparkSession, journal: Journal, tmp_path: Path, partitioning: str
@@ -771,6 +775,7 @@ def test_wait_returns_when_views_are_fresh(sales: SparkSession) -> None:
     assert_equals_query(sales, "monthly", QUERY)
 
 
+@pytest.mark.thorough
 def test_wait_for_each_write_of_a_multi_insert(sales: SparkSession) -> None:
     sales.sql("CREATE TABLE returns (id INT, amount INT, month STRING) USING parquet")
     sales.sql(f"CREATE MATERIALIZED VIEW monthly AS {QUERY}")

@@ -82,6 +82,7 @@ def test_table_without_partitions(spark: SparkSession, journal: Journal, arrivin
     assert drain(spark) == []
 
 
+@pytest.mark.thorough
 def test_for_each_batch(spark: SparkSession, journal: Journal, arriving: Arriving) -> None:
     def write(rows: DataFrame, _number: int) -> None:
         rows.write.mode("append").insertInto(f"{name}.t")

@@ -543,6 +543,7 @@ def test_added_rows_come_beside_those_that_are_there_and_once(view: View, tables
     assert not written.removed
 
 
+@pytest.mark.thorough
 @needs("commits")
 def test_a_commit_of_another_program_before_rows_are_added_is_told(
     view: View, tables: ViewFormat, spark: SparkSession

@@ -172,6 +172,7 @@ def test_rows_without_a_time_and_with_one_in_the_future(spark: SparkSession, jou
     assert rows(spark, "SELECT * FROM paired") == [(1, 1, 1), (7, 1, None), (9, 1, None)], "2999 has not come yet"
 
 
+@pytest.mark.thorough
 def test_a_view_that_names_the_times_only_tells_how_far_it_has_come(spark: SparkSession) -> None:
     made(spark, "USING delta", "DATE")
     spark.sql("INSERT INTO orders VALUES (1, DATE'2024-05-02'), (2, DATE'2024-05-07')")
