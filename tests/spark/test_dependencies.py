@@ -93,6 +93,7 @@ def test_what_follows_a_change(shop: SparkSession, warehouse: Path) -> None:
         assert_equals_query(shop, view, QUERIES[view][1])
 
 
+@pytest.mark.thorough
 def test_a_declared_type_names_the_partitions(spark: SparkSession, warehouse: Path) -> None:
     """The query says TIMESTAMP and the view DATE: the view and a view over it follow, and an emptied month goes."""
     spark.sql("CREATE TABLE sales (amount DECIMAL(10,2), day DATE) USING parquet PARTITIONED BY (day)")
@@ -154,6 +155,7 @@ def test_a_map_stated_later(spark: SparkSession, warehouse: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_window_stated(spark: SparkSession, warehouse: Path) -> None:
     """A moving sum over two days: nothing can be derived, the property says which days a day reaches."""
     spark.sql("CREATE TABLE sales (amount INT, day DATE) USING parquet PARTITIONED BY (day)")

@@ -197,6 +197,7 @@ def test_a_path_of_another_source_is_no_directory(spark: SparkSession) -> None:
         assert batches == [0]
 
 
+@pytest.mark.thorough
 def test_the_log_of_a_view_has_no_other_writer(views: Views) -> None:
     """A table may name the directory of a Delta view once more, but not begin its log again."""
     begun = (
@@ -214,6 +215,7 @@ def test_the_log_of_a_view_has_no_other_writer(views: Views) -> None:
     assert views.rows("delta") == views.ROWS
 
 
+@pytest.mark.thorough
 def test_an_overwritten_partition_is_not_the_whole_directory(views: Views) -> None:
     """An external table around a view: only a write that empties its whole directory reaches the view."""
     spark, root = views.spark, views.roots["parquet"]

@@ -82,6 +82,7 @@ def test_new_files_of_joined_tables_are_followed(spark: SparkSession, journal: J
     assert told == [ADDED] * len(told) and len(told) >= 2
 
 
+@pytest.mark.thorough
 def test_only_the_keys_of_new_files_are_computed(spark: SparkSession, journal: Journal) -> None:
     spark.sql(f"CREATE TABLE sales USING parquet AS {SALES}")
     query = "SELECT day, id, rank() OVER (PARTITION BY day ORDER BY price) AS place FROM sales"

@@ -57,6 +57,7 @@ def test_a_sql_function(source: SparkSession) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_function_within_a_function_and_a_view(source: SparkSession) -> None:
     source.sql("CREATE FUNCTION inner_f(x STRING) RETURNS STRING RETURN upper(x)")
     source.sql("CREATE FUNCTION f(x STRING) RETURNS STRING RETURN concat(inner_f(x), '.')")

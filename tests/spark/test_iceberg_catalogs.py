@@ -63,6 +63,7 @@ def test_writes_of_data_frames_and_streams(iceberg: Table, tmp_path: Path) -> No
         assert set(iceberg.look(before.snapshot).looked) == changed
 
 
+@pytest.mark.thorough
 def test_files_that_are_added_as_they_are(iceberg: Table, tmp_path: Path) -> None:
     """The first ones bring names by which their columns are found. Those hold for all files without ids."""
     spark = iceberg.spark

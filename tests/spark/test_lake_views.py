@@ -69,6 +69,7 @@ def test_a_session_that_has_read_a_view_reads_its_other_columns_at_once(
     spark.sql(f"DROP MATERIALIZED VIEW {view}")
 
 
+@pytest.mark.thorough
 def test_a_publication_is_one_commit_with_its_version_and_sources(
     spark: SparkSession, journal: Journal, format: str, place: str
 ) -> None:
@@ -90,6 +91,7 @@ def test_a_publication_is_one_commit_with_its_version_and_sources(
     }
 
 
+@pytest.mark.thorough
 def test_an_iceberg_view_is_tidied_up(spark: SparkSession) -> None:
     """By procedures that find something to do; the view follows its source afterwards, without a full refresh."""
     place = f"lake.{database(spark)}"

@@ -154,6 +154,7 @@ def test_comments_of_the_source_are_kept(spark: SparkSession) -> None:
     assert comments(spark, "copied") == {"id": "who", "n": None}
 
 
+@pytest.mark.thorough
 def test_created_empty_without_rows(spark: SparkSession) -> None:
     """A view over an empty table is an empty table with the right columns, partitioned or not."""
     spark.sql("CREATE TABLE sales (id INT, amount INT, month STRING) USING parquet PARTITIONED BY (month)")
@@ -256,6 +257,7 @@ def test_readers_see_the_old_view_until_the_new_one_is_published(sales: SparkSes
 # --- names
 
 
+@pytest.mark.thorough
 def test_spellings_of_a_name(sales: SparkSession) -> None:
     """Backticks, case, database and catalog are spelled as anywhere in Spark."""
     here = database(sales)
@@ -274,6 +276,7 @@ def test_spellings_of_a_name(sales: SparkSession) -> None:
     assert "dropped" in said(elsewhere, f"DROP MATERIALIZED VIEW spark_catalog.{here}.`MIXED`")
 
 
+@pytest.mark.thorough
 def test_names_that_need_backticks(sales: SparkSession) -> None:
     for name in ("`order`", "`1st`"):
         sales.sql(
@@ -347,6 +350,7 @@ def test_refresh_of_an_unpartitioned_view_and_what_it_reads(sales: SparkSession)
     assert_equals_query(sales, "yearly", YEARS)
 
 
+@pytest.mark.thorough
 def test_typed_partition_values(spark: SparkSession) -> None:
     spark.sql("CREATE TABLE days (flag BOOLEAN, d DATE, n INT) USING parquet PARTITIONED BY (d, n)")
     spark.sql("INSERT INTO days VALUES (true, DATE '2024-01-05', 7), (true, DATE '2024-01-06', -1), (false, NULL, 8)")

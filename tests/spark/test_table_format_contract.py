@@ -180,6 +180,7 @@ def test_other_columns_make_another_schema(spark: SparkSession, tables: ViewForm
     assert look(tables, table).schema != before.schema
 
 
+@pytest.mark.thorough
 def test_a_table_that_is_replaced_is_another_incarnation(
     spark: SparkSession, format: Format, tables: ViewFormat, table: str
 ) -> None:
@@ -199,6 +200,7 @@ def test_a_look_at_some_partitions_says_which(tables: ViewFormat, table: str) ->
     assert seen.looked == seen.asked == (A, C) and seen.partitions.keys() == {A} and not seen.snapshot
 
 
+@pytest.mark.thorough
 def test_a_table_that_nobody_can_look_at_takes_no_other_with_it(
     spark: SparkSession, format: Format, tables: ViewFormat, place: str, table: str
 ) -> None:
@@ -363,6 +365,7 @@ def test_one_higher_version_fences_a_whole_publication(view: View) -> None:
     assert view.rows == {"a": 5}
 
 
+@pytest.mark.thorough
 def test_a_table_of_somebody_else_stays_as_it_is(view: View) -> None:
     view.publish(1, a=1)
     view.definition = evolve(view.definition, owner="you")
@@ -447,6 +450,7 @@ def test_a_run_does_not_go_on_beside_a_table_that_was_renamed(view: View, spark:
     assert not spark.catalog.tableExists(name)
 
 
+@pytest.mark.thorough
 def test_other_columns_are_published_at_once(view: View, tables: ViewFormat) -> None:
     view.publish(1, a=1)
     view.definition = evolve(view.definition, columns=(Column("x", "BIGINT"), Column("p", "STRING")))

@@ -87,6 +87,7 @@ def test_save_to_the_path_of_a_table(sales: SparkSession, journal: Journal) -> N
     check(sales, journal, lambda: rows.write.mode("append").parquet(f"{place}/month=2024-03"), {"2024-03"})
 
 
+@pytest.mark.thorough
 def test_files_of_an_unknown_partition_do_not_count(sales: SparkSession, journal: Journal) -> None:
     """A directory that the catalog does not know is not read by a query, until it is repaired."""
     place = sales.sql("DESCRIBE TABLE EXTENDED sales").where("col_name = 'Location'").first()["data_type"]
@@ -95,6 +96,7 @@ def test_files_of_an_unknown_partition_do_not_count(sales: SparkSession, journal
     check(sales, journal, lambda: sales.sql("MSCK REPAIR TABLE sales"), {"2024-06"})
 
 
+@pytest.mark.thorough
 def test_add_partition_with_location(sales: SparkSession, journal: Journal, tmp_path) -> None:
     sales.sql("SELECT 7 AS id, 70 AS amount").write.parquet(f"{tmp_path}/elsewhere")
     statement = f"ALTER TABLE sales ADD PARTITION (month = '2024-07') LOCATION '{tmp_path}/elsewhere'"
@@ -136,6 +138,7 @@ def test_create_table_as_select(spark: SparkSession) -> None:
     assert_equals_query(spark, "monthly", QUERY)
 
 
+@pytest.mark.thorough
 def test_rename_of_the_table_breaks_and_recovers(sales: SparkSession) -> None:
     sales.sql("ALTER TABLE sales RENAME TO sold")
     assert "monthly is broken" in drain_in_vain(sales)
@@ -170,6 +173,7 @@ def test_ordinary_view_in_between(sales: SparkSession) -> None:
     assert_equals_query(sales, "counts", query)
 
 
+@pytest.mark.thorough
 def test_unpartitioned_table_set_location(spark: SparkSession, tmp_path) -> None:
     spark.sql("CREATE TABLE names (id INT, name STRING) USING parquet")
     spark.sql("INSERT INTO names VALUES (1, 'a')")
@@ -203,6 +207,7 @@ def test_views_in_other_formats(spark: SparkSession, file_format: str) -> None:
     assert_equals_query(spark, "stored", QUERY)
 
 
+@pytest.mark.thorough
 def test_null_and_odd_partition_values(sales: SparkSession, journal: Journal) -> None:
     check(sales, journal, lambda: sales.sql("INSERT INTO sales VALUES (4, 40, NULL)"), {"NULL"})
     check(sales, journal, lambda: sales.sql("INSERT INTO sales VALUES (4, 40, 'a b/c%=d''e')"), {"a b/c%=d'e"})
@@ -232,6 +237,7 @@ def test_a_statement_that_names_some_columns_changes_what_it_wrote(spark: SparkS
     assert_equals_query(spark, "totals", query)
 
 
+@pytest.mark.thorough
 def test_a_file_that_comes_and_goes_between_two_checks_is_not_kept(spark: SparkSession, warehouse: Path) -> None:
     """A refresh reads what another program left for a while in a table that has no snapshots.
 
