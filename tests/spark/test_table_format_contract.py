@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from attrs import evolve, frozen
+from delta_calls import CODE as DELTA_CODE
+from delta_calls import compiled_delta
 from found import look
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -532,6 +535,89 @@ def test_a_commit_of_another_program_during_a_publication_stays(view: View, spar
     spark.sql(f"INSERT INTO {view.definition.view} VALUES (9, 'c')")
     view._tables.publish(view.launch(2, "a"), written)
     assert view.rows == {"a": 2, "b": 1, "c": 9}
+
+
+def meanwhile(tables: Any, work: Callable[[], object]) -> None:
+    """Has something happen once, between what a publication reads of its table and its commit."""
+    publications = tables._publications
+    touched = publications._touched
+
+    def first(*arguments):
+        publications._touched = touched
+        work()
+        return touched(*arguments)
+
+    publications._touched = first
+
+
+def twice_at_a_time(view: View, case: Case, spark: SparkSession) -> None:
+    """Two engines add the same row as one version, each in a file of its own."""
+    mine, theirs, first = view._tables, case.open(Shim(spark), Sessions(spark)), view.publish(1, a=1, b=1)
+    launch, written = view.append(2, first.snapshot, a=5)
+    view._tables = theirs
+    _, other = view.append(2, first.snapshot, a=5)
+    meanwhile(mine, lambda: theirs.publish(launch, other))
+    mine.publish(launch, written)
+
+
+ONCE = [("a", 1), ("a", 5), ("b", 1)]
+
+
+@only("delta")
+def test_two_publications_of_one_version_at_a_time(view: View, case: Case, spark: SparkSession) -> None:
+    twice_at_a_time(view, case, spark)
+    assert view.bag == ONCE
+
+
+def replaced_beside(view: View, spark: SparkSession, partition: str, statement: str) -> None:
+    """A run replaces a partition, or everything, while another program writes."""
+    view.publish(1, a=1, b=1)
+    launch = view.launch(2, [partition])
+    written = view.written(launch, a=2)
+    meanwhile(view._tables, lambda: spark.sql(statement.format(view=view.definition.view)))
+    view._tables.publish(launch, written)
+
+
+BESIDE = [
+    ("", "INSERT INTO {view} VALUES (9, 'c')", [("a", 2)]),
+    ("a", "INSERT INTO {view} VALUES (9, 'a')", [("a", 2), ("b", 1)]),
+    ("a", "INSERT INTO {view} VALUES (9, 'c')", [("a", 2), ("b", 1), ("c", 9)]),
+    ("a", "DELETE FROM {view} WHERE p = 'a'", [("a", 2), ("b", 1)]),
+    ("a", "UPDATE {view} SET x = 9", [("a", 2), ("b", 9)]),
+]
+
+
+@only("delta")
+@pytest.mark.parametrize(
+    ("partition", "statement", "rows"),
+    [BESIDE[0], *(pytest.param(*each, marks=pytest.mark.thorough) for each in BESIDE[1:])],
+)
+def test_a_commit_of_another_program_between_the_steps_of_a_publication(
+    view: View, spark: SparkSession, partition: str, statement: str, rows: list[tuple[str, int]]
+) -> None:
+    replaced_beside(view, spark, partition, statement)
+    assert view.bag == rows
+
+
+@pytest.mark.thorough
+@only("delta")
+@pytest.mark.parametrize("line", ["transaction.readTxn().addOne(owner);", "transaction.trackReadPredicates("])
+def test_what_a_publication_registers_is_what_makes_a_conflict(
+    view: View, case: Case, spark: SparkSession, line: str
+) -> None:
+    """Without either line, the tests above would fail."""
+    code = DELTA_CODE.read_text()
+    at, is_the_id = code.index(line), line.startswith("transaction.readTxn")
+    less = f"{code[:at]}{code[code.index(';', at) + 1 :]}"
+    tables: Any = view._tables
+    tables._publications._logs.calls = compiled_delta(spark, view.definition.view, less)
+    if is_the_id:
+        twice_at_a_time(view, case, spark)
+        assert view.bag != ONCE
+    else:
+        partition, statement, rows = BESIDE[0]
+        replaced_beside(view, spark, partition, statement)
+        assert view.bag != rows
 
 
 @needs("commits")

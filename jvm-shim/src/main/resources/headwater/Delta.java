@@ -4,7 +4,10 @@ import java.io.IOException;
 import java.lang.reflect.Constructor;
 import java.util.*;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -12,6 +15,7 @@ import org.apache.spark.api.python.PythonUtils;
 import org.apache.spark.sql.*;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.delta.*;
@@ -21,17 +25,56 @@ import org.apache.spark.sql.delta.schema.SchemaUtils;
 import org.apache.spark.sql.delta.storage.ClosableIterator;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.util.AccumulatorV2;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Function1;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** What the engine asks of Delta, typed in spark/tables/delta/calls.py. Compiled.scala says how this is compiled. */
+/**
+ * What the engine asks of Delta, typed in spark/tables/delta/calls.py. Compiled.scala says how this is compiled.
+ *
+ * Delta's own Snapshot computes the state of a table by jobs of Spark, after each commit. So the ids, the size and the
+ * files come from the checksum of the commit if it has them, or else from Delta's Kernel, and from jobs only where neither
+ * knows (docs/decisions/0042-the-log-is-read-without-jobs.md).
+ */
 public final class Delta {
   private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Logger LOG = LoggerFactory.getLogger(Delta.class);
+
+  /** Of more files, the executors make the list: the driver would take longer. */
+  private static final long MOST_FILES = 100000;
+  /** The same by the bytes of the log, where no checksum counts the files. */
+  private static final long MOST_BYTES = 64L << 20;
+
+  /** Features of tables whose actions checksums and the Kernel keep as Delta's Snapshot does. */
+  private static final Set<String> PLAIN = new HashSet<String>(Arrays.asList(
+      "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping", "identityColumns",
+      "deletionVectors", "rowTracking", "timestampNtz", "domainMetadata", "v2Checkpoint", "clustering", "inCommitTimestamp",
+      "typeWidening", "typeWidening-preview", "vacuumProtocolCheck", "checkpointProtection", "allowColumnDefaults",
+      "icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "materializePartitionColumns",
+      "variantType", "variantType-preview", "variantShredding", "variantShredding-preview"));
+
+  /** Whether a commit outside UTC compares the files in its checksum with the state, which takes two jobs. */
+  private static final String VERIFIED = "spark.databricks.delta.allFilesInCrc.verificationMode.forceOnNonUTC.enabled";
+
+  private Replay replay;
+
+  /** What Delta's Kernel reads of a log, on the driver alone. A failure means that Delta's Snapshot is to be asked. */
+  public interface Replay {
+    /** The actions that add the files of a version, as JSON. */
+    List<String> files(Configuration settings, String table, long version) throws Exception;
+
+    /** The last version that an application committed up to a version of the table; null: none. */
+    Long last(Configuration settings, String table, long version, String application) throws Exception;
+  }
 
   /** Nothing checks the fields of a write when this is compiled, so one is made before any is needed. */
   public Delta() throws ReflectiveOperationException {
@@ -43,14 +86,19 @@ public final class Delta {
 
   /** The table at a path. */
   public Opened at(SparkSession session, String path) {
-    return new Opened(DeltaLog.forTable(session, new Path(path)), Option.empty());
+    return new Opened(DeltaLog.forTable(session, new Path(path)), Option.empty(), replay);
   }
 
   /** One that a catalog loaded; null: it has another format. */
   public Opened of(Object loaded) {
     if (!(loaded instanceof DeltaTableV2)) return null;
     DeltaTableV2 table = (DeltaTableV2) loaded;
-    return new Opened(table.deltaLog(), table.catalogTable());
+    return new Opened(table.deltaLog(), table.catalogTable(), replay);
+  }
+
+  /** Takes the part for which this version of Delta has the classes. */
+  public void extend(Object part) {
+    replay = (Replay) part;
   }
 
   /** Lets Delta's classes run in a session, on this thread. The session before it comes back, to be restored. */
@@ -84,12 +132,15 @@ public final class Delta {
   public static final class Opened {
     private final DeltaLog log;
     private final Option<CatalogTable> entry;
+    private final Replay replay;
     private final Snapshot state;
     private final Map<Long, FileStatus> files = new TreeMap<Long, FileStatus>();
+    private List<AddFile> listed;
 
-    Opened(DeltaLog log, Option<CatalogTable> entry) {
+    Opened(DeltaLog log, Option<CatalogTable> entry, Replay replay) {
       this.log = log;
       this.entry = entry;
+      this.replay = replay;
       this.state = log.update(false, Option.empty(), entry);
     }
 
@@ -118,6 +169,7 @@ public final class Delta {
 
     /** The first line of a commit; empty if its file was cleaned up. */
     public String firstLine(long version) throws IOException {
+      if (version == state.version()) keepLast();
       if (!files.containsKey(version)) {
         Iterator found = log.getChangeLogFiles(version, entry, false);
         Tuple2 first = found.hasNext() ? (Tuple2) found.next() : null;
@@ -132,22 +184,57 @@ public final class Delta {
       }
     }
 
+    /** The last commit as its state found it, which spares a listing. */
+    private void keepLast() {
+      for (Object each : CollectionConverters.asJava(state.logSegment().deltas())) {
+        FileStatus file = (FileStatus) each;
+        if (file.getPath().getName().equals(String.format("%020d.json", new Object[] {state.version()})))
+          files.put(state.version(), file);
+      }
+    }
+
     public String metadata(long version) {
       return at(version).metadata().json();
     }
 
-    /** The actions that add the files of a version. */
-    public Dataset<Row> files(long version) {
-      return at(version).allFiles().toDF();
+    /** The distinct partitions with files at a version, by the physical names of the columns; with paths, of these alone. */
+    public String partitions(long version, List<String> keys, List<String> paths) throws IOException {
+      Set<List<String>> found = new LinkedHashSet<List<String>>();
+      Snapshot snapshot = at(version);
+      List<AddFile> known = listed(snapshot);
+      if (known != null) {
+        Set<String> some = paths == null ? null : new HashSet<String>(paths);
+        for (AddFile each : known)
+          if (some == null || some.contains(each.path())) found.add(values(each, keys));
+      } else {
+        Dataset<Row> files = snapshot.allFiles().toDF();
+        if (paths != null) files = files.where(functions.col("path").isin(paths.toArray()));
+        Column[] columns = new Column[keys.size()];
+        for (int n = 0; n < columns.length; n++) columns[n] = functions.col("partitionValues").getItem(keys.get(n));
+        for (Row row : files.select(columns).distinct().collectAsList()) {
+          List<String> values = new ArrayList<String>();
+          for (int n = 0; n < columns.length; n++) values.add(row.getString(n));
+          found.add(values);
+        }
+      }
+      return JSON.writeValueAsString(found);
     }
 
-    /** The same of files in the state; null if one is not there any more with all its rows. Delta repeats no name. */
-    public Seq<AddFile> named(List<String> names) {
+    /** The actions that add files in the state; null if one is not there any more with all its rows. Delta repeats no name. */
+    public Seq<AddFile> named(List<String> names) throws IOException {
       if (names.isEmpty()) return PythonUtils.toSeq(Collections.emptyList());
-      List<AddFile> found = state.allFiles()
-          .filter(functions.substring_index(functions.col("path"), "/", -1).isin(names.toArray()))
-          .filter(functions.col("deletionVector").isNull())
-          .collectAsList();
+      List<AddFile> found = new ArrayList<AddFile>(), known = listed(state);
+      if (known != null) {
+        Set<String> some = new HashSet<String>(names);
+        for (AddFile each : known)
+          if (each.deletionVector() == null && some.contains(each.path().substring(each.path().lastIndexOf('/') + 1)))
+            found.add(each);
+      } else {
+        found = state.allFiles()
+            .filter(functions.substring_index(functions.col("path"), "/", -1).isin(names.toArray()))
+            .filter(functions.col("deletionVector").isNull())
+            .collectAsList();
+      }
       return found.size() == names.size() ? PythonUtils.toSeq(found) : null;
     }
 
@@ -163,16 +250,40 @@ public final class Delta {
       return log.createDataFrame(at(version), PythonUtils.toSeq(added), false, Option.empty());
     }
 
-    public long bytes() {
-      return state.sizeInBytes();
+    public long bytes() throws IOException {
+      VersionChecksum sum = checksum(state);
+      if (sum != null) return sum.tableSizeBytes();
+      List<AddFile> known = listed(state);
+      return known == null ? state.sizeInBytes() : sizeOf(known);
     }
 
-    public long count() {
-      return state.numOfFiles();
+    public long count() throws IOException {
+      VersionChecksum sum = checksum(state);
+      if (sum != null) return sum.numFiles();
+      List<AddFile> known = listed(state);
+      return known == null ? state.numOfFiles() : known.size();
     }
 
     /** The version of a view that its owner published last; 0: none. */
-    public long published(String owner) {
+    public long published(String owner) throws IOException {
+      VersionChecksum sum = checksum(state);
+      if (sum != null && sum.setTransactions().isDefined()) {
+        for (Object each : CollectionConverters.asJava((Seq) sum.setTransactions().get())) {
+          SetTransaction one = (SetTransaction) each;
+          if (one.appId().equals(owner)) return one.version();
+        }
+        return 0L;
+      }
+      if (isReadable(state, sum) && DeltaLog.minSetTransactionRetentionInterval(state.metadata()).isEmpty()) {
+        try {
+          Long last = replay.last(log.newDeltaHadoopConf(), log.dataPath().toString(), state.version(), owner);
+          return last == null ? 0L : last.longValue();
+        } catch (Exception error) {
+          unread(log, error);
+        } catch (LinkageError error) {
+          unread(log, error);
+        }
+      }
       Option found = state.transactions().get(owner);
       return found.isDefined() ? ((Long) found.get()).longValue() : 0L;
     }
@@ -197,8 +308,8 @@ public final class Delta {
     /** A commit to be made: another one beside it of the same view is a conflict. */
     public Draft draft(String owner) {
       OptimisticTransaction transaction = begin();
-      transaction.txnVersion(owner);
-      return new Draft(transaction, owner);
+      transaction.readTxn().addOne(owner); // as txnVersion does, which computes the state besides
+      return new Draft(this, transaction, owner);
     }
 
     private OptimisticTransaction begin() {
@@ -208,6 +319,99 @@ public final class Delta {
     private Snapshot at(long version) {
       return version == state.version() ? state : log.getSnapshotAt(version, Option.empty(), entry, false);
     }
+
+    /** The checksum of a version's commit; null: none is surely of this commit, or of a table that this code knows whole. */
+    private VersionChecksum checksum(Snapshot snapshot) throws IOException {
+      if (!isPlain(snapshot) || snapshot.checksumOpt().isEmpty()) return null;
+      VersionChecksum sum = (VersionChecksum) snapshot.checksumOpt().get();
+      String line = firstLine(snapshot.version());
+      JsonNode told = line.isEmpty() ? null : (JsonNode) JSON.readTree(line).get("commitInfo");
+      JsonNode id = told == null ? null : (JsonNode) told.get("txnId");
+      boolean isOfIt = id != null && sum.txnId().contains(id.asText()); // a log that was put back may leave old checksums
+      return isOfIt ? sum : null;
+    }
+
+    /** The actions that add the files of a version, from its checksum or the Kernel; null: there are more, or only jobs tell. */
+    private List<AddFile> listed(Snapshot snapshot) throws IOException {
+      if (snapshot != state) return found(snapshot);
+      if (listed == null) listed = found(snapshot);
+      return listed;
+    }
+
+    private List<AddFile> found(Snapshot snapshot) throws IOException {
+      VersionChecksum sum = checksum(snapshot);
+      Function1 canonical = log.getCanonicalPathFunction(false); // as Delta's Snapshot spells paths
+      List<AddFile> found = new ArrayList<AddFile>();
+      if (sum != null && sum.allFiles().isDefined()) {
+        for (Object each : CollectionConverters.asJava((Seq) sum.allFiles().get())) found.add((AddFile) each);
+        if (agrees(sum, found) && areCanonical(found, canonical)) return found;
+      }
+      if (!isReadable(snapshot, sum)) return null;
+      try {
+        found = replayed(snapshot.version(), canonical);
+      } catch (Exception error) {
+        return unread(log, error);
+      } catch (LinkageError error) {
+        return unread(log, error);
+      }
+      return found.size() <= MOST_FILES && (sum == null || agrees(sum, found)) ? found : null;
+    }
+
+    private List<AddFile> replayed(long version, Function1 canonical) throws Exception {
+      List<AddFile> found = new ArrayList<AddFile>();
+      for (Object each : replay.files(log.newDeltaHadoopConf(), log.dataPath().toString(), version)) {
+        ObjectNode action = (ObjectNode) JSON.readTree((String) each);
+        action.put("path", (String) canonical.apply(action.get("path").asText()));
+        found.add((AddFile) Action.fromJson("{\"add\":" + action + "}"));
+      }
+      return found;
+    }
+
+    /** Whether the driver reads a log by the Kernel. */
+    private boolean isReadable(Snapshot snapshot, VersionChecksum sum) {
+      if (replay == null || !isPlain(snapshot)) return false;
+      if (sum != null) return sum.numFiles() <= MOST_FILES;
+      long bytes = 0;
+      for (Object each : CollectionConverters.asJava(snapshot.logSegment().deltas())) bytes += ((FileStatus) each).getLen();
+      for (Object each : CollectionConverters.asJava(snapshot.logSegment().checkpointProvider().topLevelFiles()))
+        bytes += ((FileStatus) each).getLen();
+      return bytes <= MOST_BYTES;
+    }
+  }
+
+  private static boolean isPlain(Snapshot snapshot) {
+    return snapshot.version() >= 0
+        && PLAIN.containsAll(CollectionConverters.asJava(snapshot.protocol().readerAndWriterFeatureNames()));
+  }
+
+  private static List<AddFile> unread(DeltaLog log, Throwable error) {
+    LOG.info("Delta's Kernel does not read " + log.dataPath() + "; Spark does", error);
+    return null;
+  }
+
+  private static boolean agrees(VersionChecksum sum, List<AddFile> files) {
+    return files.size() == sum.numFiles() && sizeOf(files) == sum.tableSizeBytes();
+  }
+
+  private static boolean areCanonical(List<AddFile> files, Function1 canonical) {
+    for (AddFile each : files)
+      if (!each.path().equals(canonical.apply(each.path()))) return false;
+    return true;
+  }
+
+  private static long sizeOf(List<AddFile> files) {
+    long sum = 0;
+    for (AddFile each : files) sum += each.size();
+    return sum;
+  }
+
+  private static List<String> values(AddFile file, List<String> keys) {
+    List<String> values = new ArrayList<String>();
+    for (String key : keys) {
+      Option found = file.partitionValues().get(key);
+      values.add(found.isDefined() ? (String) found.get() : null);
+    }
+    return values;
   }
 
   /** Files that a run wrote. */
@@ -238,10 +442,12 @@ public final class Delta {
 
   /** A commit in the making. */
   public static final class Draft {
+    private final Opened table;
     private final OptimisticTransaction transaction;
     private final String owner;
 
-    Draft(OptimisticTransaction transaction, String owner) {
+    Draft(Opened table, OptimisticTransaction transaction, String owner) {
+      this.table = table;
       this.transaction = transaction;
       this.owner = owner;
     }
@@ -252,15 +458,33 @@ public final class Delta {
     }
 
     /** All files. */
-    public Seq<AddFile> everything() {
-      return transaction.filterFiles();
+    public Seq<AddFile> everything(SparkSession session) throws IOException {
+      Expression all = (Expression) Literal.TrueLiteral();
+      return within(session, all);
     }
 
     /** The files with rows for which a condition holds. */
-    public Seq<AddFile> within(SparkSession session, String condition) throws ParseException {
-      List<Expression> conditions = Collections.singletonList(
+    public Seq<AddFile> within(SparkSession session, String condition) throws IOException, ParseException {
+      return within(session,
           ((org.apache.spark.sql.classic.SparkSession) session).sessionState().sqlParser().parseExpression(condition));
-      return transaction.filterFiles(PythonUtils.toSeq(conditions), false);
+    }
+
+    /**
+     * As filterFiles finds and registers them, so that a commit of such files by others is a conflict. Spark filters rows of
+     * the driver without a job.
+     */
+    private Seq<AddFile> within(SparkSession session, Expression condition) throws IOException {
+      Seq conditions = PythonUtils.toSeq(Collections.singletonList(condition));
+      Encoder<AddFile> encoder = SingleAction.addFileEncoder();
+      List<AddFile> listed = table.listed(table.state);
+      Dataset<Row> all = listed == null ? table.state.allFiles().toDF() : session.createDataset(listed, encoder).toDF();
+      Dataset<Row> files = DeltaLog.filterFileList(
+          table.state.metadata().partitionSchema(), all, conditions, PythonUtils.toSeq(Collections.emptyList()), true);
+      Seq found = PythonUtils.toSeq(
+          files.withColumn("stats", functions.lit(null).cast("string")).as(encoder).collectAsList());
+      transaction.trackReadPredicates(conditions, false, true);
+      transaction.trackFilesRead(found);
+      return found;
     }
 
     /** Commits files, which take the place of others; the version of the table then. The history shows the rest. */
@@ -277,7 +501,21 @@ public final class Delta {
       for (Object each : CollectionConverters.asJava(instead)) actions.add(((AddFile) each).remove());
       actions.add(new SetTransaction(owner, version, Option.apply(System.currentTimeMillis())));
       SaveMode mode = appended ? SaveMode.Append : SaveMode.Overwrite;
-      return transaction.commit(PythonUtils.toSeq(actions), operation(mode, predicate, told, reshaped));
+      DeltaOperations.Operation operation = operation(mode, predicate, told, reshaped);
+      boolean trusted = !session.conf().contains(VERIFIED) && !isPartitionedByTimestamp();
+      if (trusted) session.conf().set(VERIFIED, "false");
+      try {
+        return transaction.commit(PythonUtils.toSeq(actions), operation);
+      } finally {
+        if (trusted) session.conf().unset(VERIFIED);
+      }
+    }
+
+    /** Only the text of a timestamp may depend on the zone in which it was written. */
+    private boolean isPartitionedByTimestamp() {
+      for (StructField each : transaction.metadata().partitionSchema().fields())
+        if (each.dataType() instanceof TimestampType) return true;
+      return false;
     }
   }
 

@@ -9,8 +9,7 @@ from attrs import field, frozen
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from headwater.model.error import RefreshFailed
 from headwater.model.name import FunctionName, PathName, TableName, named
@@ -62,7 +61,7 @@ class Logs:
         told = json.loads(opened.told())
         if told["version"] >= 0:
             layout = Layout.read(told["metadata"])
-            return Log(self._session, opened, told["version"], told["location"], told["created"], layout)
+            return Log(opened, told["version"], told["location"], told["created"], layout)
         if told["is_listed"]:
             raise RefreshFailed(f"{told['location']} has no log of Delta; put it back, or drop the table")
         return None
@@ -89,7 +88,6 @@ class Log:
         created: when the table was made (ms); 0 where nobody knows.
     """
 
-    session: SparkSession
     opened: Opened
     version: int
     location: str
@@ -138,14 +136,12 @@ class Log:
             raise Cut(f"its log was cleaned up past version {version}") from error
 
     def partitions(self) -> list[Values]:
-        """The values of all partitions with files. This reads the whole state, in a Spark job."""
-        if not self.layout.partitioned_by:
-            return [()]
-        return self._values(self._files(self.version))
+        """The values of all partitions with files."""
+        return self._values(self.version, None) if self.layout.partitioned_by else [()]
 
     def places(self, version: int, paths: Iterable[str]) -> list[Values]:
         """The values of the partitions in which files lay at an earlier version."""
-        return self._values(self._files(version).where(F.col("path").isin(*paths)))
+        return self._values(version, [*paths])
 
     def named(self, names: Sequence[str]) -> JavaObject | None:
         """The actions ``add`` of files; ``None`` if one is not there any more with all its rows."""
@@ -153,10 +149,6 @@ class Log:
 
     # --- inside
 
-    def _files(self, version: int) -> DataFrame:
-        return DataFrame(self.opened.files(version), self.session)
-
-    def _values(self, files: DataFrame) -> list[Values]:
+    def _values(self, version: int, paths: Sequence[str] | None) -> list[Values]:
         """The values of the partitions of some files, as the log spells them."""
-        columns = [F.col("partitionValues").getItem(key) for key in self.layout.keys]
-        return [tuple(row) for row in files.select(*columns).distinct().collect()]
+        return [tuple(each) for each in json.loads(self.opened.partitions(version, self.layout.keys, paths))]

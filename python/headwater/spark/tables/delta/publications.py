@@ -183,7 +183,7 @@ class Publications:
                 raise RefreshFailed(OTHER_FILES, launch.run.view, Code.RUN_TABLE_CHANGED)
             return there
         if WHOLE in launch.run.slices:
-            return draft.everything()
+            return draft.everything(session._jsparkSession)
         return draft.within(session._jsparkSession, _predicate(launch))
 
     def _touched(self, log: Log, before: Snapshot | None) -> frozenset[Slice] | None:

@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.annotation.tailrec
 import scala.collection.mutable
-import scala.util.Using
+import scala.util.{Try, Using}
 import scala.util.control.NonFatal
 
 import org.apache.spark.sql.headwater.HeadwaterException
@@ -16,14 +16,20 @@ import org.codehaus.janino.SimpleCompiler
  * driver compiles that for the version of the format that it has, with the compiler of Spark's generated code: a version
  * that lacks a method is refused before anything runs. That compiler, Janino, knows no lambdas, and of a type argument it
  * knows little: the result of `Map.get` needs a cast.
+ *
+ * A format may have a second file, with code for classes that some versions lack or have otherwise. The first file is given
+ * it if it compiles, and goes without it else.
  */
 object Compiled {
   /** Read at the start: see [[Classes]]. */
-  private[spark] lazy val sources: Map[String, String] = Format.all.filter(_.ownClasses).flatMap { format =>
-    Option(getClass.getResourceAsStream(s"/headwater/${format.title}.java")).map { in =>
-      format.name -> Using.resource(in)(found => new String(found.readAllBytes, UTF_8))
-    }
-  }.toMap
+  private[spark] lazy val sources: Map[String, String] =
+    Format.all.filter(_.ownClasses).flatMap(each => Seq(each.title, each.title + Part)).flatMap { title =>
+      Option(getClass.getResourceAsStream(s"/headwater/$title.java"))
+        .map(in => title -> Using.resource(in)(found => new String(found.readAllBytes, UTF_8)))
+    }.toMap
+
+  /** What ends the name of the second file: a reader of logs on the driver. */
+  private lazy val Part = "Kernel"
 
   private val made = mutable.Map.empty[String, AnyRef]
 
@@ -33,8 +39,16 @@ object Compiled {
       val format = Format.of(name).get
       val loader = LakeTables.loader(format).getOrElse(throw new HeadwaterException(
         s"the classes of ${format.title} cannot be reached from this thread; docs/ways-in.md says how to add its jar"))
-      compiled(format.title, sources(name), loader)
+      extended(format.title, compiled(format.title, sources(format.title), loader))
     })
+  }
+
+  private def extended(title: String, calls: AnyRef): AnyRef = {
+    for {
+      source <- sources.get(title + Part)
+      made <- Try(compiled(title + Part, source, calls.getClass.getClassLoader))
+    } calls.getClass.getMethod("extend", classOf[Object]).invoke(calls, made)
+    calls
   }
 
   def compiled(title: String, source: String, loader: ClassLoader): AnyRef = {

@@ -1,0 +1,38 @@
+"""The jobs of Spark that something starts, as Spark itself counts them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+
+from pyspark.sql import SparkSession
+
+_numbers = itertools.count()
+
+
+@contextlib.contextmanager
+def jobs_of_this_thread(spark: SparkSession) -> Iterator[list[int]]:
+    """The numbers of the jobs that this thread starts meanwhile, filled in at the end."""
+    context, group, found = spark.sparkContext, f"counted {next(_numbers)}", list[int]()
+    context.setJobGroup(group, group)
+    try:
+        yield found
+    finally:
+        context._jsc.sc().listenerBus().waitUntilEmpty()
+        found += context.statusTracker().getJobIdsForGroup(group)
+        context._jsc.clearJobGroup()
+
+
+def all_jobs(spark: SparkSession, since: int = 0) -> dict[int, str]:
+    """The jobs of the application from a number on, each with what Spark calls it."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    listed = context.statusStore().jobsList(None)
+    found = [listed.apply(n) for n in range(listed.size())]
+    return {each.jobId(): _said(each) for each in found if each.jobId() >= since}
+
+
+def _said(job) -> str:
+    description = job.description()
+    return f"{job.name()}: {description.get() if description.isDefined() else ''}"
