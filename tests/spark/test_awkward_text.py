@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from support import Journal, database
 
-from headwater.spark.refreshing.methods.totals import read, written
+from headwater.spark.refreshing.methods.buckets import found, write
 
 AWKWARD = ["${name}", "${env:HOME}", "it's", 'a"b', "a\\b", "a\nb", "a\0b", "a`b", "-- x", "/*", "é😀", "a%b"]
 """Keys; beside them two of bytes that are no UTF-8, one of which has half of a character."""
@@ -173,8 +173,8 @@ def test_totals_obey_no_settings_of_the_application(plain_spark: SparkSession, t
         "SELECT *, TIMESTAMP_NTZ '1582-10-05 00:00:00.000001' AS z, DATE '0001-01-01' AS d, X'4DFC' AS b, "
         "CAST(1 AS DECIMAL(38, 3)) AS n, struct(ts) AS s FROM VALUES (TIMESTAMP '1500-01-01 00:00:00.123456') AS v(ts)"
     )
-    found = written(session, rows, str(tmp_path / "totals"))
-    same = rows.join(found, [rows[each].eqNullSafe(found[each]) for each in rows.columns])
-    assert same.count() == 1 and found.dtypes == rows.dtypes
-    assert read(session, str(tmp_path / "totals")).dtypes == rows.dtypes
+    write(session, rows, str(tmp_path / "totals"))
+    back = found(session, [str(tmp_path / "totals")], rows.schema)
+    same = rows.join(back, [rows[each].eqNullSafe(back[each]) for each in rows.columns])
+    assert same.count() == 1 and back.dtypes == rows.dtypes
     assert {name: session.conf.get(name) for name in settings} == settings

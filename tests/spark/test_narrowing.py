@@ -71,7 +71,7 @@ def session(application: SparkSession) -> Iterator[SparkSession]:
 
 
 def totals(session: SparkSession, kind: str, table: str = "orders") -> DataFrame:
-    return Shim(session).totals(session.sql(JOINED[kind].replace("orders", table)))
+    return Shim(session).totals(session.sql(JOINED[kind].replace("orders", table))).rows()
 
 
 @pytest.mark.parametrize("kind", JOINED)
@@ -89,6 +89,6 @@ def test_the_totals_are_those_of_the_rows_that_came_and_of_those_that_went(sessi
     apart: Counter = Counter()
     for weight, table in ((2, "came"), (-1, "went")):
         query = JOINED[kind].replace("orders", table).replace(UNCHANGED, "")
-        found = Shim(session).totals(session.sql(query)).collect()
+        found = Shim(session).totals(session.sql(query)).rows().collect()
         apart.update((*row, weight) for row in found if row.rows)
     assert made == apart

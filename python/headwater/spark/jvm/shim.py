@@ -18,6 +18,7 @@ from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Asked, CatalogView, Fact, RunProgress
+from headwater.spark.jvm.query_totals import QueryTotals
 from headwater.spark.jvm.wire import Failure, FailureKind
 
 SPARK_ERRORS = (PySparkException, Py4JError)
@@ -190,6 +191,24 @@ class Shim:
     def names(self, root: str) -> list[str]:
         return wire.decode(self._call("Files.names", self._session._jsparkSession, root), list[str])
 
+    def text(self, path: str) -> str | None:
+        """The content of a file; ``None`` if there is none."""
+        return self._call("TotalsFiles.text", self._session._jsparkSession, path)
+
+    def save(self, path: str, text: str) -> None:
+        """Writes a file, which is there as a whole or not at all."""
+        self._call("TotalsFiles.save", self._session._jsparkSession, path, text)
+
+    def listed(self, root: str) -> dict[str, dict[str, int]]:
+        """The files of the directories below ``root``: of each directory, the bytes of each file."""
+        told = self._call("TotalsFiles.listed", self._session._jsparkSession, root)
+        return wire.decode(told, dict[str, dict[str, int]])
+
+    def are_there(self, files: Mapping[str, int]) -> bool:
+        """Whether files are there, each with so many bytes."""
+        told = [f"{length} {path}" for path, length in files.items()]
+        return self._call("TotalsFiles.areThere", self._session._jsparkSession, told)
+
     def make(self, path: str) -> None:
         """Makes a directory, and those above it."""
         self._call("Files.make", self._session._jsparkSession, path)
@@ -224,18 +243,9 @@ class Shim:
     def release_all_held(self) -> None:
         self._call("Blocks.releaseAll")
 
-    def totals(self, query: DataFrame) -> DataFrame:
-        """The totals of the rows that a query reads; if some stand in for a table, those of each weight."""
-        return DataFrame(self._call("Totals", query._jdf).rows(), query.sparkSession)
-
-    def with_totals(self, query: DataFrame, before: DataFrame, changed: Sequence[DataFrame]) -> DataFrame:
-        """Totals of a query with those of rows that stood in for tables."""
-        sides = [each._jdf for each in changed]
-        return DataFrame(self._call("Totals", query._jdf).changed(before._jdf, sides), query.sparkSession)
-
-    def finished(self, query: DataFrame, totals: DataFrame) -> DataFrame:
-        """The rows of a query by its totals."""
-        return DataFrame(self._call("Totals", query._jdf).finished(totals._jdf), query.sparkSession)
+    def totals(self, query: DataFrame) -> QueryTotals:
+        """The totals of a query."""
+        return QueryTotals(self._call("Totals", query._jdf), query.sparkSession)
 
     def appended(self, query: DataFrame) -> DataFrame:
         """The rows that a query makes of those that stand in for a table."""

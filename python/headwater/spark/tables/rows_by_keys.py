@@ -23,6 +23,7 @@ class Reach:
         columns: of the view, in the order of ``names``.
         bounds: a condition that rows with these keys fulfil, to skip files by.
         count: of the keys.
+        exact: whether no other row fulfils the condition. Then no row is compared with the keys.
     """
 
     rows: DataFrame
@@ -30,6 +31,7 @@ class Reach:
     names: tuple[str, ...]
     bounds: str
     count: int
+    exact: bool = False
 
     def near(self, frame: DataFrame) -> DataFrame:
         """Rows within the bounds of the keys."""
@@ -37,6 +39,8 @@ class Reach:
 
     def among(self, frame: DataFrame) -> DataFrame:
         """The rows with these keys."""
+        if self.exact:
+            return self.near(frame)
         return frame.join(F.broadcast(self.rows), self._agreeing(frame), "left_semi")
 
     def over(self, old: DataFrame, new: DataFrame) -> DataFrame:
@@ -50,11 +54,14 @@ class Reach:
         Args:
             mine: whether a row is the run's to replace; a file may have rows of other partitions.
         """
+        came = self.among(self.near(new)).withColumn(WEIGHT, F.lit(1))
+        if self.exact:
+            return old.withColumn(WEIGHT, F.when(mine & F.expr(self.bounds), -1).otherwise(0)).unionByName(came)
         reached = self.rows.withColumn(WEIGHT, F.lit(-1))
         weight = F.when(mine & reached[WEIGHT].isNotNull(), -1).otherwise(0).alias(WEIGHT)
         columns = [old[sql.identifier(each)] for each in old.columns]
         was = old.join(F.broadcast(reached), self._agreeing(old, reached), "left_outer").select(*columns, weight)
-        return was.unionByName(self.among(self.near(new)).withColumn(WEIGHT, F.lit(1)))
+        return was.unionByName(came)
 
     def _agreeing(self, frame: DataFrame, keys: DataFrame | None = None) -> Column:
         """Equal keys; two that are NULL are equal."""

@@ -2,65 +2,62 @@
 are computed from the result.
 
 Example: a row of ``sales`` with customer 7 and price 10 came. In the totals, customer 7 has one row more, and its sum
-is 10 higher. No other row of ``sales`` is read.
+is 10 higher. No other row of ``sales`` is read, and of the totals only the bucket with customer 7.
 
-Each run leaves totals of its own, in a directory beside the view's rows. What it published goes on record together with
-a digest of their files, so totals of a run that was lost are never taken for others.
+Each run leaves totals of its own, in a directory beside the view's rows (``buckets.py``). What it published goes on
+record together with a digest of them, so totals of a run that was lost are never taken for others.
 """
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
+from collections.abc import Collection, Sequence
 
 from attrs import frozen
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from headwater.model.error import ChangesUnknown
-from headwater.model.partition import Version
 from headwater.model.reason import Code
 from headwater.model.work import ByTotals
 from headwater.spark.jvm.failures import finding_changes
-from headwater.spark.jvm.sessions import having
+from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
 from headwater.spark.refreshing.changed_rows import sides
 from headwater.spark.refreshing.methods import keys
+from headwater.spark.refreshing.methods.buckets import Manifest, TotalsDirectory
+from headwater.spark.refreshing.methods.touched import shown
 from headwater.spark.refreshing.recipe import Ingredients, Rows
 from headwater.spark.tables.hidden import HIDDEN
 from headwater.spark.tables.key_files import may_stay
 from headwater.spark.tables.rows_by_keys import Reach
 
-WRITTEN = {
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.writeLegacyFormat": "false",
-    "spark.sql.parquet.fieldId.write.enabled": "false",
-}
-"""How totals are written, whatever the application's Parquet files are for: they must be read back as they were."""
+FEW = 20_000
+"""Changed groups that are brought to the driver. More are in all buckets."""
 
-FOUND = {
-    "spark.sql.parquet.binaryAsString": "false",
-    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
-    "spark.sql.parquet.respectSummaryFiles": "false",
-}
-"""How their columns are found."""
+SMALL_CHANGE = 64 << 20
+"""Bytes of changed files. Of more, nobody expects few groups."""
 
-READ = {
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-    "mergeSchema": "false",
-    "ignoreCorruptFiles": "false",
-    "ignoreMissingFiles": "false",
-}
-"""How they are read. No other setting changes what is read of files that were written so."""
+ONE_TASK = 4 << 20
+"""Bytes that one task reads, groups and writes sooner than several exchange them."""
 
 
 @frozen
 class Left:
-    """Totals that a run left, with a digest of their files."""
+    """Totals that a run leaves.
 
-    rows: DataFrame
-    digest: str
+    Attributes:
+        touched: the buckets that it wrote.
+        groups: those that changed, if they are few.
+    """
+
+    directory: TotalsDirectory
+    totals: QueryTotals
+    manifest: Manifest
+    touched: Collection[int]
+    groups: ChangedGroups | None = None
+
+    @property
+    def digest(self) -> str:
+        return self.manifest.digest
 
 
 def rows(run: Ingredients, work: ByTotals) -> Rows:
@@ -73,16 +70,21 @@ def rows(run: Ingredients, work: ByTotals) -> Rows:
     if not where:
         raise ChangesUnknown(Code.METHOD_TOTALS_LOST, "its table has no directory now")
     with finding_changes(run.shim):
-        left = kept(run, where, _changed(run, work, query, where))
-
-    def finished() -> DataFrame:
-        return run.cut(run.shim.finished(query, left.rows))
-
-    reach = _reached(run, work)
+        left = _renewed(run, work, query, where)
+        shows = _shown(run, work, query, left)
+    reach = _reached(run, work) if shows is None else shows
     files = None if reach is None else run.files(reach)
-    if reach is None or files is None:
-        return Rows(finished, totals=left.digest)
-    return Rows(lambda: keys.frame(run.session, reach, run.launch, finished(), files.rows), files, left.digest)
+    with finding_changes(run.shim):
+        few = shows is not None and files is not None
+        totals = left.directory.read(left.manifest, left.touched if few else None)
+
+    def planned() -> DataFrame:
+        computed = run.cut(left.totals.finished(totals, disordered=few))
+        if reach is None or files is None:
+            return computed
+        return keys.frame(run.session, reach, run.launch, computed, files.rows)
+
+    return Rows(planned, files, left.digest)
 
 
 def place(run: Ingredients) -> str:
@@ -91,26 +93,63 @@ def place(run: Ingredients) -> str:
     return posixpath.join(location, HIDDEN) if location else ""
 
 
-def kept(run: Ingredients, place: str, rows: DataFrame) -> Left:
-    """Writes the totals of a run, and removes those that no later run needs."""
-    before, own = run.launch.totals, _name(run.launch.run.version)
-    found = written(run.session, rows, posixpath.join(place, own))
-    needed = {own} if before is None else {own, _name(before.version)}
-    for name in run.shim.names(place):
-        if name not in needed:
-            run.shim.delete(posixpath.join(place, name))
-    return Left(found, _digest(found))
+def kept(run: Ingredients, place: str, query: DataFrame) -> Left:
+    """Computes and writes all totals of a query."""
+    totals, directory = _opened(run, query, place)
+    manifest = directory.write(totals.rows())
+    directory.keep(manifest, run.launch.totals)
+    return Left(directory, totals, manifest, range(len(manifest.buckets)))
 
 
 # --- inside
 
 
-def _changed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> DataFrame:
+def _opened(run: Ingredients, query: DataFrame, place: str) -> tuple[QueryTotals, TotalsDirectory]:
+    totals = run.shim.totals(query)
+    return totals, TotalsDirectory(run.shim, run.session, totals, place, run.launch.run.version)
+
+
+def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> Left:
     """The totals on record with those of the rows that came and went since then."""
-    before = read(run.session, posixpath.join(place, _name(work.before.version)))
-    if _digest(before) != work.before.digest:
-        raise ChangesUnknown(Code.METHOD_TOTALS_LOST, "the files of its totals are not all there")
-    return run.shim.with_totals(query, before, sides(run, work.since, run.shim.totals))
+    totals, directory = _opened(run, query, place)
+    before = directory.recorded(work.before)
+    small = work.churn <= ONE_TASK
+    changed = sides(run, work.since, lambda each: run.shim.totals(each).rows(small))
+    _refuse_other_columns(before, changed)
+    groups = totals.collected(changed, FEW) if changed and work.churn <= SMALL_CHANGE else None
+    touched = _touched(before, changed, groups)
+    few = groups is not None and before.size(touched) <= ONE_TASK
+
+    def added() -> DataFrame:
+        return totals.changed(directory.read(before, touched), changed if groups is None else [groups.totals], few)
+
+    manifest = directory.write_some(work.before.version, before, added, touched)
+    directory.keep(manifest, run.launch.totals)
+    if len(manifest.buckets) != len(before.buckets):
+        touched = range(len(manifest.buckets))
+    return Left(directory, totals, manifest, touched, groups)
+
+
+def _touched(before: Manifest, changed: Sequence[DataFrame], groups: ChangedGroups | None) -> Collection[int]:
+    """The buckets with groups that changed."""
+    if not changed:
+        return ()
+    return range(len(before.buckets)) if groups is None else groups.buckets(len(before.buckets))
+
+
+def _refuse_other_columns(before: Manifest, changed: Sequence[DataFrame]) -> None:
+    """Refuses totals with columns of other types than those of changed rows, which the weight follows."""
+    known = [(each.name, each.dataType) for each in before.columns.fields]
+    if any([(each.name, each.dataType) for each in frame.schema.fields[:-1]] != known for frame in changed):
+        raise ChangesUnknown(Code.METHOD_TOTALS_LOST, "the columns of its totals have other types now")
+
+
+def _shown(run: Ingredients, work: ByTotals, query: DataFrame, left: Left) -> Reach | None:
+    """The groups that changed, if the rows of all others may stay, and no total of these matters to the rows of the
+    changed ones."""
+    if left.groups is None or not may_stay(run.launch, work):
+        return None
+    return shown(run, query, left.totals, left.groups)
 
 
 def _reached(run: Ingredients, work: ByTotals) -> Reach | None:
@@ -122,26 +161,3 @@ def _reached(run: Ingredients, work: ByTotals) -> Reach | None:
             return run.held.enter_context(keys.reached(run.session, run.formats, run.launch, work.since))
     except ChangesUnknown:
         return None
-
-
-def written(session: SparkSession, rows: DataFrame, path: str) -> DataFrame:
-    """Rows of a session, as they are read back from a directory to which they are written."""
-    with having(session, WRITTEN):
-        rows.write.mode("overwrite").parquet(path)
-    return session.read.options(**READ).schema(rows.schema).parquet(path)
-
-
-def read(session: SparkSession, path: str) -> DataFrame:
-    """Totals that an earlier run wrote."""
-    with having(session, FOUND):
-        return session.read.options(**READ).parquet(path)
-
-
-def _name(version: Version) -> str:
-    return f"v{version}"
-
-
-def _digest(totals: DataFrame) -> str:
-    """A value that differs if a file is gone or another one came. Spark gives each file a name of its own."""
-    names = sorted(each.rpartition("/")[2] for each in totals.inputFiles())
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:32]

@@ -15,5 +15,6 @@ def rows(run: Ingredients, work: WholeView | WholePartitions) -> Rows:
     if not place:
         return Rows(run.whole)
     query = run.analysed()
-    left = totals.kept(run, place, run.shim.totals(query))
-    return Rows(lambda: run.cut(run.shim.finished(query, left.rows)), totals=left.digest)
+    left = totals.kept(run, place, query)
+    every = left.directory.read(left.manifest)
+    return Rows(lambda: run.cut(left.totals.finished(every)), totals=left.digest)

@@ -8,7 +8,8 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Filter, LateralJoin, LogicalPlan, Project, Union}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.headwater.Access
 
 /**
@@ -30,13 +31,18 @@ final class Totals(query: DataFrame) {
   private lazy val own = Part(Rows, Count(Literal(1)).toAggregateExpression(), Adding()) +:
     functions.zipWithIndex.flatMap { case (each, n) => parts(each, n) }
 
-  /** The totals of the rows that the query reads. If some stand in for a table: of each weight, what it makes of these. */
-  def rows: DataFrame = Access.frame(session) {
+  /**
+   * The totals of the rows that the query reads. If some stand in for a table: of each weight, what it makes of these.
+   * @param few whether one task reads those sooner than several would exchange them
+   */
+  def rows(few: Boolean): DataFrame = Access.frame(session) {
     val columns = keys ++ own.map(_.column)
     if (!StandIns.in(aggregate.child)) Aggregate(aggregate.groupingExpressions, columns, aggregate.child)
     else {
       val (child, weight) = StandIns.weighing(new Narrowing(session, aggregate.child).narrowed)
-      Aggregate(aggregate.groupingExpressions :+ weight, columns :+ Alias(weight, Weight)(), child)
+      val alone = child.collectLeaves().size == StandIns.find(child).collectLeaves().size
+      val read = if (few && alone) Repartition(1, shuffle = false, child) else child
+      Aggregate(aggregate.groupingExpressions :+ weight, columns :+ Alias(weight, Weight)(), read)
     }
   }
 
@@ -44,12 +50,13 @@ final class Totals(query: DataFrame) {
    * Totals with those of changed rows.
    * @param before the totals on record
    * @param changed those of rows that stood in for a table, one for each table
+   * @param few whether one task adds them sooner than several would exchange them
    */
-  def changed(before: DataFrame, changed: JList[DataFrame]): DataFrame = Access.frame(session) {
+  def changed(before: DataFrame, changed: JList[DataFrame], few: Boolean): DataFrame = Access.frame(session) {
     val known = before.queryExecution.analyzed
     val there = Project(known.output :+ Alias(Literal(StandIns.There), Weight)(), known)
-    val sides = (there +: changed.asScala.map(_.queryExecution.analyzed).toSeq).map(inOrder)
-    val all = if (sides.size == 1) sides.head else Union(sides)
+    val sides = union(there +: changed.asScala.map(_.queryExecution.analyzed).toSeq)
+    val all = if (few) Repartition(1, shuffle = false, sides) else sides
     val columns = byName(all.output)
     val groups = keys.map(key => columns(key.name))
     val taken = Aggregate(groups, groups ++ own.flatMap(_.taken(columns)), all)
@@ -58,8 +65,54 @@ final class Totals(query: DataFrame) {
     if (keys.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(Rows), Literal(0L)), rows)
   }
 
-  /** The rows of the query by its totals. */
-  def finished(totals: DataFrame): DataFrame = Access.frame(session) {
+  /** The totals of changed rows, brought to the driver; null if there are more than `most`. */
+  def collected(changed: JList[DataFrame], most: Int): ChangedGroups = {
+    val (output, rows) = Access.first(session, most + 1)(union(changed.asScala.map(_.queryExecution.analyzed).toSeq))
+    if (rows.length > most) null else new ChangedGroups(session, output, keys.size, rows)
+  }
+
+  /** Totals with the bucket of each group, of so many. Groups that are equal are in one bucket, as Spark groups them. */
+  def bucketed(totals: DataFrame, count: Int): DataFrame = Access.frame(session) {
+    val known = totals.queryExecution.analyzed
+    val columns = byName(known.output)
+    Project(known.output :+ Alias(bucket(keys.map(key => columns(key.name)), count), InBucket)(), known)
+  }
+
+  /**
+   * The places of the groups' keys among the columns of the query; null unless each of its rows is made of one group alone,
+   * and shows each key of that.
+   */
+  def shown: JList[Integer] = {
+    val origins = plan.output.map(origin(_, plan))
+    val places = keys.indices.map(n => origins.indexOf(Some(n)))
+    val alone = aggregate.aggregateExpressions.forall(ofItsRow) && above.forall(rowwise)
+    if (places.isEmpty || places.contains(-1) || !alone) null else places.map(Int.box).asJava
+  }
+
+  /** The operators above the aggregate, from the top. */
+  private def above: Seq[LogicalPlan] =
+    Iterator.iterate(plan)(_.children.head).takeWhile(each => !(each eq found)).toSeq
+
+  /** The key of the groups that a column shows, as it is; none if it shows something else. */
+  private def origin(column: Attribute, node: LogicalPlan): Option[Int] = {
+    def shown(columns: Seq[NamedExpression]) = columns.find(_.exprId == column.exprId).map {
+      case Alias(child, _) => child
+      case other => other
+    }
+    node match {
+      case each if each eq found =>
+        shown(aggregate.aggregateExpressions)
+          .map(each => aggregate.groupingExpressions.indexWhere(_.semanticEquals(each))).filter(_ >= 0)
+      case Project(columns, child) => shown(columns).collect { case each: Attribute => each }.flatMap(origin(_, child))
+      case other => other.children.headOption.flatMap(origin(column, _))
+    }
+  }
+
+  /**
+   * The rows of the query by its totals.
+   * @param disordered whether their order does not matter
+   */
+  def finished(totals: DataFrame, disordered: Boolean): DataFrame = Access.frame(session) {
     val known = totals.queryExecution.analyzed
     val columns = byName(known.output)
     def told(expression: Expression): Expression = expression match {
@@ -73,7 +126,16 @@ final class Totals(query: DataFrame) {
       case alias @ Alias(child, name) => Alias(told(child), name)(alias.exprId, alias.qualifier, alias.explicitMetadata)
       case column => Alias(told(column), column.name)(column.exprId, column.qualifier)
     }
-    Access.rewrite(plan) { case each if each eq found => Project(results, known) }
+    def below(node: LogicalPlan): LogicalPlan = if (disordered && arranges(node)) below(node.children.head) else node
+    Access.rewrite(plan) {
+      case each if below(each) eq found => Project(results, known)
+      case each if disordered && arranges(each) => below(each)
+    }
+  }
+
+  private def union(totals: Seq[LogicalPlan]): LogicalPlan = totals.map(inOrder) match {
+    case Seq(one) => one
+    case several => Union(several)
   }
 
   private def inOrder(totals: LogicalPlan): LogicalPlan = {
@@ -137,6 +199,28 @@ private[spark] object Totals {
   }
 
   private val Rows = "rows"
+  private val InBucket = "bucket"
+
+  /** The bucket of a group, of so many: Spark exchanges equal groups by this expression. */
+  private[spark] def bucket(keys: Seq[Expression], count: Int): Expression =
+    if (keys.isEmpty) Literal(0) else HashPartitioning(keys, count).partitionIdExpression
+
+  /** Whether an operator only orders rows, or puts them into files. */
+  private def arranges(node: LogicalPlan): Boolean = node match {
+    case _: Sort | _: RepartitionOperation => true
+    case _ => false
+  }
+
+  /** Whether an operator makes of each row by itself at most one row, whatever other tables hold. */
+  private def rowwise(node: LogicalPlan): Boolean = arranges(node) || (node match {
+    case _: Project | _: Filter | _: SubqueryAlias | _: View => node.expressions.forall(ofItsRow)
+    case _ => false
+  })
+
+  /** Whether an expression depends on its row alone. */
+  private def ofItsRow(expression: Expression): Boolean =
+    expression.deterministic && !expression.exists(_.isInstanceOf[PlanExpression[_]])
+
   private val Weight = StandIns.Weight
 
   /** The lowest aggregate above which each operator has one input; `derive/totals.py` finds the same one. */

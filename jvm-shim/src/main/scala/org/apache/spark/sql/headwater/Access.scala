@@ -7,6 +7,7 @@ import org.apache.spark.scheduler.SparkListenerEvent
 import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier, LookupCatalog, Table, V1Table}
@@ -41,6 +42,11 @@ object HeadwaterException {
 /** No lambda, of which Spark would read the class file. */
 private object Copied extends (InternalRow => InternalRow) with Serializable {
   override def apply(row: InternalRow): InternalRow = row.copy()
+}
+
+/** The first rows of each partition. */
+private final class First(most: Int) extends (Iterator[InternalRow] => Iterator[InternalRow]) with Serializable {
+  override def apply(rows: Iterator[InternalRow]): Iterator[InternalRow] = rows.take(most).map(Copied)
 }
 
 /** The few members of Spark 4.1 that are private to its packages. */
@@ -118,6 +124,12 @@ object Access {
   /** The rows of a small plan, as Spark has them inside. */
   def rows(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): Array[InternalRow] =
     frame(session)(plan).queryExecution.toRdd.map(Copied).collect()
+
+  /** The columns of a plan, and at most so many of its rows in each partition. */
+  def first(session: org.apache.spark.sql.SparkSession, most: Int)(plan: => LogicalPlan): (Seq[Attribute], Array[InternalRow]) = {
+    val made = frame(session)(plan).queryExecution
+    (made.analyzed.output, made.toRdd.mapPartitions(new First(most)).collect())
+  }
 
   /** Rewrites a plan that may hold nodes which are already analysed (a cached relation is). */
   def rewrite(plan: LogicalPlan)(rule: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan =

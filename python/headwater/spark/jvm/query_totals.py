@@ -1,0 +1,72 @@
+"""The totals of a query, as the shim makes them of its plan (``Totals.scala``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from py4j.java_gateway import JavaObject
+from pyspark.sql import DataFrame, SparkSession
+
+
+class ChangedGroups:
+    """The totals of changed rows, in the driver."""
+
+    def __init__(self, groups: JavaObject, session: SparkSession) -> None:
+        self._groups, self._session = groups, session
+
+    @property
+    def totals(self) -> DataFrame:
+        """The totals, with their weights."""
+        return DataFrame(self._groups.totals(), self._session)
+
+    @property
+    def keys(self) -> DataFrame:
+        """The keys of the groups, each group once."""
+        return DataFrame(self._groups.groups(), self._session)
+
+    @property
+    def count(self) -> int:
+        return self._groups.count()
+
+    def buckets(self, count: int) -> list[int]:
+        """The buckets of these groups, of so many."""
+        return [*self._groups.buckets(count)]
+
+
+class QueryTotals:
+    """Makes frames of a query's totals, and of its rows by totals."""
+
+    def __init__(self, totals: JavaObject, session: SparkSession) -> None:
+        self._totals, self._session = totals, session
+
+    def rows(self, few: bool = False) -> DataFrame:
+        """The totals of the rows that the query reads; if some stand in for a table, those of each weight. ``few``: one
+        task reads these."""
+        return self._frame(self._totals.rows(few))
+
+    def changed(self, before: DataFrame, changed: Sequence[DataFrame], few: bool) -> DataFrame:
+        """Totals with those of rows that stood in for tables; ``few``: one task adds them."""
+        return self._frame(self._totals.changed(before._jdf, [each._jdf for each in changed], few))
+
+    def collected(self, changed: Sequence[DataFrame], most: int) -> ChangedGroups | None:
+        """The totals of rows that stood in for tables, brought to the driver; ``None`` if there are more than that."""
+        found = self._totals.collected([each._jdf for each in changed], most)
+        return None if found is None else ChangedGroups(found, self._session)
+
+    def bucketed(self, totals: DataFrame, count: int) -> DataFrame:
+        """Totals with the column ``bucket``, the bucket of each group, of so many."""
+        return self._frame(self._totals.bucketed(totals._jdf, count))
+
+    @property
+    def shown(self) -> list[int] | None:
+        """The places of the groups' keys among the columns of the query; ``None`` unless each row shows all keys of its
+        group, and no other group matters to it."""
+        found = self._totals.shown()
+        return None if found is None else [*found]
+
+    def finished(self, totals: DataFrame, disordered: bool = False) -> DataFrame:
+        """The rows of the query by its totals; ``disordered``: their order does not matter."""
+        return self._frame(self._totals.finished(totals._jdf, disordered))
+
+    def _frame(self, rows: JavaObject) -> DataFrame:
+        return DataFrame(rows, self._session)

@@ -1,0 +1,116 @@
+"""The rows of a view that its changed groups make, where the view shows the keys of its groups.
+
+Example: ``SELECT customer, sum(price) FROM sales GROUP BY customer``. The row of customer 7 is made of the totals of
+customer 7, and no other row is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from decimal import Decimal
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from headwater.model.error import ChangesUnknown
+from headwater.model.view import Column, Query
+from headwater.spark.jvm import sql
+from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
+from headwater.spark.refreshing.changed_rows import refuse_drift
+from headwater.spark.refreshing.recipe import Ingredients
+from headwater.spark.tables.rows_by_keys import Reach
+
+LISTED = 500
+"""So many values of a key are listed in a condition on the view; of more, the least and the greatest."""
+
+_NUMBER = re.compile(r"TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)", re.I)
+_PLAIN_DATE = re.compile(rb"\d{4}-\d\d-\d\d")
+
+
+def shown(run: Ingredients, query: DataFrame, totals: QueryTotals, groups: ChangedGroups) -> Reach | None:
+    """The keys of the changed groups, as columns of the view; ``None`` if these do not tell a group, or another program
+    wrote the view."""
+    columns = _columns(run, query, totals)
+    if columns is None:
+        return None
+    try:
+        refuse_drift(run.formats, run.launch)
+    except ChangesUnknown:
+        return None
+    names = tuple(f"headwater key {n}" for n in range(len(columns)))
+    keys, count = groups.keys.toDF(*names), groups.count
+    bounds, listed = _bounds(keys, columns) if count else ("FALSE", True)
+    # Lists of two columns have values of both that no group has together.
+    exact = listed and (len(columns) == 1 or count <= 1)
+    return Reach(keys, tuple(each.name for each in columns), names, bounds, count, exact)
+
+
+def bound(column: Column, texts: Collection[bytes | None]) -> str | None:
+    """A condition that holds for these values of a column; ``None``: there is none.
+
+    Args:
+        texts: the values as Spark spells them.
+    """
+    name, type = sql.identifier(column.name), column.type
+    known = {each for each in texts if each is not None}
+    some = [f"{name} IS NULL"] if None in texts else []
+    if known and _are_listed(type, known):
+        some.append(f"{name} IN ({', '.join(_literal(each, type) for each in sorted(known))})")
+    elif known:
+        ends = _ends(type, known)
+        if ends is None:
+            return None
+        some.append(f"{name} BETWEEN {_literal(ends[0], type)} AND {_literal(ends[1], type)}")
+    return f"({' OR '.join(some)})"
+
+
+# --- inside
+
+
+def _columns(run: Ingredients, query: DataFrame, totals: QueryTotals) -> list[Column] | None:
+    """The columns of the view that show the keys of a group; ``None`` if they do not tell one."""
+    definition = run.launch.definition
+    places = totals.shown
+    if places is None or not isinstance(definition.made_by, Query):
+        return None
+    columns, fields = [definition.columns[each] for each in places], query.schema.fields
+    for place, column in zip(places, columns, strict=True):
+        type = fields[place].dataType.simpleString()
+        # The directories of partitions have NULL for the empty string.
+        if type.lower() != column.type.lower() or (type == "string" and column.name in definition.partitioned_by):
+            return None
+    return columns
+
+
+def _bounds(keys: DataFrame, columns: Sequence[Column]) -> tuple[str, bool]:
+    """A condition that rows with some keys fulfil, and whether it lists the values of each column."""
+    # The text is told in bytes: Python would take bytes that are no UTF-8 for other ones.
+    told = [F.col(sql.identifier(name)).cast("string").cast("binary") for name in keys.columns]
+    rows = keys.select(*told).collect()
+    values = [{None if row[n] is None else bytes(row[n]) for row in rows} for n in range(len(told))]
+    terms = [bound(column, some) for column, some in zip(columns, values, strict=True)]
+    listed = all(_are_listed(column.type, some - {None}) for column, some in zip(columns, values, strict=True))
+    return " AND ".join(each for each in terms if each is not None) or "TRUE", listed
+
+
+def _are_listed(type: str, texts: Collection[bytes | None]) -> bool:
+    """Whether a condition lists some values. A literal must be compared as values are compared with each other."""
+    return len(texts) <= LISTED and (_NUMBER.fullmatch(type) is not None or type.upper() in ("DATE", "STRING"))
+
+
+def _ends(type: str, texts: Collection[bytes]) -> tuple[bytes, bytes] | None:
+    """The least and the greatest of some values; ``None`` where their texts do not tell."""
+    if _NUMBER.fullmatch(type):
+        return min(texts, key=_number), max(texts, key=_number)
+    if type.upper() == "STRING" or (type.upper() == "DATE" and all(map(_PLAIN_DATE.fullmatch, texts))):
+        return min(texts), max(texts)
+    return None
+
+
+def _number(text: bytes) -> Decimal:
+    return Decimal(text.decode())
+
+
+def _literal(text: bytes, type: str) -> str:
+    return f"CAST({sql.string(text)} AS {type})"
