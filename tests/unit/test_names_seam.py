@@ -48,6 +48,7 @@ KNOWN_PYTHON = {
         "algebra.derive.span": ["queried.lower"],
         "algebra.notation": ["column_type.lower"],
         "spark.defining.options": ["column.type.lower"],
+        "spark.refreshing.methods.touched": ["column.type.lower", "type.lower"],
         "spark.tables.view_rows": ["column.type.lower", "field.dataType.simpleString().lower"],
     },
     "words of settings, properties, formats and messages": {

@@ -27,6 +27,7 @@ KNOWN = {
     "headwater.spark.refreshing.methods.keys: each.type": "Spark's spelling of a type",
     "headwater.spark.refreshing.methods.keys: keys.columns": "a key of the expressions of a place",
     "headwater.spark.refreshing.methods.keys: keys.places": "Spark's spelling of expressions of the query",
+    "headwater.spark.refreshing.methods.touched: column.type": "Spark's spelling of a type",
     "headwater.spark.refreshing.recipe: definition.made_by": "the query itself",
     "headwater.memory.buffers.scans: extract.condition": "Spark's spelling of conditions of the query",
     "headwater.spark.statements.recompute: column.name": "a key of the types of columns",

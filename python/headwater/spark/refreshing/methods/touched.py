@@ -40,9 +40,11 @@ def shown(run: Ingredients, query: DataFrame, totals: QueryTotals, groups: Chang
         return None
     names = tuple(f"headwater key {n}" for n in range(len(columns)))
     keys, count = groups.keys.toDF(*names), groups.count
-    bounds, listed = _bounds(keys, columns) if count else ("FALSE", True)
+    values = _values(keys)
+    listed = all(_are_listed(each.type, some - {None}) for each, some in zip(columns, values, strict=True))
     # Lists of two columns have values of both that no group has together.
     exact = listed and (len(columns) == 1 or count <= 1)
+    bounds = _condition(columns, values) if count else "FALSE"
     return Reach(keys, tuple(each.name for each in columns), names, bounds, count, exact)
 
 
@@ -83,15 +85,18 @@ def _columns(run: Ingredients, query: DataFrame, totals: QueryTotals) -> list[Co
     return columns
 
 
-def _bounds(keys: DataFrame, columns: Sequence[Column]) -> tuple[str, bool]:
-    """A condition that rows with some keys fulfil, and whether it lists the values of each column."""
+def _values(keys: DataFrame) -> list[set[bytes | None]]:
+    """The values of each column, as Spark spells them."""
     # The text is told in bytes: Python would take bytes that are no UTF-8 for other ones.
     told = [F.col(sql.identifier(name)).cast("string").cast("binary") for name in keys.columns]
     rows = keys.select(*told).collect()
-    values = [{None if row[n] is None else bytes(row[n]) for row in rows} for n in range(len(told))]
+    return [{None if row[n] is None else bytes(row[n]) for row in rows} for n in range(len(told))]
+
+
+def _condition(columns: Sequence[Column], values: Sequence[Collection[bytes | None]]) -> str:
+    """A condition that rows with some keys fulfil."""
     terms = [bound(column, some) for column, some in zip(columns, values, strict=True)]
-    listed = all(_are_listed(column.type, some - {None}) for column, some in zip(columns, values, strict=True))
-    return " AND ".join(each for each in terms if each is not None) or "TRUE", listed
+    return " AND ".join(each for each in terms if each is not None) or "TRUE"
 
 
 def _are_listed(type: str, texts: Collection[bytes | None]) -> bool:
