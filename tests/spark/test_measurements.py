@@ -104,6 +104,7 @@ def test_a_case_measures(name, here, tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)  # some sides of a comparison start an application for each round
 @pytest.mark.parametrize("name", APART)
 def test_a_case_measures_in_applications_of_its_own(name, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("JDK_JAVA_OPTIONS", SHORT)
