@@ -17,7 +17,8 @@ from headwater.model.view import Column
 from headwater.model.work import Totals
 from headwater.spark.refreshing.methods import buckets
 from headwater.spark.refreshing.methods.buckets import BYTES, MOST, Bucket, Manifest, TotalsDirectory, count
-from headwater.spark.refreshing.methods.touched import LISTED, bound
+from headwater.spark.refreshing.methods.touched import bound
+from headwater.spark.tables.key_bounds import LISTED
 
 PLACE = "/view/.totals"
 SCHEMA = '{"type":"struct","fields":[]}'

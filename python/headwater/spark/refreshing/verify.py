@@ -25,8 +25,9 @@ from headwater.spark.jvm import sql, wire
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.changed_rows import PINS
-from headwater.spark.refreshing.methods.keys import LISTED, sampled
+from headwater.spark.refreshing.methods.keys import sampled
 from headwater.spark.refreshing.trailing_edge import up_to
+from headwater.spark.tables.key_bounds import LISTED
 from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.view_rows import held, shaped, within
 

@@ -27,6 +27,7 @@ from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.jvm.sessions import having
 from headwater.spark.refreshing.changed_rows import refuse_drift, refuse_lenient
 from headwater.spark.refreshing.recipe import Ingredients, Rows
+from headwater.spark.tables.key_bounds import LISTED, among, are_compared, between
 from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_rows import cast, condition, held, within
@@ -39,17 +40,10 @@ WITHOUT_CONSTRAINTS = {"spark.sql.constraintPropagation.enabled": "false"}
 old rows, Spark 4.1 takes along the condition of a correlated subquery, which names columns of the subquery alone, and
 fails to find these."""
 
-LISTED = 500
-"""So many values of a column are listed in a condition on the sources; of more, the least and the greatest."""
-
-
 _PLAIN = re.compile(
     r"(BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DECIMAL\(.*\)|DATE|TIMESTAMP(_NTZ)?|STRING)", re.I
 )
 """Types of which equal rows are found by a hash."""
-
-_ORDERED = re.compile(r"(TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|STRING)", re.I)
-"""Types whose values are compared with a literal as they are compared with each other."""
 
 
 def rows(run: Ingredients, work: ByKeys) -> Rows:
@@ -196,26 +190,23 @@ def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], nam
         ChangesUnknown: there are too many.
     """
     types = {each.name: each.type for each in definition.columns}
-    ordered = [each for each in zip(columns, names, strict=True) if _ORDERED.fullmatch(types[each[0]])]
+    ordered = [each for each in zip(columns, names, strict=True) if are_compared(types[each[0]])]
     own = [F.col(sql.identifier(name)) for _, name in ordered]
     ends = [_told(each) for key in own for each in (F.min(key), F.max(key))]
     count, *told = rows.agg(F.count(F.lit(1)), *ends, *(F.count_if(key.isNull()) for key in own)).collect()[0]
     if count > MOST:
         raise ChangesUnknown(Code.METHOD_TOO_MANY_KEYS, f"changes reach more than {MOST:,} keys")
-    listed = rows.select(*map(_told, own)).collect() if count <= LISTED else None
+    listed = [*zip(*rows.select(*map(_told, own)).collect(), strict=True)] if count <= LISTED else None
     terms = []
     for n, (column, _) in enumerate(ordered):
-        name, texts = sql.identifier(column), told[2 * n : 2 * n + 2]
-        if listed is not None:
-            texts = [row[n] for row in listed]
-        spelled = dict.fromkeys(sql.string(bytes(text)) for text in texts if text is not None)
-        literals = [f"CAST({text} AS {types[column]})" for text in spelled]
-        some = [f"{name} IS NULL"] if told[2 * len(ordered) + n] else []
-        if literals:
-            between = f"{name} BETWEEN {' AND '.join(literals)}"
-            some.append(between if listed is None else f"{name} IN ({', '.join(literals)})")
-        terms.append(f"({' OR '.join(some)})")
-    return " AND ".join(terms) if terms and count else "TRUE", count
+        least, greatest, nulls = told[2 * n], told[2 * n + 1], told[2 * len(ordered) + n]
+        if listed is None:
+            whole = None if least is None else (bytes(least), bytes(greatest))
+            terms.append(between(column, types[column], whole, nulls > 0))
+        elif count:
+            values = (None if text is None else bytes(text) for text in listed[n])
+            terms.append(among(column, types[column], values))
+    return " AND ".join(terms) or "TRUE", count
 
 
 def _told(key: Column) -> Column:

@@ -19,10 +19,8 @@ from headwater.spark.jvm import sql
 from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
 from headwater.spark.refreshing.changed_rows import refuse_drift
 from headwater.spark.refreshing.recipe import Ingredients
+from headwater.spark.tables.key_bounds import LISTED, among, are_compared, between
 from headwater.spark.tables.rows_by_keys import Reach
-
-LISTED = 500
-"""So many values of a key are listed in a condition on the view; of more, the least and the greatest."""
 
 _NUMBER = re.compile(r"TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)", re.I)
 _PLAIN_DATE = re.compile(rb"\d{4}-\d\d-\d\d")
@@ -54,17 +52,11 @@ def bound(column: Column, texts: Collection[bytes | None]) -> str | None:
     Args:
         texts: the values as Spark spells them.
     """
-    name, type = sql.identifier(column.name), column.type
     known = {each for each in texts if each is not None}
-    some = [f"{name} IS NULL"] if None in texts else []
-    if known and _are_listed(type, known):
-        some.append(f"{name} IN ({', '.join(_literal(each, type) for each in sorted(known))})")
-    elif known:
-        ends = _ends(type, known)
-        if ends is None:
-            return None
-        some.append(f"{name} BETWEEN {_literal(ends[0], type)} AND {_literal(ends[1], type)}")
-    return f"({' OR '.join(some)})"
+    if not known or _are_listed(column.type, known):
+        return among(column.name, column.type, sorted(texts, key=lambda each: each or b""))
+    ends = _ends(column.type, known)
+    return None if ends is None else between(column.name, column.type, ends, None in texts)
 
 
 # --- inside
@@ -100,8 +92,8 @@ def _condition(columns: Sequence[Column], values: Sequence[Collection[bytes | No
 
 
 def _are_listed(type: str, texts: Collection[bytes | None]) -> bool:
-    """Whether a condition lists some values. A literal must be compared as values are compared with each other."""
-    return len(texts) <= LISTED and (_NUMBER.fullmatch(type) is not None or type.upper() in ("DATE", "STRING"))
+    """Whether a condition lists some values."""
+    return len(texts) <= LISTED and are_compared(type)
 
 
 def _ends(type: str, texts: Collection[bytes]) -> tuple[bytes, bytes] | None:
@@ -115,7 +107,3 @@ def _ends(type: str, texts: Collection[bytes]) -> tuple[bytes, bytes] | None:
 
 def _number(text: bytes) -> Decimal:
     return Decimal(text.decode())
-
-
-def _literal(text: bytes, type: str) -> str:
-    return f"CAST({sql.string(text)} AS {type})"
