@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-CODE = Path("jvm-shim/src/main/resources/headwater/Delta.java")
+CODE = Path(__file__).parents[2] / "jvm-shim/src/main/resources/headwater/Delta.java"
 DELTA = re.compile(r"\bDelta(?=[ (.])")
 
 _made: dict[str, Any] = {}

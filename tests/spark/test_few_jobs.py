@@ -1,4 +1,7 @@
-"""A refresh after a small change starts few jobs of Spark, whatever the time zone. Each takes a tenth of a second."""
+"""A refresh after a small change starts few jobs of Spark, whatever the time zone. Each takes a tenth of a second.
+
+The engine of these tests searches the files of small views for keys, which takes most jobs by changes and by keys.
+"""
 
 from __future__ import annotations
 

@@ -136,6 +136,7 @@ public final class Delta {
     private final Snapshot state;
     private final Map<Long, FileStatus> files = new TreeMap<Long, FileStatus>();
     private List<AddFile> listed;
+    private Option<VersionChecksum> sum; // null: not looked at yet
 
     Opened(DeltaLog log, Option<CatalogTable> entry, Replay replay) {
       this.log = log;
@@ -322,6 +323,12 @@ public final class Delta {
 
     /** The checksum of a version's commit; null: none is surely of this commit, or of a table that this code knows whole. */
     private VersionChecksum checksum(Snapshot snapshot) throws IOException {
+      if (snapshot != state) return checked(snapshot);
+      if (sum == null) sum = Option.apply(checked(state));
+      return sum.isDefined() ? (VersionChecksum) sum.get() : null;
+    }
+
+    private VersionChecksum checked(Snapshot snapshot) throws IOException {
       if (!isPlain(snapshot) || snapshot.checksumOpt().isEmpty()) return null;
       VersionChecksum sum = (VersionChecksum) snapshot.checksumOpt().get();
       String line = firstLine(snapshot.version());

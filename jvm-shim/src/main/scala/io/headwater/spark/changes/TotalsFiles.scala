@@ -37,15 +37,11 @@ object TotalsFiles {
    * @return of each directory by its name, the bytes of each file by its name, as JSON
    */
   def listed(session: SparkSession, root: String): String = {
-    val (files, at) = opened(session, root)
-    def isData(path: Path) = !path.getName.startsWith("_") && !path.getName.startsWith(".")
-    val found =
-      if (!files.exists(at)) Nil
-      else files.listStatus(at).toSeq.filter(each => each.isDirectory && isData(each.getPath)).map { each =>
-        each.getPath.getName ->
-          files.listStatus(each.getPath).filter(file => isData(file.getPath)).map(file => file.getPath.getName -> file.getLen).toMap
-      }
-    Wire.encode(found.toMap)
+    val found = Files.data(Access.classic(session).sessionState.newHadoopConf(), new Path(root)).map { case (name, file) =>
+      val Array(directory, own) = name.split("/", 2)
+      (directory, own, file.getLen)
+    }
+    Wire.encode(found.groupMap(_._1)(each => each._2 -> each._3).map { case (directory, files) => directory -> files.toMap })
   }
 
   /** Whether each file is there, and has its length; one is `length path`. */
