@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
 
+from headwater.spark.jvm.job_groups import group
+
 _numbers = itertools.count()
 
 
@@ -24,13 +26,23 @@ def jobs_of_this_thread(spark: SparkSession) -> Iterator[list[int]]:
         context._jsc.clearJobGroup()
 
 
-def all_jobs(spark: SparkSession, since: int = 0) -> dict[int, str]:
-    """The jobs of the application from a number on, each with what Spark calls it."""
+def jobs_of(spark: SparkSession, view: str, since: int = 0) -> dict[int, str]:
+    """The jobs from a number on, without those of runs of other views: each with what Spark calls it."""
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     listed = context.statusStore().jobsList(None)
     found = [listed.apply(n) for n in range(listed.size())]
-    return {each.jobId(): _said(each) for each in found if each.jobId() >= since}
+    return {each.jobId(): _said(each) for each in found if each.jobId() >= since and _may_be_of(each, view)}
+
+
+def _may_be_of(job, view: str) -> bool:
+    """Whether a job is of a run of a view, or of none."""
+    named = job.jobGroup()
+    return (
+        not named.isDefined()
+        or not named.get().startswith("headwater ")
+        or named.get().rpartition(" ")[0] == group(view, 0).rpartition(" ")[0]
+    )
 
 
 def _said(job) -> str:

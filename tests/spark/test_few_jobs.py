@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_jobs import all_jobs
+from spark_jobs import jobs_of
+from support import database
 
 SALES = """CREATE TABLE sales USING delta AS
 SELECT id, id % 365 AS part, CAST(id % 50 AS DECIMAL(12, 2)) AS price FROM range(5000)"""
@@ -33,9 +34,10 @@ def test_a_refresh_in_delta_starts_few_jobs(spark: SparkSession, zone: str) -> N
     for turn in range(2):  # the first refresh by changes leaves totals
         spark.sql(f"INSERT INTO sales VALUES (-{turn + 1}, 7, 5.00)")
         for name, (method, query) in VIEWS.items():
-            since = max(all_jobs(spark)) + 1
+            view = f"{database(spark)}.{name}"
+            since = max(jobs_of(spark, view)) + 1
             spark.sql(f"REFRESH MATERIALIZED VIEW {name}")
-            counted[name] = [*all_jobs(spark, since).values()]
+            counted[name] = [*jobs_of(spark, view, since).values()]
             [row] = spark.sql(f"SHOW REFRESHES FOR {name} LIMIT 1").collect()
             assert row["mode"] == method
             assert not spark.sql(f"(TABLE {name}) EXCEPT ALL ({query})").take(1)
