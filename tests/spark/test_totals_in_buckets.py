@@ -139,7 +139,13 @@ def session(plain_spark: SparkSession) -> Iterator[SparkSession]:
     session.sql("DROP DATABASE spark_catalog.totalling CASCADE")
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=[*KEYS, "no key"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param(query, id=keys, marks=() if keys in ("s, b", "no key") else pytest.mark.thorough)
+        for query, keys in zip(QUERIES, [*KEYS, "no key"], strict=True)
+    ],
+)
 def test_totals_follow_random_changes(
     session: SparkSession, tmp_path: Path, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
