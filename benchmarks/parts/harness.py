@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks.parts.results import Figure, Report, commit
+from benchmarks.parts.results import Figure, Report, commit, none
 from headwater.engine.tell.refreshes import REFRESHES
 
 console = Console(stderr=True)
@@ -119,13 +119,24 @@ def longer(values: Iterable[float], base: Iterable[float]) -> list[float]:
 
 
 class Worker:
-    """A Spark process of its own that runs statements on request and times each. ``module`` adds functions to call."""
+    """A Spark process of its own that runs statements on request and times each.
 
-    def __init__(self, home: Path, conf: dict[str, str], module: str = "benchmarks.parts.worker") -> None:
+    Args:
+        module: adds functions to call.
+        python: runs it.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        conf: dict[str, str],
+        module: str = "benchmarks.parts.worker",
+        python: Path | str = sys.executable,
+    ) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, json.dumps(conf)],
+            [python, "-m", module, json.dumps(conf)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=(home / "log").open("w"),
@@ -203,6 +214,18 @@ def refreshed(worker: Worker, view: str) -> Row:
     row = last_refresh(worker, view)
     assert row["status"] == "published", f"{view} was not refreshed: {row}"
     return row
+
+
+def counted(worker: Worker, view: str) -> Row:
+    """The same, with the number of the Spark jobs that ran meanwhile as its ``jobs``."""
+    before = worker.call("jobs")
+    row = refreshed(worker, view)
+    return {**row, "jobs": worker.call("jobs") - before}
+
+
+def other_ways(rows: Iterable[Row], mode: str) -> Figure:
+    """The refreshes of a case that did not go by the method that it measures."""
+    return none("refreshes that went another way", [each["mode"] for each in rows if each["mode"] != mode])
 
 
 def last_refresh(worker: Worker, view: str) -> Row:

@@ -34,6 +34,11 @@ def settings(warehouse: Path, headwater: bool = True) -> dict[str, str]:
     }
 
 
+def zoned(zone: str) -> dict[str, str]:
+    """The settings of a session and a JVM in a time zone."""
+    return {"spark.sql.session.timeZone": zone, "spark.driver.extraJavaOptions": f"-Duser.timezone={zone}"}
+
+
 def lake(
     conf: Mapping[str, str] | None = None, headwater: bool = True, module: str = "benchmarks.parts.worker"
 ) -> AbstractContextManager[Worker]:

@@ -11,9 +11,6 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from headwater.spark.jvm.facts import Asked
-from headwater.spark.jvm.shim import Shim
-
 
 def serve(calls: Mapping[str, Callable[..., Any]]) -> None:
     """Answers requests until there are no more; ``calls`` get the session and the arguments of a request."""
@@ -43,7 +40,18 @@ def rows(spark, statement: str) -> list[list[Any]]:
 
 def calls() -> dict[str, Callable[..., Any]]:
     """The functions that a benchmark calls by name."""
-    return {"observe": observe, "succeeds": succeeds}
+    return {"first": first, "jobs": jobs, "observe": observe, "succeeds": succeeds}
+
+
+def first(spark, statement: str) -> dict[str, Any]:
+    """The first row of a statement by its columns, as JSON has it."""
+    return json.loads(json.dumps(spark.sql(statement).first().asDict(), default=str))
+
+
+def jobs(spark) -> int:
+    """How many jobs the application has had so far."""
+    listed = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    return listed.head().jobId() + 1 if listed.nonEmpty() else 0
 
 
 def succeeds(spark, statement: str) -> bool:
@@ -57,16 +65,24 @@ def succeeds(spark, statement: str) -> bool:
 
 def observe(spark, table: str, partitions: list[dict[str, str]] | None) -> dict[str, Any]:
     """Seconds to look at the state of a table of the current database, and the number of partitions listed."""
+    # Here, so that a worker of another tree, which may have no such modules, starts without them.
+    from headwater.spark.jvm.facts import Asked
+    from headwater.spark.jvm.shim import Shim
+
     shim, found = Shim(spark), []
     asked = [Asked(f"{spark.catalog.currentDatabase()}.{table}", partitions, whole=partitions is None)]
     seconds = _timed(lambda: found.extend(shim.observe(asked)))
     return {"seconds": seconds, "partitions": len(found[0].partitions)}
 
 
+OPTIONS = "spark.driver.extraJavaOptions"
+
+
 def _session(conf: dict[str, str]):
     from pyspark.sql import SparkSession
 
     home = os.environ["BENCHMARK_HOME"]
+    options = f"-Dderby.system.home={home} {conf.get(OPTIONS, '')}".strip()
     defaults = {
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
@@ -75,12 +91,11 @@ def _session(conf: dict[str, str]):
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": f"{home}/warehouse",
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/metastore;create=true",
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
         "spark.driver.memory": "3g",
         "spark.log.level": "ERROR",
     }
     builder = SparkSession.builder
-    for key, value in {**defaults, **conf}.items():
+    for key, value in {**defaults, **conf, OPTIONS: options}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
