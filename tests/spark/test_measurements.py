@@ -22,6 +22,11 @@ from benchmarks.parts.results import Result
 
 SHORT_ONES = ("refresh cutoff",)
 HERE = (
+    "adler20 batches",
+    "adler20 moves",
+    "adler20 state",
+    "changes groups",
+    "changes windows",
     "choices pairs",
     "looks named",
     "looks noticing",
@@ -42,7 +47,7 @@ HERE = (
     "staleness load",
 )
 """Cases that measure in workers."""
-APART = ("refresh fixed", "rivals models", "rivals pipelines")
+APART = ("refresh fixed", "rivals models", "rivals pipelines", "versions fixed", "versions overhead", "versions row")
 """Cases in applications of their own."""
 
 

@@ -14,6 +14,7 @@ from benchmarks.parts.harness import by_turns
 from benchmarks.parts.results import RESULTS, Result, commit, figure, none
 from benchmarks.parts.tables import DOCUMENTS, TABLE, renewed, table
 from benchmarks.parts.traced.start import timed
+from benchmarks.parts.trees import tree
 
 CASES = [(name, case) for name in SUITES for case in suite(name).CASES]
 RESULT_FILES = sorted(each for each in RESULTS.glob("*.json") if not each.name.endswith(".details.json"))
@@ -64,6 +65,13 @@ def test_a_carried_figure_claims_no_spread() -> None:
 def test_what_is_traced_exists() -> None:
     missing = [f"{owner.__name__}.{name}" for owner, names in timed() for name in names if not hasattr(owner, name)]
     assert not missing
+
+
+def test_a_tree_is_a_directory_or_a_git_reference(tmp_path: Path) -> None:
+    (tmp_path / "other" / "python" / "headwater").mkdir(parents=True)
+    assert tree(str(tmp_path / "other"), tmp_path / "place") == tmp_path / "other"
+    with pytest.raises(SystemExit, match="no-such-tree is no directory of a tree and no git reference .*--base"):
+        tree("no-such-tree", tmp_path / "place")
 
 
 def test_sides_take_turns_and_the_first_rounds_do_not_count() -> None:
