@@ -50,7 +50,9 @@ def first(spark, statement: str) -> dict[str, Any]:
 
 def jobs(spark) -> int:
     """How many jobs the application has had so far."""
-    listed = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()  # the store learns of a job from the bus
+    listed = context.statusStore().jobsList(None)
     return listed.head().jobId() + 1 if listed.nonEmpty() else 0
 
 
