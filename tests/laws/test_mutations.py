@@ -87,6 +87,16 @@ BY_CONTRACT = {
 are asked, or the contract of all stores."""
 
 MUTATIONS = {
+    "a view holds only the changes that its run was for": (
+        "engine/requests/cut.py",
+        "    return tuple(newest(*read, carried(",
+        "    return tuple(newest(carried(",
+    ),
+    "partitions of different states count as one": (
+        "engine/tell/cuts.py",
+        "    if holds >= owed[table]:\n",
+        "    if False:\n",
+    ),
     "a request does not wait for its inputs": (
         "engine/decide/readiness.py",
         "    if not blocking:\n        return origins\n",
@@ -206,8 +216,8 @@ MUTATIONS = {
     ),
     "a run is not on what it reads before that is published": (
         "engine/record/queue.py",
-        "Run(event, on=ahead.read_by(state, event))",
-        "Run(event)",
+        "Run(event, on=ahead.read_by(state, event), holds",
+        "Run(event, holds",
     ),
     "what may prove to be unchanged is prepared": (
         "engine/requests/ahead.py",

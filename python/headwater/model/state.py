@@ -69,11 +69,16 @@ class PartitionRecord:
 @frozen
 class Past:
     """A state of a pinned table that may still be read: its snapshot, and how many bytes of files came and went in the
-    table from the first state on record to this one; ``went``: those that went."""
+    table from the first state on record to this one; ``went``: those that went.
+
+    Of a view, ``holds`` is the newest change of each table that this state reflects, and ``first`` the oldest one of
+    each table that came with it."""
 
     snapshot: str
     churn: int
     went: int = 0
+    holds: Inputs = ()
+    first: Inputs = ()
 
 
 @define
@@ -121,6 +126,7 @@ class Run:
         preempted: it is to be cancelled: a change came for what it computes, and its view wants both in one run.
         cancelled: somebody asked to cancel it.
         prepared: all of it is computed, and other runs may read it before it is published.
+        holds: the newest change of each table that its rows will reflect, as far as it was known when it started.
     """
 
     started: Started
@@ -135,6 +141,7 @@ class Run:
     preempted: bool = False
     cancelled: bool = False
     prepared: bool = False
+    holds: Inputs = ()
 
     @property
     def version(self) -> Version:
@@ -190,6 +197,7 @@ class ViewState:
         unsure: slices of runs that came to nothing on record, and may have been published: their engine was lost, their
             publication failed, or the view was redefined meanwhile. Readers may see partitions there that are not on
             record.
+        holds: the newest change of each table that its rows reflect (see ``engine.requests.cut``).
         overran: the last run that was published, and the highest version at its end: the changes between came
             while it ran. ``None`` once another run started.
     """
@@ -212,6 +220,7 @@ class ViewState:
     preempted: int = 0
     hurried: Version = 0
     unsure: tuple[Slice, ...] = ()
+    holds: dict[str, Version] = Factory(dict)
     overran: tuple[Version, Version] | None = None
 
 

@@ -21,7 +21,7 @@ from headwater.model.partition import Slice, Version
 from headwater.model.state import PartitionRecord, State, TableRecord
 from headwater.store import codec
 
-FORMAT = 3
+FORMAT = 4
 """The shape of the pieces. Another one is a number more."""
 
 CHUNK = 20_000

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import evolve
 
+from headwater.model.partition import Version
 from headwater.model.state import Past, TableRecord
 
 MOST = 100
@@ -22,6 +25,13 @@ def went_on(record: TableRecord, churn: int | None, went: int) -> None:
     record.past[record.highest] = Past(record.snapshot, before.churn + (churn or 0), before.went + went)
     if len(record.past) > MOST:
         del record.past[next(iter(record.past))]
+
+
+def hold(record: TableRecord, holds: Mapping[str, Version], first: Mapping[str, Version]) -> None:
+    """Notes which changes the newest state of a view reflects, and the oldest of each table that came with it."""
+    known = record.past.get(record.highest)
+    if known is not None:
+        record.past[record.highest] = evolve(known, holds=tuple(holds.items()), first=tuple(first.items()))
 
 
 def reached(record: TableRecord, watermark: int | None) -> None:

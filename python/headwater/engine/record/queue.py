@@ -14,6 +14,7 @@ from attrs import evolve
 from headwater.engine.requests import ahead
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.coverage import upstream
+from headwater.engine.requests.cut import begun
 from headwater.engine.requests.limits import PREEMPTED
 from headwater.engine.requests.reach import Changes, Reached
 from headwater.engine.waits.freshness import wave
@@ -132,7 +133,8 @@ def tell(state: State, name: str, reached: Changes) -> None:
 
 def start(state: State, event: Started) -> Run:
     """Takes what a run is for out of what is pending."""
-    pending, run = state.views[event.view].pending, Run(event, on=ahead.read_by(state, event))
+    pending = state.views[event.view].pending
+    run = Run(event, on=ahead.read_by(state, event), holds=begun(state, event))
     for each, carried in run.needs:
         known = pending.pop(each, NONE)
         for origin in carried - known:

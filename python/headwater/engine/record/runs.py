@@ -14,6 +14,7 @@ from headwater.engine.methods.all_methods import learn
 from headwater.engine.record import pinned_states, queue
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, together
+from headwater.engine.requests.cut import ended, newest
 from headwater.engine.requests.limits import back_off, follows, gives_up
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.succession import inherited, preceded
@@ -122,8 +123,13 @@ def published(state: State, view: ViewState, event: Published) -> None:
         return
     changed, redefined = _differing(state, run, event), _is_of_a_definition(state, run)
     marked = any(state.origins[origin].marked for _, origins in run.needs for origin in origins)
+    holds, first = ended(state, run)
+    if view.released:  # its readers follow a change of its own
+        holds[event.view] = first[event.view] = event.version
+    view.holds = holds if WHOLE in run.slices else newest(view.holds, holds)
     queue.end(state, run)
     _record_partitions(state, view, run, event, redefined)
+    pinned_states.hold(state.tables[event.view], view.holds, first)
     region = Region(run.slices)
     view.failures, view.retry_at, view.preempted, view.stopped = 0, 0, 0, None
     view.unsure = tuple(each for each in view.unsure if not region.covers(each))

@@ -156,6 +156,9 @@ def _changed(state: State, event: events.Changed) -> None:
     if not event.baseline:
         learn_gap(record, event.at)
         state.index.learned = True
+        if event.table in state.views:  # written past Headwater, it holds that, too
+            state.views[event.table].holds[event.table] = event.version
+            pinned_states.hold(record, state.views[event.table].holds, {event.table: event.version})
         slices = tuple(seen.slice for seen in event.partitions)
         origin = Origin(event.version, event.at, event.table, event.verb, slices, code=event.code)
         # A view found changed was written past Headwater: it is repaired, and so is what read it.

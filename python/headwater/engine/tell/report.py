@@ -16,6 +16,7 @@ from headwater.engine.requests.limits import TRACKS
 from headwater.engine.requests.reasons import of_origin, where
 from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.consistency import Verdict, vertical
+from headwater.engine.tell.cuts import Agreement, TableCut, agreements, cuts
 from headwater.engine.tell.status import VIEWS, Condition, Row, behind, condition, existing, statuses, views
 from headwater.engine.tell.why_it_waits import waits, why_it_waits
 from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
@@ -234,6 +235,10 @@ def describe(state: State, name: str, extended: bool, now: int, formats: Mapping
         rows.append([str(each), str(known.version), reflects])
     rows += [["", "", ""], ["# consistent", "", ""]]
     rows += [[f"with {each.other}", *_verdict(each, now)] for each in vertical(state, name)]
+    rows += [["", "", ""], ["# cut", "state", ""]]
+    rows += [[each.table, _state(each), each.note or None] for each in cuts(state, name)]
+    rows += [["", "", ""], ["# agrees", "", ""]]
+    rows += [_agreement(each, now) for each in agreements(state, name, MOST_LINES)]
     rows += [["", "", ""], ["# pending", "because", "waits"]]
     waiting, needs = waits(state, name, now) if view.pending else "running", _needs(state, name)
     for each in [*needs][:MOST_LINES]:
@@ -293,6 +298,20 @@ def _verdict(verdict: Verdict, now: int) -> list[str | None]:
     more = f"; and {len(verdict.lacks) - 3} more" if len(verdict.lacks) > 3 else ""
     requests = ", ".join(f"{table}{where((each,))}" for table, each in verdict.requests[:5])
     return [f"no, for {(now - verdict.since) / 1000:.0f} s: {lacks}{more}", f"pending: {requests}"]
+
+
+def _state(cut: TableCut) -> str:
+    """The state of a base table that a view shows."""
+    if cut.version is None:
+        return "none"
+    return f"{cut.version}, snapshot {cut.snapshot}" if cut.snapshot else str(cut.version)
+
+
+def _agreement(found: Agreement, now: int) -> Row:
+    said, note = _verdict(found.verdict, now)
+    if found.verdict.consistent and found.since is not None:
+        said = f"yes, for {max(0, now - found.since) / 1000:.0f} s"
+    return [f"with {found.verdict.other}", said, note]
 
 
 def reading(state: State, name: str) -> Sequence[str]:

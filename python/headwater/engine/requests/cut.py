@@ -1,0 +1,76 @@
+"""Which changes the rows of a view hold.
+
+A version of a view *holds*, for each table, the newest change that some row of it may reflect. As long as no older
+change of the same table is pending, the version equals the query over the state after that change: that is its *cut*.
+
+Example: ``s`` changes at 4 and at 9. A view that holds 4 of ``s``, and is pending for 9, is the query over the state 4.
+A view that holds 9 in one partition and is pending for 4 in another one has no cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from headwater.engine.requests.ahead import prepared_by
+from headwater.model.event import Started
+from headwater.model.partition import Inputs, Version
+from headwater.model.state import Run, State
+
+Changes = Mapping[str, Version]
+"""One change of each table, by its version."""
+
+
+def newest(*each: Changes) -> dict[str, Version]:
+    """The newer change of each table."""
+    found: dict[str, Version] = {}
+    for changes in each:
+        for table, version in changes.items():
+            found[table] = max(version, found.get(table, 0))
+    return found
+
+
+def oldest(*each: Changes) -> dict[str, Version]:
+    """The older change of each table."""
+    found: dict[str, Version] = {}
+    for changes in each:
+        for table, version in changes.items():
+            found[table] = min(version, found.get(table, version))
+    return found
+
+
+def held(state: State, source: str, version: Version) -> Changes:
+    """The newest change of each table that a version of a source holds."""
+    view = state.views.get(source)
+    if view is None:
+        return {source: version}
+    run = prepared_by(state, source)
+    if run is not None and run.version == version:
+        return newest(view.holds, dict(run.holds))
+    record = state.tables[source]
+    if version == record.highest:
+        return view.holds
+    return dict(record.past[version].holds) if version in record.past else {}
+
+
+def begun(state: State, event: Started) -> Inputs:
+    """What a run that begins will hold."""
+    read = [held(state, source, version) for source, version in event.inputs]
+    return tuple(newest(*read, carried(state, (origins for _, origins in event.needs), max)).items())
+
+
+def ended(state: State, run: Run) -> tuple[dict[str, Version], dict[str, Version]]:
+    """What a run holds at its end, and the first change of each table that it was for. Changes may have joined it."""
+    needs = [origins for _, origins in run.needs]
+    return newest(dict(run.holds), carried(state, needs, max)), carried(state, needs, min)
+
+
+Of = Callable[[Version, Version], Version]
+
+
+def carried(state: State, needs: Iterable[Iterable[Version]], of: Of) -> dict[str, Version]:
+    """The newest change of each table in some requests, or the oldest."""
+    found: dict[str, Version] = {}
+    for version in {each for origins in needs for each in origins}:
+        if (origin := state.origins.get(version)) is not None:
+            found[origin.table] = of(version, found.get(origin.table, version))
+    return found

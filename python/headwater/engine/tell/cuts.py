@@ -1,0 +1,117 @@
+"""The cut of a view: for every base table, the newest recorded state that is wholly in its published rows.
+
+Example: ``s`` changed at 4 and at 9, and a view over it is pending for 9. Its cut is the state 4 of ``s``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from headwater.engine.methods.basis import without_snapshots
+from headwater.engine.requests.coverage import downstream, unresolved, upstream
+from headwater.engine.requests.limits import follows
+from headwater.engine.tell.consistency import Verdict, horizontal
+from headwater.model.partition import WHOLE, Version
+from headwater.model.state import State, TableRecord
+
+
+@frozen
+class TableCut:
+    """Of one base table.
+
+    Attributes:
+        version: of its newest recorded state that is wholly in the view; ``None`` if there is none.
+        snapshot: the table's own value for that state; empty where it is not kept.
+        note: why there is none, or how exact it is.
+    """
+
+    table: str
+    version: Version | None = None
+    snapshot: str = ""
+    note: str = ""
+
+
+@frozen
+class Agreement:
+    """Whether two views reflect the same changes of what both are made from.
+
+    Attributes:
+        since: when the younger of both was published (ms): they agree since then, if they agree.
+    """
+
+    verdict: Verdict
+    since: int | None
+
+
+def cuts(state: State, name: str) -> list[TableCut]:
+    """The state of every base table that the published rows of a view show."""
+    tables = sorted(upstream(state, name) - state.views.keys())
+    owed = _owed(state, name)
+    return [_cut(state, name, table, owed) for table in tables]
+
+
+def agreements(state: State, name: str, most: int) -> Iterator[Agreement]:
+    """For the other views that share a base table with this one, at most so many."""
+    tables, view = upstream(state, name) - state.views.keys(), state.views[name]
+    others = {each for table in tables for each in downstream(state, table)} & state.views.keys() - {name}
+    for other in sorted(others)[:most]:
+        times = (view.refreshed_at, state.views[other].refreshed_at)
+        since = None if None in times else max(each for each in times if each is not None)
+        yield Agreement(horizontal(state, name, other), since)
+
+
+# --- inside
+
+
+def _owed(state: State, name: str) -> dict[str, Version]:
+    """The oldest change of each table that a view does not reflect everywhere."""
+    found: dict[str, Version] = {}
+    for version in {each for origins in unresolved(state, name).values() for each in origins}:
+        table = state.origins[version].table
+        found[table] = min(version, found.get(table, version))
+    return found
+
+
+def _cut(state: State, name: str, table: str, owed: dict[str, Version]) -> TableCut:
+    record, view = state.tables.get(table), state.views[name]
+    if record is None or not record.highest:
+        return TableCut(table, note="the table was not looked at yet")
+    if why := _stateless(table, record):
+        return TableCut(table, note=why)
+    if not state.tables[name].highest:
+        return TableCut(table, note="the view was not filled yet")
+    if why := _through(state, name, table, owed):
+        return TableCut(table, note=why)
+    exact = "" if record.pinned else "a write during a refresh may be in it, too, as its files have no snapshots"
+    if table not in owed:
+        return TableCut(table, record.highest, record.snapshot, exact)
+    holds = view.holds.get(table)
+    if holds is None:
+        return TableCut(table, note="it is known after the next refresh of all partitions")
+    if holds >= owed[table]:
+        return TableCut(table, note=f"some partitions reflect {holds}, and others not yet {owed[table]}")
+    version = max((each for each in record.past if holds <= each < owed[table]), default=holds)
+    known = record.past.get(version)
+    return TableCut(table, version, known.snapshot if known is not None else "", exact)
+
+
+def _stateless(table: str, record: TableRecord) -> str:
+    """Why no state of a table can be named; empty if it can."""
+    parted = any(each != WHOLE for each in record.partitions)
+    return "" if record.pinned or parted else without_snapshots(table).coded
+
+
+def _through(state: State, name: str, table: str, owed: dict[str, Version]) -> str:
+    """A view between them that does not pass on what it lacks, or has yet to; empty if there is none."""
+    for each in sorted(upstream(state, name) & state.views.keys()):
+        if table not in upstream(state, each):
+            continue
+        if not follows(state.views[each].definition):
+            return f"{each} does not follow every change, as its headwater.propagate says"
+        if each != name and state.views[each].released:
+            return f"{each} is {state.views[each].status.value}, and its readers go on past it"
+        if each in owed:
+            return f"{each} changed by more than its sources, and the view follows it"
+    return ""
