@@ -21,6 +21,9 @@ from headwater.spark.tables.view_rows import within
 SMALL = 8 << 20
 """Bytes of a view. One of fewer is written anew sooner than its files are searched."""
 
+FEW = 4 << 20
+"""Bytes of files that may hold keys. So few are written anew sooner than each is searched."""
+
 MANY = 10
 """With so many keys for each file, each file will hold some, and no search is worth its time."""
 

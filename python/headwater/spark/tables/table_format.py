@@ -17,6 +17,7 @@ from headwater.model.partition import Slice, Version
 from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows, Seen, TableQuestion
 from headwater.model.view import Definition
+from headwater.spark.jvm import sql
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.tables.key_files import KeyFiles
@@ -54,6 +55,10 @@ class TableFormat(ABC):
 
 class ViewFormat(TableFormat):
     """A kind of tables that also holds views."""
+
+    def rows(self, session: SparkSession, definition: Definition) -> DataFrame:
+        """The rows in a view's table."""
+        return session.table(sql.quoted(definition.view))
 
     def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> KeyFiles | None:
         """The files of a view that hold the keys of a run, to be written anew. ``None``: whole partitions are."""

@@ -1,6 +1,7 @@
 package io.headwater.spark;
 
 import java.io.IOException;
+import java.lang.ref.SoftReference;
 import java.lang.reflect.Constructor;
 import java.util.*;
 
@@ -17,14 +18,17 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.parser.ParseException;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.delta.*;
 import org.apache.spark.sql.delta.actions.*;
 import org.apache.spark.sql.delta.catalog.DeltaTableV2;
+import org.apache.spark.sql.delta.files.TahoeLogFileIndex;
 import org.apache.spark.sql.delta.schema.SchemaUtils;
 import org.apache.spark.sql.delta.storage.ClosableIterator;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
+import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
@@ -51,6 +55,8 @@ public final class Delta {
 
   /** Of more files, the executors make the list: the driver would take longer. */
   private static final long MOST_FILES = 100000;
+  /** Of more files, the executors read the statistics. */
+  private static final long MOST_SEARCHED = 10000;
   /** The same by the bytes of the log, where no checksum counts the files. */
   private static final long MOST_BYTES = 64L << 20;
 
@@ -67,10 +73,13 @@ public final class Delta {
 
   private Replay replay;
 
+  /** For states of tables the same with their files in the driver, as long as Delta keeps them and there is memory. */
+  private final Map<Snapshot, SoftReference> searched = new WeakHashMap<Snapshot, SoftReference>();
+
   /** What Delta's Kernel reads of a log, on the driver alone. A failure means that Delta's Snapshot is to be asked. */
   public interface Replay {
-    /** The actions that add the files of a version, as JSON. */
-    List<String> files(Configuration settings, String table, long version) throws Exception;
+    /** The actions that add the files of a version, as JSON; with their statistics or without. */
+    List<String> files(Configuration settings, String table, long version, boolean statistics) throws Exception;
 
     /** The last version that an application committed up to a version of the table; null: none. */
     Long last(Configuration settings, String table, long version, String application) throws Exception;
@@ -86,14 +95,48 @@ public final class Delta {
 
   /** The table at a path. */
   public Opened at(SparkSession session, String path) {
-    return new Opened(DeltaLog.forTable(session, new Path(path)), Option.empty(), replay);
+    return new Opened(this, DeltaLog.forTable(session, new Path(path)), Option.empty());
   }
 
   /** One that a catalog loaded; null: it has another format. */
   public Opened of(Object loaded) {
     if (!(loaded instanceof DeltaTableV2)) return null;
     DeltaTableV2 table = (DeltaTableV2) loaded;
-    return new Opened(table.deltaLog(), table.catalogTable(), replay);
+    return new Opened(this, table.deltaLog(), table.catalogTable());
+  }
+
+  /** What a query reads: of a table as it was at a version, files in the driver; else the same. */
+  public Object inDriver(Object location) {
+    if (!(location instanceof TahoeLogFileIndex)) return location;
+    TahoeLogFileIndex index = (TahoeLogFileIndex) location;
+    if (!index.isTimeTravelQuery()) return location;
+    Snapshot state = (Snapshot) index.snapshotAtAnalysis();
+    Snapshot found = searched(new Opened(this, index.deltaLog(), index.catalogTableOpt(), state));
+    if (found == state) return location;
+    return new TahoeLogFileIndex(index.spark(), index.deltaLog(), index.path(), found, index.catalogTableOpt(),
+        index.partitionFilters(), true);
+  }
+
+  /** The state of a table in which queries find files without a job; itself, if its files may be unknown to the driver. */
+  private Snapshot searched(Opened table) {
+    Snapshot state = table.state;
+    if (state instanceof FilesInDriver || state.checksumOpt().isEmpty() || !isPlain(state) || hasVariants(state)) return state;
+    synchronized (searched) {
+      SoftReference known = (SoftReference) searched.get(state);
+      FilesInDriver found = known == null ? null : (FilesInDriver) known.get();
+      if (found == null) {
+        found = new FilesInDriver(table);
+        searched.put(state, new SoftReference(found));
+      }
+      return found;
+    }
+  }
+
+  /** Their statistics have a spelling that Delta alone reads. */
+  private static boolean hasVariants(Snapshot state) {
+    for (Object each : CollectionConverters.asJava(state.protocol().readerAndWriterFeatureNames()))
+      if (((String) each).startsWith("variant")) return true;
+    return false;
   }
 
   /** Takes the part for which this version of Delta has the classes. */
@@ -130,6 +173,7 @@ public final class Delta {
 
   /** A table as it was when it was opened. Delta keeps a log for each path, and drops it with the table; nobody else keeps it. */
   public static final class Opened {
+    private final Delta calls;
     private final DeltaLog log;
     private final Option<CatalogTable> entry;
     private final Replay replay;
@@ -138,11 +182,16 @@ public final class Delta {
     private List<AddFile> listed;
     private Option<VersionChecksum> sum; // null: not looked at yet
 
-    Opened(DeltaLog log, Option<CatalogTable> entry, Replay replay) {
+    Opened(Delta calls, DeltaLog log, Option<CatalogTable> entry) {
+      this(calls, log, entry, log.update(false, Option.empty(), entry));
+    }
+
+    Opened(Delta calls, DeltaLog log, Option<CatalogTable> entry, Snapshot state) {
+      this.calls = calls;
       this.log = log;
       this.entry = entry;
-      this.replay = replay;
-      this.state = log.update(false, Option.empty(), entry);
+      this.replay = calls.replay;
+      this.state = state;
     }
 
     public String told() throws IOException {
@@ -237,6 +286,18 @@ public final class Delta {
             .collectAsList();
       }
       return found.size() == names.size() ? PythonUtils.toSeq(found) : null;
+    }
+
+    /** All rows. A query of some of them finds files by their statistics, mostly without a job. */
+    public Dataset<Row> table(SparkSession session) {
+      Option<Snapshot> found = Option.apply(calls.searched(this));
+      BaseRelation relation = log.createRelation(PythonUtils.toSeq(Collections.emptyList()), found, entry, true);
+      return ((org.apache.spark.sql.classic.SparkSession) session).baseRelationToDataFrame(relation);
+    }
+
+    /** The bytes of some files. */
+    public long bytesOf(Seq<AddFile> added) {
+      return Delta.sizeOf((List) CollectionConverters.asJava(added));
     }
 
     /** The rows of files in the state. */
@@ -340,12 +401,24 @@ public final class Delta {
 
     /** The actions that add the files of a version, from its checksum or the Kernel; null: there are more, or only jobs tell. */
     private List<AddFile> listed(Snapshot snapshot) throws IOException {
-      if (snapshot != state) return found(snapshot);
-      if (listed == null) listed = found(snapshot);
+      if (snapshot != state) return found(snapshot, false);
+      if (listed == null) listed = found(snapshot, false);
       return listed;
     }
 
-    private List<AddFile> found(Snapshot snapshot) throws IOException {
+    /** The same for the state, with the statistics of files; null also if there are many. */
+    private List<AddFile> withStatistics() {
+      try {
+        VersionChecksum sum = checksum(state);
+        if (sum != null && sum.numFiles() > MOST_SEARCHED) return null;
+        List<AddFile> found = found(state, true);
+        return found == null || found.size() > MOST_SEARCHED ? null : found;
+      } catch (IOException error) {
+        return unread(log, error);
+      }
+    }
+
+    private List<AddFile> found(Snapshot snapshot, boolean statistics) throws IOException {
       VersionChecksum sum = checksum(snapshot);
       Function1 canonical = log.getCanonicalPathFunction(false); // as Delta's Snapshot spells paths
       List<AddFile> found = new ArrayList<AddFile>();
@@ -353,9 +426,9 @@ public final class Delta {
         for (Object each : CollectionConverters.asJava((Seq) sum.allFiles().get())) found.add((AddFile) each);
         if (agrees(sum, found) && areCanonical(found, canonical)) return found;
       }
-      if (!isReadable(snapshot, sum)) return null;
+      if (!isReadable(snapshot, sum) || statistics && areStructs(snapshot)) return null;
       try {
-        found = replayed(snapshot.version(), canonical);
+        found = replayed(snapshot.version(), canonical, statistics);
       } catch (Exception error) {
         return unread(log, error);
       } catch (LinkageError error) {
@@ -364,9 +437,15 @@ public final class Delta {
       return found.size() <= MOST_FILES && (sum == null || agrees(sum, found)) ? found : null;
     }
 
-    private List<AddFile> replayed(long version, Function1 canonical) throws Exception {
+    /** Whether checkpoints keep statistics in a way that the Kernel does not read. */
+    private boolean areStructs(Snapshot snapshot) {
+      Option json = snapshot.metadata().configuration().get("delta.checkpoint.writeStatsAsJson");
+      return json.isDefined() && !((String) json.get()).equalsIgnoreCase("true");
+    }
+
+    private List<AddFile> replayed(long version, Function1 canonical, boolean statistics) throws Exception {
       List<AddFile> found = new ArrayList<AddFile>();
-      for (Object each : replay.files(log.newDeltaHadoopConf(), log.dataPath().toString(), version)) {
+      for (Object each : replay.files(log.newDeltaHadoopConf(), log.dataPath().toString(), version, statistics)) {
         ObjectNode action = (ObjectNode) JSON.readTree((String) each);
         action.put("path", (String) canonical.apply(action.get("path").asText()));
         found.add((AddFile) Action.fromJson("{\"add\":" + action + "}"));
@@ -383,6 +462,65 @@ public final class Delta {
       for (Object each : CollectionConverters.asJava(snapshot.logSegment().checkpointProvider().topLevelFiles()))
         bytes += ((FileStatus) each).getLen();
       return bytes <= MOST_BYTES;
+    }
+  }
+
+  /**
+   * A state of a table whose files lie in the driver with their statistics. Delta finds those of a query in it as in any
+   * other, but without a job: Spark evaluates filters over rows of the driver as it plans.
+   */
+  public static final class FilesInDriver extends Snapshot {
+    private final Opened table;
+    private boolean asked;
+    private List<AddFile> files; // null, when asked: there are more, or only jobs tell
+    private LogicalPlan parsed;
+
+    FilesInDriver(Opened table) {
+      super(table.state.path(), table.state.version(), table.state.logSegment(), table.log, table.state.checksumOpt());
+      this.table = table;
+    }
+
+    private synchronized List<AddFile> files() {
+      if (!asked) files = table.withStatistics();
+      asked = true;
+      return files;
+    }
+
+    public Dataset<AddFile> allFiles() {
+      List<AddFile> found = files();
+      if (found == null) return table.state.allFiles();
+      return SparkSession.active().createDataset(found, (Encoder<AddFile>) SingleAction.addFileEncoder());
+    }
+
+    /** The files with their statistics as columns, as Delta reads them from JSON; else they are read anew for each query. */
+    public Dataset<Row> withStatsInternal() {
+      if (files() == null) return table.state.withStatsInternal();
+      org.apache.spark.sql.classic.SparkSession session =
+          (org.apache.spark.sql.classic.SparkSession) SparkSession.active();
+      synchronized (this) {
+        if (parsed == null) {
+          Column read = functions.from_json(functions.col("stats"), statsSchema());
+          Dataset<Row> rows = allFiles().withColumn("stats", read);
+          parsed = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().optimizedPlan();
+        }
+        return org.apache.spark.sql.classic.Dataset.ofRows(session, parsed);
+      }
+    }
+
+    public long sizeInBytes() {
+      return files() == null ? table.state.sizeInBytes() : Delta.sizeOf(files);
+    }
+
+    public long numOfFiles() {
+      return files() == null ? table.state.numOfFiles() : files.size();
+    }
+
+    public Option<Object> sizeInBytesIfKnown() {
+      return Option.apply((Object) Long.valueOf(sizeInBytes()));
+    }
+
+    public Option<Object> numOfFilesIfKnown() {
+      return Option.apply((Object) Long.valueOf(numOfFiles()));
     }
   }
 

@@ -19,11 +19,11 @@ import org.apache.hadoop.conf.Configuration;
 public final class DeltaKernel implements Delta.Replay {
   private static final ObjectMapper JSON = new ObjectMapper();
 
-  public List<String> files(Configuration settings, String table, long version) throws Exception {
+  public List<String> files(Configuration settings, String table, long version, boolean statistics) throws Exception {
     Engine engine = DefaultEngine.create(settings);
     List<String> found = new ArrayList<String>();
     ScanImpl scan = (ScanImpl) snapshot(engine, table, version).getScanBuilder().build();
-    CloseableIterator batches = scan.getScanFiles(engine, false);
+    CloseableIterator batches = scan.getScanFiles(engine, statistics);
     try {
       while (batches.hasNext()) {
         CloseableIterator rows = ((FilteredColumnarBatch) batches.next()).getRows();
@@ -58,6 +58,8 @@ public final class DeltaKernel implements Delta.Replay {
     told.put("dataChange", false); // as in each state: no commit of these files follows
     if (!add.isNullAt(at(add, "tags"))) told.put("tags", VectorUtils.toJavaMap(add.getMap(at(add, "tags"))));
     if (!add.isNullAt(at(add, "deletionVector"))) told.put("deletionVector", vector(add.getStruct(at(add, "deletionVector"))));
+    int stats = at(add, "stats");
+    if (stats >= 0 && !add.isNullAt(stats)) told.put("stats", add.getString(stats));
     for (String name : new String[] {"baseRowId", "defaultRowCommitVersion"})
       if (!add.isNullAt(at(add, name))) told.put(name, add.getLong(at(add, name)));
     return told;

@@ -30,7 +30,7 @@ from headwater.spark.refreshing.recipe import Ingredients, Rows
 from headwater.spark.tables.key_bounds import LISTED, among, are_compared, between
 from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.rows_by_keys import Reach
-from headwater.spark.tables.view_rows import cast, condition, held, within
+from headwater.spark.tables.view_rows import cast, condition, within
 
 MOST = 100_000
 """With more keys, whole partitions are computed."""
@@ -62,7 +62,7 @@ def rows(run: Ingredients, work: ByKeys) -> Rows:
         computed = run.whole()
         if run.shim.is_correlated(computed):
             run.held.enter_context(having(session, WITHOUT_CONSTRAINTS))
-        return frame(session, reach, launch, computed, stay)
+        return frame(run, reach, computed, stay)
 
     return Rows(planned, files, reads_itself=True)
 
@@ -104,20 +104,19 @@ def sampled(rows: DataFrame, definition: Definition, columns: tuple[str, ...], m
         yield reach
 
 
-def frame(
-    session: SparkSession, reach: Reach, launch: Launch, computed: DataFrame, key_files: DataFrame | None
-) -> DataFrame:
+def frame(run: Ingredients, reach: Reach, computed: DataFrame, key_files: DataFrame | None) -> DataFrame:
     """The rows of a run's slices; of files that hold the keys, theirs with weights.
 
     Args:
         computed: the rows of the query in these slices.
         key_files: the rows of the files; ``None``: whole partitions are written.
     """
-    definition = launch.definition
+    definition, slices = run.launch.definition, run.launch.run.slices
     if key_files is not None:
-        mine = F.expr(condition(definition, launch.run.slices))
+        mine = F.expr(condition(definition, slices))
         return reach.weighed(cast(key_files, definition), computed, mine)
-    return reach.over(within(held(session, definition), definition, launch.run.slices), computed)
+    there = run.formats.of_view(definition).rows(run.session, definition)
+    return reach.over(within(cast(there, definition), definition, slices), computed)
 
 
 # --- inside

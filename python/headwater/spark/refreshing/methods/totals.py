@@ -82,7 +82,7 @@ def rows(run: Ingredients, work: ByTotals) -> Rows:
         computed = run.cut(left.totals.finished(totals, disordered=few))
         if reach is None or files is None:
             return computed
-        return keys.frame(run.session, reach, run.launch, computed, files.rows)
+        return keys.frame(run, reach, computed, files.rows)
 
     return Rows(planned, files, left.digest)
 

@@ -78,6 +78,9 @@ class DeltaTables(ViewFormat):
 
     # --- writes
 
+    def rows(self, session: SparkSession, definition: Definition) -> DataFrame:
+        return self._searching.rows(session, definition) or super().rows(session, definition)
+
     def key_files(self, session: SparkSession, launch: Launch, reach: Reach) -> KeyFiles | None:
         return self._searching.of(session, launch, reach)
 

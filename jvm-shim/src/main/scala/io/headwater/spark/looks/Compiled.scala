@@ -8,6 +8,7 @@ import scala.collection.mutable
 import scala.util.{Try, Using}
 import scala.util.control.NonFatal
 
+import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.headwater.HeadwaterException
 import org.codehaus.janino.SimpleCompiler
 
@@ -31,6 +32,9 @@ object Compiled {
   /** What ends the name of the second file: a reader of logs on the driver. */
   private lazy val Part = "Kernel"
 
+  /** The method of a format whose queries find files by Spark jobs. */
+  private val InDriver = "inDriver"
+
   private val made = mutable.Map.empty[String, AnyRef]
 
   /** The calls of a format that the application has: an object of the class in its code. A failure is not kept: it may pass. */
@@ -41,6 +45,12 @@ object Compiled {
         s"the classes of ${format.title} cannot be reached from this thread; docs/ways-in.md says how to add its jar"))
       extended(format.title, compiled(format.title, sources(format.title), loader))
     })
+  }
+
+  /** Where a query finds its files: in the driver, if the code of a format that the engine asked knows them there. */
+  def inDriver(location: FileIndex): FileIndex = synchronized {
+    made.valuesIterator.flatMap(calls => calls.getClass.getMethods.find(_.getName == InDriver).map(calls -> _))
+      .foldLeft(location) { case (found, (calls, method)) => method.invoke(calls, found).asInstanceOf[FileIndex] }
   }
 
   private def extended(title: String, calls: AnyRef): AnyRef = {
