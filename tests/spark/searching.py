@@ -1,5 +1,5 @@
-"""An engine that searches the files of small views for keys, and puts small totals into several buckets, as any engine
-does with large ones. Tests run it."""
+"""An engine that searches the files of small views for keys. It puts small totals into several buckets, and a range of
+groups into a file, as any engine does with large ones. Tests run it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from headwater.spark.process import engine_process
-from headwater.spark.refreshing.methods import buckets
+from headwater.spark.refreshing.methods import buckets, touched
 from headwater.spark.tables import key_files
 from headwater.spark.tables.delta import key_search as of_delta
 from headwater.spark.tables.iceberg import key_search as of_iceberg
@@ -25,5 +25,6 @@ def python(folder: Path) -> Path:
 
 if __name__ == "__main__":
     key_files.SMALL = of_delta.SMALL = of_iceberg.SMALL = 0
+    touched.SMALL, touched.LEAST = 0, 1 << 10
     buckets.count = lambda size: (1, 3, 7)[size % 3]
     engine_process.main()

@@ -80,6 +80,29 @@ def test_files_without_the_keys_stay(spark: SparkSession, journal: Journal, form
     assert made(journal.events(), view) == first, "the sum of the content follows what came and went"
 
 
+GROUPS = 20_000
+SPREAD = f"SELECT /*+ REPARTITION(3) */ pmod(id * 7919, {GROUPS}) AS customer, 1 AS n FROM range({{rows}})"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_full_refresh_puts_near_groups_together(spark: SparkSession, journal: Journal, format: str) -> None:
+    """The engine of these tests does so with small views, too."""
+    table, view = shop(spark, format, SPREAD.format(rows=2 * GROUPS), "near")
+    query = f"SELECT sum(n) AS n, customer FROM {table} GROUP BY customer"
+    asked = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING {format} {asked} AS {query}")
+    journal.mark()
+    assert len(files(spark, view, format)) > 10
+    statements = {
+        f"INSERT INTO {table} VALUES (4711, 5)": GROUPS,
+        f"DELETE FROM {table} WHERE customer IN (8, 9)": GROUPS - 2,
+        f"INSERT INTO {table} VALUES (NULL, 2), (8, 1)": GROUPS,
+    }
+    events = most_files_stay(spark, journal, view, format, query, statements)
+    assert runs(events, view) == [(Mode.CHANGES, "")] * 3
+
+
 TEXTS = (
     f"SELECT CAST(id % {ROWS} AS INT) AS customer, 1 AS n, sha2(CAST(id AS STRING), 512) AS note FROM range({{rows}})"
 )

@@ -17,7 +17,8 @@ from headwater.model.view import Column
 from headwater.model.work import Totals
 from headwater.spark.refreshing.methods import buckets
 from headwater.spark.refreshing.methods.buckets import BYTES, MOST, Bucket, Manifest, TotalsDirectory, count
-from headwater.spark.refreshing.methods.touched import bound
+from headwater.spark.refreshing.methods.touched import LISTED_FILES, bound, files
+from headwater.spark.refreshing.methods.touched import MOST as MOST_OF_A_FILE
 from headwater.spark.tables.key_bounds import LISTED
 
 PLACE = "/view/.totals"
@@ -266,3 +267,9 @@ def test_large_totals_have_more_buckets(disk: Disk, monkeypatch: pytest.MonkeyPa
 )
 def test_the_bounds_of_keys(type: str, texts: list[bytes | None], told: str | None) -> None:
     assert bound(Column("k", type), texts) == told
+
+
+@given(st.integers(1, 1 << 40))
+def test_files_of_a_range_of_keys_are_neither_many_nor_large(size: int) -> None:
+    assert 1 <= files(size) <= max(LISTED_FILES, size // MOST_OF_A_FILE)
+    assert size / files(size) <= 2 * MOST_OF_A_FILE

@@ -64,6 +64,11 @@ class QueryTotals:
         found = self._totals.shown()
         return None if found is None else [*found]
 
+    @property
+    def is_arranged(self) -> bool:
+        """Whether the query says itself in which order or files its rows come."""
+        return self._totals.isArranged()
+
     def finished(self, totals: DataFrame, disordered: bool = False) -> DataFrame:
         """The rows of the query by its totals; ``disordered``: their order does not matter."""
         return self._frame(self._totals.finished(totals._jdf, disordered))

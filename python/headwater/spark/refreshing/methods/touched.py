@@ -20,7 +20,14 @@ from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
 from headwater.spark.refreshing.changed_rows import refuse_drift
 from headwater.spark.refreshing.recipe import Ingredients
 from headwater.spark.tables.key_bounds import LISTED, among, are_compared, between
+from headwater.spark.tables.key_files import SMALL
 from headwater.spark.tables.rows_by_keys import Reach
+
+LEAST, MOST = 1 << 20, 4 << 20
+"""Bytes of a file with a range of keys: one that is written anew in a fraction of a second."""
+
+LISTED_FILES = 48
+"""So many files a checksum of Delta lists, and some more."""
 
 _NUMBER = re.compile(r"TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)", re.I)
 _PLAIN_DATE = re.compile(rb"\d{4}-\d\d-\d\d")
@@ -44,6 +51,27 @@ def shown(run: Ingredients, query: DataFrame, totals: QueryTotals, groups: Chang
     exact = listed and (len(columns) == 1 or count <= 1)
     bounds = _condition(columns, values) if count else "FALSE"
     return Reach(keys, tuple(each.name for each in columns), names, bounds, count, exact)
+
+
+def clustered(run: Ingredients, query: DataFrame, totals: QueryTotals, size: int, rows: DataFrame) -> DataFrame:
+    """All rows of a view; of a large one in files with ranges of the groups' keys. So a run by changes finds and
+    replaces few files.
+
+    Args:
+        size: bytes of the totals, which those of the rows resemble.
+    """
+    definition = run.launch.definition
+    if size < SMALL or definition.partitioned_by or not definition.storage.replaces_files or totals.is_arranged:
+        return rows
+    keys = [each for each in _columns(run, query, totals) or () if are_compared(each.type)]
+    if not keys:
+        return rows
+    return rows.repartitionByRange(files(size), *(F.col(sql.identifier(each.name)) for each in keys))
+
+
+def files(size: int) -> int:
+    """In how many files so many bytes lie."""
+    return max(min(LISTED_FILES, -(-size // LEAST)), size // MOST)
 
 
 def bound(column: Column, texts: Collection[bytes | None]) -> str | None:

@@ -5,8 +5,11 @@ A run that leaves totals computes these first, and its rows from them.
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
+
 from headwater.model.work import WholePartitions, WholeView
 from headwater.spark.refreshing.methods import totals
+from headwater.spark.refreshing.methods.touched import clustered
 from headwater.spark.refreshing.recipe import Ingredients, Rows
 
 
@@ -17,4 +20,8 @@ def rows(run: Ingredients, work: WholeView | WholePartitions) -> Rows:
     query = run.analysed()
     left = totals.kept(run, place, query)
     every = left.directory.read(left.manifest)
-    return Rows(lambda: run.cut(left.totals.finished(every)), totals=left.digest)
+
+    def planned() -> DataFrame:
+        return clustered(run, query, left.totals, left.manifest.bytes, run.cut(left.totals.finished(every)))
+
+    return Rows(planned, totals=left.digest)

@@ -89,6 +89,9 @@ final class Totals(query: DataFrame) {
     if (places.isEmpty || places.contains(-1) || !alone) null else places.map(Int.box).asJava
   }
 
+  /** Whether the query says itself in which order or files its rows come. */
+  def isArranged: Boolean = above.exists(arranges)
+
   /** The operators above the aggregate, from the top. */
   private def above: Seq[LogicalPlan] =
     Iterator.iterate(plan)(_.children.head).takeWhile(each => !(each eq found)).toSeq
