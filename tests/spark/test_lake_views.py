@@ -137,3 +137,25 @@ def test_a_view_of_another_format_reads_delta_tables_with_deletion_vectors(spark
     assert rows(spark, f"{view}_3") == [(1,), (2,), (3,), (8,), (9,)]
     [shown] = spark.sql("SHOW MATERIALIZED VIEWS LIKE 'v'").collect()
     assert shown["state"] == "fresh"
+
+
+def test_describe_shows_the_cut_of_a_view(spark: SparkSession, format: str, place: str) -> None:
+    """Its base table is read through another view."""
+    table, through, view = f"{place}.t", f"{place}.v", f"{place}.w"
+    spark.sql(f"CREATE TABLE {table} (x INT) USING {format}")
+    spark.sql(f"INSERT INTO {table} VALUES (1), (2)")
+    spark.sql(f"CREATE MATERIALIZED VIEW {through} USING {format} AS SELECT sum(x) AS s FROM {table}")
+    spark.sql(f"CREATE MATERIALIZED VIEW {view} USING {format} AS SELECT s FROM {through}")
+
+    def shown() -> tuple[str, str]:
+        found = [tuple(row) for row in spark.sql(f"DESCRIBE MATERIALIZED VIEW EXTENDED {view}").collect()]
+        after = found[next(n for n, row in enumerate(found) if row[0] == "# cut") + 1 :]
+        [agrees] = [row[1] for row in after if row[0].startswith("with ") and row[0].endswith(".v")]
+        return after[0][1], agrees
+
+    before, agrees = shown()
+    assert ", snapshot " in before and agrees.startswith("yes, for ")
+    spark.sql(f"INSERT INTO {table} VALUES (3)")
+    spark.sql("REFRESH MATERIALIZED VIEWS")
+    after, agrees = shown()
+    assert int(after.split(",")[0]) > int(before.split(",")[0]) and agrees.startswith("yes, for ")
