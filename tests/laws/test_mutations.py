@@ -61,6 +61,13 @@ BY_EXAMPLE = {
     "a table has the watermark of another one of its name": ("test_noticed.py",),
     "a refresh starts though a promise must start before it ends": ("test_urgency.py",),
     "a promise counts as nothing": ("test_urgency.py",),
+    "a frame goes back with the clock": ("test_window_frames.py",),
+    "a frame has no end": ("test_window_frames.py",),
+    "a join above a window makes a row of several": ("test_window_frames.py",),
+    "one of several windows has frames": ("test_window_frames.py",),
+    "rows below a window are others each time": ("test_window_frames.py",),
+    "a view does not show what a window is ordered by": ("test_window_frames.py",),
+    "a window of values whose order decides has frames": ("test_window_frames.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
@@ -407,6 +414,33 @@ MUTATIONS = {
         "engine/methods/keys.py",
         "past[each].snapshot) for each in known)",
         "past[each].snapshot) for each in known[:1])",
+    ),
+    "a frame goes back with the clock": (
+        "algebra/derive/frames.py",
+        "            return all(map(_is_short, parts(bound)))\n",
+        "            return True\n",
+    ),
+    "a frame has no end": ("algebra/derive/frames.py", "moves = bool(ends) and all(", "moves = all("),
+    "a join above a window makes a row of several": (
+        "algebra/derive/frames.py",
+        """        case "Join" if side in SIDES.get(node.facts["type"].upper(), ()):\n""",
+        """        case "Join":\n""",
+    ),
+    "one of several windows has frames": (
+        "algebra/derive/frames.py",
+        "    if len(windows) != 1:\n",
+        "    if not windows:\n",
+    ),
+    "rows below a window are others each time": ("algebra/derive/frames.py", "each.op in _BELOW and ", ""),
+    "a view does not show what a window is ordered by": (
+        "algebra/derive/frames.py",
+        "    if len(spec) <= len(window.partition_by) or not all(",
+        "    if not all(",
+    ),
+    "a window of values whose order decides has frames": (
+        "algebra/derive/frames.py",
+        "            return _WHOLE.fullmatch(types[0]) is not None\n",
+        "            return True\n",
     ),
     "a run pins nothing": (
         "engine/decide/starting.py",

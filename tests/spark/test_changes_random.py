@@ -28,6 +28,11 @@ SHAPES = {
     "FROM sales s FULL JOIN customers c ON s.customer = c.customer GROUP BY coalesce(s.customer, c.customer)",
     "windowed": "SELECT id, customer, row_number() OVER (PARTITION BY customer ORDER BY day, id, note, price, weight) "
     "AS n FROM sales",
+    "framed": "SELECT customer, day, note, sum(price) OVER w AS s, count(*) OVER w AS n FROM sales "
+    "WINDOW w AS (PARTITION BY customer ORDER BY day RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW)",
+    "framed_regions": "SELECT customer, region, day, m FROM (SELECT s.customer, c.region, s.day, max(s.price) OVER "
+    "(PARTITION BY s.customer ORDER BY s.day DESC RANGE BETWEEN INTERVAL 2 MONTHS PRECEDING AND INTERVAL 1 MONTH "
+    "PRECEDING) AS m FROM sales s JOIN customers c ON s.customer = c.customer) WHERE m > 1 OR m IS NULL",
     "united": "SELECT customer, note FROM sales UNION ALL SELECT customer, region FROM customers",
     "distinct_rows": "SELECT DISTINCT customer, day FROM sales",
     "existing": "SELECT * FROM customers c WHERE EXISTS (SELECT 1 FROM sales s WHERE s.customer = c.customer)",
@@ -151,6 +156,7 @@ class Writer:
             f"UPDATE sales SET weight = -weight WHERE id % 5 = {k % 5}",
             f"UPDATE sales SET customer = price, price = customer WHERE customer = {k}",
             f"DELETE FROM sales WHERE id % 11 = {k % 11}",
+            f"UPDATE sales SET day = {r.choice(['NULL', repr('2024-03-01')])} WHERE id % 9 = {k % 9}",
             f"UPDATE customers SET region = {r.choice(['NULL', repr('n')])} WHERE customer = {k}",
             f"DELETE FROM customers WHERE customer = {k}",
             f"MERGE INTO sales t USING (SELECT {k} AS c) s ON t.customer = s.c "

@@ -20,7 +20,7 @@ def test_rows_with_the_keys_are_within_their_bounds(plain_spark: SparkSession, c
     rows = plain_spark.range(count).selectExpr(f"{same} AS k0", "id AS k1", "CAST(id AS DOUBLE) AS k2")
     columns = Column("a b", "STRING"), Column("n", "BIGINT"), Column("x", "DOUBLE")
     definition: Any = SimpleNamespace(columns=columns)
-    bounds, known = keys._bounds(rows, definition, [each.name for each in columns], rows.columns)
+    bounds, known = keys.bounded(rows, definition, [each.name for each in columns], rows.columns)
     view = rows.toDF(*(each.name for each in columns))
     assert known == count == view.where(bounds).count()
     assert not view.selectExpr("`a b`", "n + 1000 AS n", "x").where(bounds).count()

@@ -6,7 +6,7 @@ from attrs import evolve
 from cases import view
 
 from headwater.engine.tell.foresee import foresee
-from headwater.model.dependency import Adding, Keys
+from headwater.model.dependency import Adding, Frames, Keys
 from headwater.model.reason import Code, Reason
 
 BOTH = frozenset({"t", "u"})
@@ -32,6 +32,11 @@ def test_each_source_has_its_methods():
         "    can be followed by changes",
         "    can be followed by keys (a, b)",
     ]
+
+
+def test_a_window_is_followed_by_its_frames():
+    keys = Keys(("a", "b"), (("a", "b"),), frames=Frames(("a", "d"), (("a", "d"),)))
+    assert lines(made(Adding(TWICE), keys))[-1] == "    can be followed by keys (a, b) and frames of d"
 
 
 def test_a_method_that_is_out_has_its_reason():

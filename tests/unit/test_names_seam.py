@@ -44,7 +44,7 @@ KNOWN_PYTHON = {
         "spark.statements.recompute": ["name.lower"],
     },
     "types": {
-        "algebra.derive.keys": ["plain(declared).casefold", "plain(queried).casefold"],
+        "algebra.derive.keys": [f"plain({each}).casefold" for each in ("declared", "queried", "queried.type", "type")],
         "algebra.derive.span": ["queried.lower"],
         "algebra.notation": ["column_type.lower"],
         "spark.defining.options": ["column.type.lower"],

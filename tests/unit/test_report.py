@@ -14,7 +14,7 @@ from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.costs import Narrow
-from headwater.model.dependency import Dependency, Occurrence
+from headwater.model.dependency import Dependency, Frames, Keys, Occurrence
 from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Reworked, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
@@ -250,6 +250,24 @@ def test_a_run_that_goes_on_with_other_work_is_explained_as_it_is():
     lines = report.explain(made.state, "mart.v", made.now)
     assert "refresh by partition, running as version" in lines[0]
     assert lines[-1] == "    by keys is out: its columns changed [source.columns_changed]"
+
+
+def test_a_run_that_follows_frames_says_so():
+    made = two()
+    change(made, "base.u", A1)
+    made.now += SETTLE
+    assert start(made, "mart.v")
+    [run] = made.state.running.values()
+    work = ByKeys((("base.u", "3"),), 1)
+    made.state.running["mart.v"] = evolve(run, started=evolve(run.started, work=work), work=work)
+    framed = Frames(("symbol", "day"), (("`symbol`", "`day`"),))
+    definition = made.state.views["mart.v"].definition
+    one, *others = (each for each in definition.dependencies if each.source == "base.u")
+    line = "    of the keys (symbol), the rows in whose frames of day a row changed"
+    for frames in (framed, None):
+        dependency = evolve(one, keys=Keys(("symbol",), (("`symbol`",),), frames=frames))
+        made.state.views["mart.v"].definition = evolve(definition, dependencies=(dependency, *others))
+        assert (line in report.explain(made.state, "mart.v", made.now)) == (frames is framed)
 
 
 def test_explain_a_refresh_of_everything_that_also_has_single_changes():

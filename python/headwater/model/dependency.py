@@ -72,6 +72,21 @@ class Occurrence:
 
 
 @frozen
+class Frames:
+    """The rows of a view that a changed row of a source reaches through a window function: those that agree with it on
+    the columns of ``PARTITION BY``, and whose frame has the changed row's value of ``ORDER BY``.
+
+    Attributes:
+        columns: of the view: those of ``PARTITION BY``, and as the last one that of ``ORDER BY``.
+        places: for each place where the query reads the source, an SQL expression for each of the columns, over the
+            columns of the source.
+    """
+
+    columns: tuple[str, ...]
+    places: tuple[tuple[str, ...], ...]
+
+
+@frozen
 class Keys:
     """The rows of a view that a changed row of a source reaches: those that agree with it on some columns.
 
@@ -80,11 +95,13 @@ class Keys:
         places: for each place where the query reads the source, an SQL expression for each of the columns, over the
             columns of the source.
         reason: why no column is known.
+        frames: which of these rows it reaches at most, where a window function is all that reaches several.
     """
 
     columns: tuple[str, ...] = ()
     places: tuple[tuple[str, ...], ...] = ()
     reason: Reason | None = None
+    frames: Frames | None = None
 
 
 @frozen
@@ -111,6 +128,12 @@ def common(keys: Iterable[Keys]) -> tuple[str, ...]:
     """The columns that all these keys have."""
     found = [each.columns for each in keys]
     return tuple(each for each in found[0] if all(each in other for other in found)) if found else ()
+
+
+def in_frames(keys: Iterable[Keys]) -> tuple[str, ...]:
+    """The columns of the rows in whose frames changes of several sources are; none if one of them reaches more."""
+    found = {() if each.frames is None else each.frames.columns for each in keys}
+    return found.pop() if len(found) == 1 else ()
 
 
 @frozen

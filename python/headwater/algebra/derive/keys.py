@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headwater.algebra.derive.frames import derive_frames
 from headwater.algebra.derive.image import Image, comparable, plain
 from headwater.algebra.derive.query import Attr, Node, Reader
-from headwater.algebra.derive.relation import relations_of, short, source
+from headwater.algebra.derive.relation import otherwise, relations_of, short, source
 from headwater.algebra.derive.resolve import resolve
 from headwater.algebra.derive.rules import transfer
 from headwater.algebra.derive.touched_rows import Delta
@@ -67,12 +68,15 @@ def _of_table(
         whole = Reason(Code.QUERY_ONLY_PARTITIONS, f"a changed row of {table} reaches whole partitions")
         more = f"; and {len(reasons) - SAID} more columns" if len(reasons) > SAID else ""
         return Keys(reason=together([*reasons][:SAID], more) or whole)
-    return Keys(tuple(common), tuple(tuple(each[name] for name in common) for each in found))
-
-
-def otherwise(table: str) -> Reason:
-    """Why changed rows of a table are not followed of which something else is read than its rows as they are."""
-    return Reason(Code.QUERY_ASPECT, f"the query reads {table} otherwise than as it is")
+    shown = {
+        queried.id: name
+        for name, type, queried in reversed(outputs)
+        if comparable(type)
+        and plain(type).casefold() == plain(queried.type).casefold()
+        and name.casefold() not in apart
+    }
+    framed = derive_frames(reader.root, nodes, shown)
+    return Keys(tuple(common), tuple(tuple(each[name] for name in common) for each in found), frames=framed)
 
 
 def _cast(image: Image, queried: str, declared: str) -> str:

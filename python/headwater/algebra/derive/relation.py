@@ -77,6 +77,11 @@ def short(key: str) -> str:
             return name.name
 
 
+def otherwise(table: str) -> Reason:
+    """Why changed rows of a table are not followed of which something else is read than its rows as they are."""
+    return Reason(Code.QUERY_ASPECT, f"the query reads {table} otherwise than as it is")
+
+
 def _known(facts: Mapping[str, Any], name: str, type: str) -> Known | Reason:
     """What a partition says of a column of its rows, or why it says nothing."""
     if name.casefold() in map(str.casefold, facts["partition_columns"]):

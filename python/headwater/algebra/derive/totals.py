@@ -22,9 +22,8 @@ from typing import Any
 from attrs import evolve
 
 from headwater.algebra.derive.image import comparable, plain, type_of
-from headwater.algebra.derive.keys import otherwise
 from headwater.algebra.derive.query import Call, Expr, Node, Reader, parts
-from headwater.algebra.derive.relation import relations_of, short, source
+from headwater.algebra.derive.relation import otherwise, relations_of, short, source
 from headwater.algebra.derive.rules import ROWWISE
 from headwater.model.dependency import Adding
 from headwater.model.format import Format

@@ -33,8 +33,9 @@ def _followed(definition: Definition, dependency: Dependency, pinned: Set[str]) 
     added = why or barred(definition) or adding.reason
     keyed = why or (None if keys.columns else keys.reason)
     yield f"by changes is out: {added.coded}" if added else "can be followed by changes"
-    named = ", ".join(keys.columns)
-    yield f"by keys is out: {keyed.coded}" if keyed else f"can be followed by keys ({named})"
+    named = f"({', '.join(keys.columns)})"
+    framed = f" and frames of {keys.frames.columns[-1]}" if keys.frames else ""
+    yield f"by keys is out: {keyed.coded}" if keyed else f"can be followed by keys {named}{framed}"
 
 
 def _never(definition: Definition, pinned: Set[str]) -> Reason | None:

@@ -19,13 +19,14 @@ from headwater.engine.tell.consistency import Verdict, vertical
 from headwater.engine.tell.cuts import Agreement, TableCut, agreements, cuts
 from headwater.engine.tell.status import VIEWS, Condition, Row, behind, condition, existing, statuses, views
 from headwater.engine.tell.why_it_waits import waits, why_it_waits
-from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed
+from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed, in_frames
 from headwater.model.format import Format
 from headwater.model.name import FunctionName, named
 from headwater.model.partition import WHOLE, Slice, sort_key
 from headwater.model.reason import Reason
 from headwater.model.state import Origin, Run, State, Status, ViewState
 from headwater.model.view import Definition, Job, Query
+from headwater.model.work import ByKeys
 
 MOST_LINES = 20
 """So many partitions that are behind are named."""
@@ -61,7 +62,7 @@ def explain(state: State, name: str, now: int, mine: Flights | None = None, capa
     lines += [f"  depends on {line}" for each in view.definition.dependencies for line in mapped(each, view.definition)]
     lines += [f"  depends on itself {_told(each)}, the earliest first" for each in view.definition.earlier]
     if decision is not None:
-        lines += _method(decision.method, count)
+        lines += _method(decision.method, count, view.definition)
     return lines + mine.plan.explained(name) if mine.plan is not None and view.pending else lines
 
 
@@ -102,7 +103,7 @@ def _estimate(run: Run | None, chosen: Chosen) -> str:
     return "" if chosen.cost.seconds is None else f", about {chosen.cost.seconds:.1f} s"
 
 
-def _method(chosen: Chosen, existing: int) -> list[str]:
+def _method(chosen: Chosen, existing: int, definition: Definition) -> list[str]:
     """How the partitions that are behind are renewed, and why not otherwise."""
     count = chosen.cost.partitions
     written = "everything" if chosen.frame == (WHOLE,) else f"{count} of {max(existing, count)} partitions"
@@ -111,7 +112,18 @@ def _method(chosen: Chosen, existing: int) -> list[str]:
         said = f"'headwater.method' allows none; {chosen.method.said} is out: {chosen.refused.coded}"
     else:
         said = f"{chosen.method.said}, {written}, {chosen.cost.told}"
-    return [f"  method: {said}", *others]
+    return [f"  method: {said}", *_rows(chosen, definition), *others]
+
+
+def _rows(chosen: Chosen, definition: Definition) -> list[str]:
+    """Which rows a run by keys computes, if it leaves some out that have the keys of changed rows."""
+    work = chosen.offer.work
+    sources = {source for source, _ in work.since} if isinstance(work, ByKeys) else set()
+    columns = in_frames(each.keys for each in definition.dependencies if each.source in sources)
+    *keys, order = columns or ("",)
+    return (
+        [f"    of the keys ({', '.join(keys)}), the rows in whose frames of {order} a row changed"] if columns else []
+    )
 
 
 def _place(name: str, claims: Sequence[Claim], planned: bool, now: int) -> list[str]:

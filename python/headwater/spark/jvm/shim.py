@@ -251,6 +251,20 @@ class Shim:
         """The rows that a query makes of those that stand in for a table."""
         return DataFrame(self._call("Appended.rows", query._jdf), query.sparkSession)
 
+    def framed_keys(self, query: DataFrame, changed: DataFrame) -> DataFrame | None:
+        """The keys of the rows of a query in whose frames changed rows are; ``None`` if the query itself is better.
+
+        Args:
+            changed: the values of these rows in ``PARTITION BY`` and ``ORDER BY``.
+        """
+        framed = self._call("Framed", query._jdf)
+        found = framed.reached(changed._jdf) if framed.isExact() else None
+        return None if found is None else DataFrame(found, query.sparkSession)
+
+    def framed(self, query: DataFrame, keys: DataFrame) -> DataFrame:
+        """The rows of a query, of which those with these keys are all there."""
+        return DataFrame(self._call("Framed", query._jdf).rows(keys._jdf), query.sparkSession)
+
     def stand_in(self, name: str, changed: ChangedRows, lasting: bool) -> None:
         """Names rows that queries read in place of a table (``Pin``); ``lasting``: all that came are there now."""
         added, removed = (None if rows is None else rows._jdf for rows in (changed.added, changed.removed))

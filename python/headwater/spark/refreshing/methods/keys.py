@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from headwater.algebra.derive.image import exact
 from headwater.model.command import Launch
-from headwater.model.dependency import Keys, common
+from headwater.model.dependency import Frames, Keys, common
 from headwater.model.error import ChangesUnknown
 from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
@@ -52,16 +52,24 @@ def rows(run: Ingredients, work: ByKeys) -> Rows:
     Raises:
         ChangesUnknown: it is not known which, or there are too many.
     """
-    session, launch = run.session, run.launch
     with finding_changes(run.shim):
-        reach = run.held.enter_context(reached(session, run.formats, launch, work.since))
+        reach = run.held.enter_context(reached(run.session, run.formats, run.launch, work.since))
+    return replaced(run, reach, run.whole)
+
+
+def replaced(run: Ingredients, reach: Reach, computing: Callable[[], DataFrame]) -> Rows:
+    """The rows with some keys, and those that stay beside them.
+
+    Args:
+        computing: makes rows of the view's slices, of which those with these keys are all there.
+    """
     files = run.files(reach)
     stay = None if files is None else files.rows
 
     def planned() -> DataFrame:
-        computed = run.whole()
+        computed = computing()
         if run.shim.is_correlated(computed):
-            run.held.enter_context(having(session, WITHOUT_CONSTRAINTS))
+            run.held.enter_context(having(run.session, WITHOUT_CONSTRAINTS))
         return frame(run, reach, computed, stay)
 
     return Rows(planned, files, reads_itself=True)
@@ -77,22 +85,43 @@ def reached(session: SparkSession, formats: Formats, launch: Launch, changed: Pa
     Raises:
         ChangesUnknown: nobody can say which, or there are too many.
     """
-    run, definition = launch.run, launch.definition
-    refuse_lenient(session)
-    refuse_drift(formats, launch)
+    definition = launch.definition
     sources = {source for source, _ in changed}
     keyed = {each.source: each.keys for each in definition.dependencies if each.source in sources}
-    columns, now = common(keyed.values()), dict(run.snapshots)
-    found = [
+    columns = common(keyed.values())
+    rows = found(session, formats, launch, changed, keyed, columns)
+    with _cached(rows.limit(MOST + 1), definition, columns) as reach:
+        yield reach
+
+
+def found(
+    session: SparkSession,
+    formats: Formats,
+    launch: Launch,
+    changed: Pairs,
+    keyed: Mapping[str, Keys | Frames],
+    columns: Sequence[str],
+) -> DataFrame:
+    """The values that changed rows have for some columns of a view, in columns that are none of the view's.
+
+    Args:
+        changed: the sources, each with a snapshot to go on from.
+        keyed: how each source tells these columns.
+
+    Raises:
+        ChangesUnknown: it is not known which rows changed, or none did.
+    """
+    refuse_lenient(session)
+    refuse_drift(formats, launch)
+    now = dict(launch.run.snapshots)
+    rows = [
         keys
         for source, since in changed
         for keys in _keys(formats.changed(session, source, since, now[source]), keyed[source], columns)
     ]
-    rows = reduce(DataFrame.union, found).toDF(*_names(columns)).distinct() if found else None
-    if rows is None:
+    if not rows:
         raise ChangesUnknown(Code.METHOD_NO_CHANGE, "no row came or went")
-    with _cached(rows.limit(MOST + 1), definition, columns) as reach:
-        yield reach
+    return reduce(DataFrame.union, rows).toDF(*_names(columns)).distinct()
 
 
 @contextlib.contextmanager
@@ -135,13 +164,13 @@ def _cached(rows: DataFrame, definition: Definition, columns: tuple[str, ...]) -
     """
     names, rows = tuple(rows.columns), rows.persist()
     try:
-        bounds, count = _bounds(rows, definition, columns, names)
+        bounds, count = bounded(rows, definition, columns, names)
         yield Reach(rows, columns, names, bounds, count)
     finally:
         rows.unpersist()
 
 
-def _keys(changed: ChangedRows, keys: Keys, columns: Sequence[str]) -> Iterator[DataFrame]:
+def _keys(changed: ChangedRows, keys: Keys | Frames, columns: Sequence[str]) -> Iterator[DataFrame]:
     """The keys of changed rows, one frame for each place where the query reads the table."""
     frames = [each for each in (changed.added, changed.removed) if each is not None]
     if not frames:
@@ -181,7 +210,7 @@ def _netted(frames: Sequence[DataFrame], count: int) -> DataFrame:
     return sums.where("weight <> 0").select(*keys)
 
 
-def _bounds(rows: DataFrame, definition: Definition, columns: Sequence[str], names: Sequence[str]) -> tuple[str, int]:
+def bounded(rows: DataFrame, definition: Definition, columns: Sequence[str], names: Sequence[str]) -> tuple[str, int]:
     """A condition that holds for rows with these keys: of each column the values, or the least and the greatest. And
     the number of the keys.
 

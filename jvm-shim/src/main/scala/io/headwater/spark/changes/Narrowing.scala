@@ -90,14 +90,14 @@ private object Narrowing {
     case other => Seq(other)
   }
 
-  private def isOrdered(kind: DataType): Boolean = kind match {
+  def isOrdered(kind: DataType): Boolean = kind match {
     case ByteType | ShortType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType | _: DecimalType => true
     case text: StringType => text == StringType
     case _ => false
   }
 
   /** At most so many ranges with all values, split where the gaps are widest. */
-  private def split(values: Seq[Any], kind: DataType): Seq[(Any, Any)] = {
+  def split(values: Seq[Any], kind: DataType): Seq[(Any, Any)] = {
     val sorted = values.sorted(TypeUtils.getInterpretedOrdering(kind))
     if (sorted.isEmpty) Nil
     else {
@@ -113,7 +113,7 @@ private object Narrowing {
     case _ => 0
   }
 
-  private def between(column: Attribute, ranges: Seq[(Any, Any)]): Expression = ranges.map { case (least, greatest) =>
+  def between(column: Attribute, ranges: Seq[(Any, Any)]): Expression = ranges.map { case (least, greatest) =>
     def literal(value: Any) = Literal(value, column.dataType)
     And(GreaterThanOrEqual(column, literal(least)), LessThanOrEqual(column, literal(greatest)))
   }.reduceOption[Expression](Or).getOrElse(Literal.FalseLiteral)
