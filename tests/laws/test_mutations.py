@@ -54,7 +54,6 @@ BY_EXAMPLE = {
     "a manifest is read as it is": ("test_buckets.py",),
     "the totals of another Spark are read": ("test_buckets.py",),
     "a run goes on in what it left of other work": ("test_buckets.py",),
-    "values between the least and the greatest are not all there": ("test_buckets.py",),
     "a view counts for itself alone": ("test_urgency.py",),
     "a long refresh takes the last track": ("test_urgency.py",),
     "a refresh may wait for ever": ("test_urgency.py",),
@@ -366,11 +365,6 @@ MUTATIONS = {
         "spark/refreshing/methods/buckets.py",
         "        self._clear()\n        written = self._written(rows, FIRST, (0,), 1)\n",
         "        written = self._written(rows, FIRST, (0,), 1)\n",
-    ),
-    "values between the least and the greatest are not all there": (
-        "spark/refreshing/methods/touched.py",
-        "        return min(texts, key=_number), max(texts, key=_number)\n",
-        "        return min(texts), max(texts)\n",
     ),
     "a view counts for itself alone": (
         "engine/decide/benefit.py",

@@ -27,12 +27,13 @@ def jobs_of_this_thread(spark: SparkSession) -> Iterator[list[int]]:
 
 
 def jobs_of(spark: SparkSession, view: str, since: int = 0) -> dict[int, str]:
-    """The jobs from a number on, without those of runs of other views: each with what Spark calls it."""
+    """The jobs from a number on, without those of other views and of clean-ups: each with what Spark calls it."""
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     listed = context.statusStore().jobsList(None)
     found = [listed.apply(n) for n in range(listed.size())]
-    return {each.jobId(): _said(each) for each in found if each.jobId() >= since and _may_be_of(each, view)}
+    said = {each.jobId(): _said(each) for each in found if each.jobId() >= since and _may_be_of(each, view)}
+    return {number: each for number, each in said.items() if "Deleting orphan files" not in each}
 
 
 def _may_be_of(job, view: str) -> bool:

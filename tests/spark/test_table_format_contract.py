@@ -309,7 +309,8 @@ class View:
         """Writes new rows of a value of ``x``, in place of those that have it."""
         launch = self.launch(version, [""], snapshot)
         rows = self._session.sql(f"SELECT {key} AS `key 0`")
-        reach = Reach(rows, ("x",), ("key 0",), f"x = {key}", 1)
+        reach = Reach.of(Shim(self._session), [rows], ("x",), 1)
+        assert reach is not None
         key_files = self._tables.key_files(self._session, launch, reach)
         assert key_files is not None
         frame = reach.weighed(key_files.rows, self._session.sql(f"SELECT * FROM {new}"), F.lit(True))

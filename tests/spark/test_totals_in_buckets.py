@@ -14,11 +14,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from headwater.model.error import ChangesUnknown
 from headwater.model.seen import ChangedRows
-from headwater.model.view import Column
 from headwater.model.work import Totals
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.query_totals import ChangedGroups
@@ -27,8 +25,6 @@ from headwater.spark.jvm.wire import encode
 from headwater.spark.refreshing.changed_rows import PINS
 from headwater.spark.refreshing.methods import buckets
 from headwater.spark.refreshing.methods.buckets import Manifest, TotalsDirectory
-from headwater.spark.refreshing.methods.touched import bound
-from headwater.spark.tables.rows_by_keys import Reach
 
 COLUMNS = "i INT, s STRING, b BINARY, d DATE, n DECIMAL(30, 2), x BIGINT"
 GROUPED = (
@@ -236,25 +232,3 @@ def test_a_lost_or_cut_file_is_noticed_when_it_is_read(
             world.directory().read(manifest, [n for n in range(3) if n != number])
             shutil.copyfile(kept / path, file)
     assert world.found(manifest) == bag(world.of_all())
-
-
-def test_keys_that_a_condition_lists_are_those_that_a_join_finds(session: SparkSession) -> None:
-    old = session.sql("SELECT * FROM VALUES (1, 'a', 1), (1, 'a', 1), (NULL, 'b', 2), (3, NULL, 3) AS v(k, s, x)")
-    new = session.sql("SELECT * FROM VALUES (1, 'z', 9), (NULL, 'y', 8), (7, 'c', 7), (3, 'x', 3) AS v(k, s, x)")
-    cases: dict[str, list[list[tuple[int | str | None]]]] = {
-        "k": [[(1,), (None,)], [(7,)], [(None,)], [(n,) for n in range(4, 8)]],
-        "s": [[("a",), ("",)], [(None,), ("b",)]],
-    }
-    mine = F.expr("x < 3")
-    for column, several in cases.items():
-        type = "INT" if column == "k" else "STRING"
-        for values in several:
-            keys = session.createDataFrame(values, f"`headwater key 0` {type}")
-            texts = [None if each is None else str(each).encode() for (each,) in values]
-            condition = bound(Column(column, type), texts)
-            assert condition is not None
-            joined, listed = (
-                Reach(keys, (column,), ("headwater key 0",), condition, len(values), exact).weighed(old, new, mine)
-                for exact in (False, True)
-            )
-            assert bag(joined) == bag(listed) and joined.columns == listed.columns

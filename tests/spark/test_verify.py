@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from support import Journal, assert_equals_query, database
 
 from headwater.model.event import Started
-from headwater.model.view import Column, Definition, Query
 from headwater.model.work import Mode
-from headwater.spark.refreshing.methods.keys import sampled
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.refreshing.verify import sampled
 
 QUERY = "SELECT /*+ COALESCE(1) */ id, x, day FROM numbers"
 
@@ -117,9 +117,9 @@ def test_columns_that_cannot_be_grouped_are_compared_by_their_entries_or_refused
 
 def test_a_sample_has_all_rows_of_some_keys(plain_spark: SparkSession) -> None:
     rows = plain_spark.sql("SELECT CAST(nullif(id % 2000, 7) AS INT) AS k, id FROM range(6000)")
-    with sampled(rows, Definition("v", Query(""), (Column("k", "INT"), Column("id", "BIGINT"))), ("k",), 500) as reach:
-        found = reach.among(reach.near(rows)).groupBy("k").count().collect()
-        assert (reach.count, len(found), {row[1] for row in found}) == (500, 500, {3})
+    reach = sampled(Shim(plain_spark), rows, ("k",), 500)
+    found = reach.among(reach.near(rows)).groupBy("k").count().collect()
+    assert (reach.count, len(found), {row[1] for row in found}) == (500, 500, {3})
 
 
 @pytest.mark.long

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 
 from headwater.model.error import ChangesUnknown
 from headwater.model.reason import Code
-from headwater.model.view import Column
 from headwater.model.work import Totals
 from headwater.spark.refreshing.methods import buckets
 from headwater.spark.refreshing.methods.buckets import BYTES, MOST, Bucket, Manifest, TotalsDirectory, count
-from headwater.spark.refreshing.methods.touched import LISTED_FILES, bound, files
+from headwater.spark.refreshing.methods.touched import LISTED_FILES, files
 from headwater.spark.refreshing.methods.touched import MOST as MOST_OF_A_FILE
-from headwater.spark.tables.key_bounds import LISTED
 
 PLACE = "/view/.totals"
 SCHEMA = '{"type":"struct","fields":[]}'
@@ -247,26 +245,6 @@ def test_large_totals_have_more_buckets(disk: Disk, monkeypatch: pytest.MonkeyPa
     assert [each.place for each in grown.buckets] == ["v3/b/bucket=0", "", "", "v3/b/bucket=3"]
     of(disk, 3).keep(grown, known)
     assert not disk.below(f"{PLACE}/v3/a") and not disk.below(f"{PLACE}/v2")
-
-
-@pytest.mark.parametrize(
-    ("type", "texts", "told"),
-    [
-        ("INT", [b"7", b"10", None], "(`k` IS NULL OR `k` IN (CAST('10' AS INT), CAST('7' AS INT)))"),
-        (
-            "INT",
-            [b"%d" % n for n in range(-3, LISTED)],
-            f"(`k` BETWEEN CAST('-3' AS INT) AND CAST('{LISTED - 1}' AS INT))",
-        ),
-        ("STRING", [None], "(`k` IS NULL)"),
-        ("BINARY", [b"7"], None),
-        ("TIMESTAMP", [b"2024-01-01 00:00:00"], None),
-        ("DATE", [b"2024-01-01"], "(`k` IN (CAST('2024-01-01' AS DATE)))"),
-        ("DATE", [b"2024-01-01", *(b"%d-01-01" % n for n in range(9_990, 10_600))], None),
-    ],
-)
-def test_the_bounds_of_keys(type: str, texts: list[bytes | None], told: str | None) -> None:
-    assert bound(Column("k", type), texts) == told
 
 
 @given(st.integers(1, 1 << 40))

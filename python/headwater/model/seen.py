@@ -101,11 +101,13 @@ class ChangedRows:
         added: rows of files that came; ``None`` if none came.
         removed: rows of files that went; ``None`` if none went.
         lasting: the rows that came are all there now; else some went again.
+        few: the rows are in memory, and none of them is in both frames; false: they are too many; ``None``: unknown.
     """
 
     added: Any
     removed: Any
     lasting: bool = True
+    few: bool | None = None
 
 
 @frozen

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any, cast
 
+from attrs import evolve
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -29,6 +30,16 @@ def is_broken(error: BaseException) -> bool:
     """Whether a call came to no answer: the gateway's connection broke, a new one was refused, or there is no such
     function. Py4J has one error for all of these."""
     return isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
+
+
+def _few(rows: ChangedRows, added: JavaObject | None, removed: JavaObject | None) -> ChangedRows:
+    """Changed rows in memory, if the shim took them there."""
+    if added is None and removed is None:
+        return evolve(rows, few=False)
+    session = (rows.removed if rows.added is None else rows.added).sparkSession
+    came, went = (None if each is None else DataFrame(each, session) for each in (added, removed))
+    # A row that came and went in between is in both, and so in neither now.
+    return ChangedRows(came, went, few=True)
 
 
 class _Late:
@@ -273,6 +284,16 @@ class Shim:
     def stand_out(self, name: str) -> None:
         """Forgets them."""
         self._call("StandIns.remove", name)
+
+    def few_rows(self, changed: Sequence[ChangedRows]) -> list[ChangedRows]:
+        """The rows of each table in the memory of the driver, if they are few, without those that came and went."""
+        sides = [None if each is None else each._jdf for rows in changed for each in (rows.added, rows.removed)]
+        found = list(self._call("FewRows.of", sides))
+        return [_few(rows, *found[2 * n : 2 * n + 2]) for n, rows in enumerate(changed)]
+
+    def key_values(self, keys: Sequence[DataFrame], most: int) -> JavaObject | None:
+        """The different rows of some queries as keys (``KeyValues.scala``); ``None`` if they are more than ``most``."""
+        return self._call("KeyValues.of", [each._jdf for each in keys], most)
 
     def added_files(self, session: SparkSession, table: str, since: str, until: str) -> DataFrame | None:
         """The rows of the files that came between two snapshots of a table; ``None`` if nobody can say."""

@@ -16,7 +16,7 @@ from headwater.model.command import Launch
 from headwater.model.error import ChangesUnknown
 from headwater.model.partition import WHOLE, Region
 from headwater.model.reason import Code
-from headwater.model.seen import TableQuestion
+from headwater.model.seen import ChangedRows, TableQuestion
 from headwater.model.view import Pairs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
@@ -50,9 +50,11 @@ def sides(
     refuse_lenient(run.session)
     since, now = dict(changed), dict(run.launch.run.snapshots)
     order = [each for each in run.launch.definition.sources if each in since]
+    # New rows that no other table is joined with are read once, by the job that computes with them.
+    found = changed_rows(run, changed, near=len(run.launch.definition.sources) > 1)
     frames: list[DataFrame] = []
     for n, source in enumerate(order):
-        rows = run.formats.changed(run.session, source, since[source], now[source])
+        rows = found[source]
         if only_added and rows.removed is not None:
             raise ChangesUnknown(Code.SOURCE_ROWS_REMOVED, f"rows of {source} went or changed")
         if rows.added is None and rows.removed is None:
@@ -65,6 +67,30 @@ def sides(
         finally:
             run.shim.stand_out(name)
     return frames
+
+
+def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[str, ChangedRows]:
+    """The rows of sources that came and went.
+
+    Args:
+        changed: the sources, each with the snapshot to go on from.
+        near: whether they are wanted in memory if they are few, also if none went. One Spark job then reads them of
+            all sources, and nothing that reads them afterwards starts a job for it. Rows that went are compared with
+            those that came there: a file that was written anew has most rows on both sides.
+
+    Raises:
+        ChangesUnknown: it is not known which rows changed.
+    """
+    now = dict(run.launch.run.snapshots)
+    for source, since in changed:
+        if (source, since) not in run.read:
+            run.read[source, since] = run.formats.changed(run.session, source, since, now[source])
+    found = {source: run.read[source, since] for source, since in changed}
+    near = near or any(each.removed is not None for each in found.values())
+    if near and any(each.few is None for each in found.values()):
+        found = dict(zip(found, run.shim.few_rows(list(found.values())), strict=True))
+        run.read.update({(source, since): found[source] for source, since in changed})
+    return found
 
 
 @contextlib.contextmanager

@@ -9,12 +9,13 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from attrs import frozen
+from attrs import Factory, frozen
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.command import Launch
 from headwater.model.error import RefreshCancelled, RefreshFailed
 from headwater.model.reason import Code
+from headwater.model.seen import ChangedRows
 from headwater.model.view import Definition, Job, Query
 from headwater.model.work import FollowsChanges
 from headwater.spark.defining import jobs
@@ -102,6 +103,7 @@ class Ingredients:
 
     Attributes:
         held: what is closed when the rows are written.
+        read: the changed rows of sources, as the run read them, by source and snapshot.
     """
 
     shim: Shim
@@ -110,6 +112,7 @@ class Ingredients:
     session: SparkSession
     launch: Launch
     held: contextlib.ExitStack
+    read: dict[tuple[str, str], ChangedRows] = Factory(dict)
 
     def analysed(self) -> DataFrame:
         """The rows of the query, with the pins that the session has at this moment."""

@@ -6,9 +6,8 @@ other ones by now, so only a comparison does.
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from attrs import frozen
@@ -25,14 +24,16 @@ from headwater.spark.jvm import sql, wire
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.changed_rows import PINS
-from headwater.spark.refreshing.methods.keys import sampled
 from headwater.spark.refreshing.trailing_edge import up_to
-from headwater.spark.tables.key_bounds import LISTED
 from headwater.spark.tables.registry import Formats
+from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_rows import held, shaped, within
 
 DIGITS = 9
 """Numbers in floating point are equal if so many digits are. Their sum depends on the order of the rows."""
+
+SAMPLED = 500
+"""The number of keys in a sample."""
 
 Part = Callable[[DataFrame], DataFrame]
 """Those rows of a view, and of its query, that are compared."""
@@ -96,24 +97,28 @@ class Comparison:
         with up_to(session, pins, definition, edge):
             query = shaped(session.sql(definition.made_by.text), definition)
         view = held(session, definition)
-        with _part(view, definition, rows) as part:
-            return _difference(part(_stored(query, definition)), part(view), definition.columns, _nameless(definition))
+        part = self._part(view, definition, rows)
+        return _difference(part(_stored(query, definition)), part(view), definition.columns, _nameless(definition))
+
+    def _part(self, view: DataFrame, definition: Definition, rows: Sequence[Slice] | Sample) -> Part:
+        if not isinstance(rows, Sample):
+            return lambda frame: within(frame, definition, rows)
+        keys = common(each.keys for each in definition.dependencies)
+        columns, most = (keys, SAMPLED) if keys else (definition.partitioned_by, 1)
+        if not columns:
+            return lambda frame: frame
+        # A view may have NULL where its query has the empty string: such a key is not found again.
+        named = [F.col(sql.identifier(each)).isNotNull() for each in _nameless(definition) if each in columns]
+        reach = sampled(self._shim, reduce(DataFrame.where, named, view), columns, most)
+        return (lambda frame: reach.among(reach.near(frame))) if reach.count else (lambda frame: frame)
 
 
-@contextlib.contextmanager
-def _part(view: DataFrame, definition: Definition, rows: Sequence[Slice] | Sample) -> Iterator[Part]:
-    if not isinstance(rows, Sample):
-        yield lambda frame: within(frame, definition, rows)
-        return
-    keys = common(each.keys for each in definition.dependencies)
-    columns, most = (keys, LISTED) if keys else (definition.partitioned_by, 1)
-    if not columns:
-        yield lambda frame: frame
-        return
-    # A view may have NULL where its query has the empty string: such a key is not found again.
-    named = [F.col(sql.identifier(each)).isNotNull() for each in _nameless(definition) if each in columns]
-    with sampled(reduce(DataFrame.where, named, view), definition, columns, most) as reach:
-        yield (lambda frame: reach.among(reach.near(frame))) if reach.count else (lambda frame: frame)
+def sampled(shim: Shim, rows: DataFrame, columns: Sequence[str], most: int) -> Reach:
+    """Some keys by chance of rows that have them: of a view's rows, which may be neither all nor right."""
+    keys = rows.select(*map(sql.identifier, columns)).distinct().orderBy(F.rand()).limit(most)
+    reach = Reach.of(shim, [keys], tuple(columns), most)
+    assert reach is not None  # there are no more than the limit
+    return reach
 
 
 def _stored(query: DataFrame, definition: Definition) -> DataFrame:

@@ -7,6 +7,8 @@ in its frame. The keys are symbol and day; the query tells in the frames of whic
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import DataFrame
 
 from headwater.model.dependency import in_frames
@@ -44,10 +46,6 @@ def _reached(run: Ingredients, work: ByKeys) -> Reach | None:
     columns = in_frames(keyed.values())
     if not columns:
         return None
-    changed = keys.found(run.session, run.formats, run.launch, work.since, known, columns)
-    found = run.shim.framed_keys(run.analysed(), changed)
-    if found is None:
-        return None
-    names = tuple(found.columns)
-    bounds, count = keys.bounded(found, definition, columns, names)
-    return Reach(found, columns, names, bounds, count)
+    changed = reduce(DataFrame.union, keys.found(run, work.since, known, columns))
+    reached = run.shim.framed_keys(run.analysed(), changed)
+    return None if reached is None else Reach.of(run.shim, [reached], columns, keys.MOST)

@@ -158,6 +158,6 @@ def _reached(run: Ingredients, work: ByTotals) -> Reach | None:
         return None
     try:
         with finding_changes(run.shim):
-            return run.held.enter_context(keys.reached(run.session, run.formats, run.launch, work.since))
+            return keys.reached(run, work.since)
     except ChangesUnknown:
         return None

@@ -115,13 +115,13 @@ final class Framed(query: DataFrame) {
     val columns = (groups :+ order).zip(keys.output).zipWithIndex.flatMap { case ((column, key), n) =>
       val values = keys.data.map(_.get(n, key.dataType))
       val own = if (n == groups.size) known else Seq(Some(Frame.same))
-      def ranges = Narrowing.split(values.filter(_ != null).distinct, key.dataType).flatMap { case (least, greatest) =>
+      def ranges = ValueRanges.split(values.filter(_ != null).distinct, key.dataType).flatMap { case (least, greatest) =>
         own.flatten.map { case (from, to) =>
           (fitting(from(Literal(least, key.dataType))), fitting(to(Literal(greatest, key.dataType))))
         }
       }
-      val isKnown = Narrowing.isOrdered(key.dataType) && own.forall(_.nonEmpty)
-      (if (isKnown) Try(ranges).toOption else None).map(Narrowing.between(column, _)).map { between =>
+      val isKnown = ValueRanges.isOrdered(column) && values.forall(ValueRanges.isFound) && own.forall(_.nonEmpty)
+      (if (isKnown) Try(ranges).toOption else None).map(ValueRanges.between(column, _)).map { between =>
         if (values.contains(null)) Or(IsNull(column), between) else between
       }
     }

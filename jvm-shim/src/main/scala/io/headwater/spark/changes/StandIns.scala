@@ -3,9 +3,11 @@ package io.headwater.spark
 import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.catalyst.AliasIdentifier
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Literal}
-import org.apache.spark.sql.catalyst.plans.logical.{Expand, LogicalPlan, Project, SubqueryAlias, Union}
+import org.apache.spark.sql.catalyst.{AliasIdentifier, InternalRow}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, JoinedRow, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.{Expand, LocalRelation, LogicalPlan, Project, Repartition, SubqueryAlias, Union}
+import org.apache.spark.sql.headwater.{Access, Gathered}
+import org.apache.spark.sql.types.IntegerType
 
 /**
  * Rows that stand in for a table, by the names that pins have for them ([[Pin]]). Each has a weight, which the query does
@@ -19,6 +21,9 @@ object StandIns {
   private[spark] val Weight = "headwater weight"
 
   private val Name = "headwater stand-in"
+
+  /** Rows of so few bytes are read in one task. */
+  private val Small = 1 << 20
   private val known = new ConcurrentHashMap[String, LogicalPlan]
 
   /**
@@ -27,19 +32,33 @@ object StandIns {
    * @param lasting whether all rows that came are there now; with several changed sources, some may have gone again
    */
   def put(name: String, added: DataFrame, removed: DataFrame, lasting: Boolean): Unit = {
-    val sides = Seq(Option(added).map(weighted(_, if (lasting) Came else There)), Option(removed).map(weighted(_, Went)))
-    known.put(name, sides.flatten match {
-      case Seq(one) => one
-      case both => Union(both)
-    })
+    val sides = Seq(added -> (if (lasting) Came else There), removed -> Went).filter(_._1 != null)
+    val rows = sides.map { case (rows, weight) => (rows.queryExecution.analyzed, weight) } match {
+      case Seq((one, weight)) => weighted(one, weight)
+      case both if both.forall(_._1.isInstanceOf[LocalRelation]) && both.map(_._1.output.map(_.dataType)).distinct.size == 1 =>
+        together(both)
+      case both => Union(both.map { case (plan, weight) => weighted(plan, weight) })
+    }
+    // What follows needs no exchange then to bring rows of one group together.
+    known.put(name, if (sides.map(side => Gathered.size(side._1)).sum <= Small) Repartition(1, shuffle = false, rows) else rows)
   }
 
   def remove(name: String): Unit = known.remove(name)
 
-  private def weighted(rows: DataFrame, weight: Int): LogicalPlan = {
-    val plan = rows.queryExecution.analyzed
+  private def weighted(plan: LogicalPlan, weight: Int): LogicalPlan =
     Project(plan.output :+ Alias(Literal(weight), Weight)(), plan)
+
+  /** Rows in memory, with their weights. A union would make them a task for each side, and no query would be evaluated with them. */
+  private def together(sides: Seq[(LogicalPlan, Int)]): LogicalPlan = {
+    val output = sides.head._1.output.map(column => column.withNullability(true)) :+
+      AttributeReference(Weight, IntegerType, nullable = false)()
+    LocalRelation(output, sides.collect { case (LocalRelation(_, rows, _, _), weight) =>
+      rows.map(row => new JoinedRow(row, InternalRow(weight)): InternalRow)
+    }.flatten)
   }
+
+  /** The plan of stand-ins that says no more in how many tasks they are read. */
+  private[spark] def plain(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) { case Repartition(1, false, child) => child }
 
   private[spark] def plan(name: String): LogicalPlan = {
     val rows = known.get(name)

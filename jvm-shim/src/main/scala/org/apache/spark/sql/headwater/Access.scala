@@ -4,12 +4,12 @@ import scala.util.Try
 
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.SparkListenerEvent
-import org.apache.spark.sql.{AnalysisException, DataFrame}
+import org.apache.spark.sql.{AnalysisException, Column, DataFrame}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
-import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.classic.{Dataset, ExpressionUtils, SparkSession}
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier, LookupCatalog, Table, V1Table}
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.QueryExecution
@@ -121,9 +121,14 @@ object Access {
   def frame(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): DataFrame =
     classic(session).withActive(Dataset.ofRows(classic(session), plan))
 
-  /** The rows of a small plan, as Spark has them inside. */
-  def rows(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): Array[InternalRow] =
-    frame(session)(plan).queryExecution.toRdd.map(Copied).collect()
+  /** The rows of a small plan, as Spark has them inside. Rows that are in the driver take no job. */
+  def rows(session: org.apache.spark.sql.SparkSession)(plan: => LogicalPlan): Array[InternalRow] = {
+    val found = frame(session)(plan)
+    Gathered.local(found).fold(found.queryExecution.toRdd.map(Copied).collect())(_.toArray[InternalRow])
+  }
+
+  /** An expression over columns of a query, as a column. */
+  def column(expression: Expression): Column = ExpressionUtils.column(expression)
 
   /** The columns of a plan, and at most so many of its rows in each partition. */
   def first(session: org.apache.spark.sql.SparkSession, most: Int)(plan: => LogicalPlan): (Seq[Attribute], Array[InternalRow]) = {

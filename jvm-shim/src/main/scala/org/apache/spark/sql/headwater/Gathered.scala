@@ -1,0 +1,85 @@
+package org.apache.spark.sql.headwater
+
+import scala.collection.mutable.ArrayBuffer
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.execution.LocalTableScanExec
+import org.apache.spark.sql.types.DataType
+
+/**
+ * How much of a query is gathered in the driver. More than this is left where it is.
+ *
+ * @param rows that a query makes
+ * @param bytes that these rows have
+ * @param read the bytes that it reads, by Spark's estimate
+ * @param tasks that read them
+ */
+final case class Few(rows: Int, bytes: Long = Long.MaxValue, read: Long = Long.MaxValue, tasks: Int = Int.MaxValue)
+
+/**
+ * Rows of queries in the memory of the driver. They are Spark's own rows, byte by byte: no value passes through a type of
+ * another language.
+ */
+object Gathered {
+
+  /** For each query its rows if it has few, by one Spark job for all. */
+  def of(frames: Seq[DataFrame], few: Few): Seq[Option[Seq[UnsafeRow]]] = frames.headOption.fold(
+    Seq.empty[Option[Seq[UnsafeRow]]]) { first =>
+    val session = Access.classic(first.sparkSession)
+    session.withActive {
+      val here = frames.map(local(_).filter(rows => fits(rows, few)))
+      val asked = frames.zipWithIndex.filter { case (frame, n) => here(n).isEmpty && size(frame) <= few.read }
+      val parts = asked.map { case (frame, n) =>
+        val run = frame.queryExecution
+        n -> run.toRdd.mapPartitions(new Gathering(n, run.analyzed.output.map(_.dataType).toArray, few.rows, few.bytes))
+      }.filter(_._2.getNumPartitions <= few.tasks)
+      val found = if (parts.isEmpty) Map.empty[Int, Seq[Part]]
+        else session.sparkContext.union(parts.map(_._2)).collect().toSeq.groupBy(_.of)
+      val ran = parts.map(_._1).toSet
+      here.zipWithIndex.map {
+        case (None, n) if ran(n) =>
+          val mine = found.getOrElse(n, Nil)
+          Option.when(!mine.exists(_.more))(mine.flatMap(_.rows)).filter(fits(_, few))
+        case (known, _) => known
+      }
+    }
+  }
+
+  /** The rows of a query that Spark evaluates while it plans it; none if a job would compute them. */
+  def local(frame: DataFrame): Option[Seq[UnsafeRow]] = Access.classic(frame.sparkSession).withActive {
+    frame.queryExecution.executedPlan match {
+      case scan: LocalTableScanExec => Some(scan.executeCollect().toSeq.map(_.asInstanceOf[UnsafeRow]))
+      case _ => None
+    }
+  }
+
+  /** The bytes that a query reads, by Spark's estimate. */
+  def size(frame: DataFrame): BigInt = Access.classic(frame.sparkSession).withActive {
+    frame.queryExecution.optimizedPlan.stats.sizeInBytes
+  }
+
+  private def fits(rows: Seq[UnsafeRow], few: Few): Boolean =
+    rows.size <= few.rows && rows.iterator.map(_.getSizeInBytes.toLong).sum <= few.bytes
+}
+
+/** The rows of a task; none if there are `more` than wanted. */
+private final case class Part(of: Int, rows: Array[UnsafeRow], more: Boolean)
+
+/** Takes the rows of a task. Spark reads the class file of a lambda, which may be gone by then: see `Classes`. */
+private final class Gathering(of: Int, types: Array[DataType], most: Int, bytes: Long)
+  extends (Iterator[InternalRow] => Iterator[Part]) with Serializable {
+  override def apply(found: Iterator[InternalRow]): Iterator[Part] = {
+    val unsafe = UnsafeProjection.create(types)
+    val rows = ArrayBuffer.empty[UnsafeRow]
+    var size = 0L
+    while (rows.size <= most && size <= bytes && found.hasNext) {
+      val row = unsafe(found.next()).copy()
+      rows += row
+      size += row.getSizeInBytes
+    }
+    val more = rows.size > most || size > bytes
+    Iterator.single(Part(of, if (more) Array.empty else rows.toArray, more))
+  }
+}
