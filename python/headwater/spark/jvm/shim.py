@@ -291,6 +291,15 @@ class Shim:
         found = list(self._call("FewRows.of", sides))
         return [_few(rows, *found[2 * n : 2 * n + 2]) for n, rows in enumerate(changed)]
 
+    def rows_in(self, session: SparkSession, rows: ChangedRows) -> ChangedRows:
+        """Rows in memory that another session read, as frames of this one."""
+        sides = [None if each is None else each._jdf for each in (rows.added, rows.removed)]
+        added, removed = (
+            None if each is None else DataFrame(self._call("FewRows.in", session._jsparkSession, each), session)
+            for each in sides
+        )
+        return evolve(rows, added=added, removed=removed)
+
     def key_values(self, keys: Sequence[DataFrame], most: int) -> JavaObject | None:
         """The different rows of some queries as keys (``KeyValues.scala``); ``None`` if they are more than ``most``."""
         return self._call("KeyValues.of", [each._jdf for each in keys], most)

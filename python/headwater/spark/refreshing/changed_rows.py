@@ -21,6 +21,7 @@ from headwater.model.view import Pairs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import having
+from headwater.spark.refreshing.near_rows import Between
 from headwater.spark.refreshing.recipe import Ingredients
 from headwater.spark.tables.registry import Formats
 
@@ -81,16 +82,29 @@ def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[str, Chan
     Raises:
         ChangesUnknown: it is not known which rows changed.
     """
-    now = dict(run.launch.run.snapshots)
-    for source, since in changed:
-        if (source, since) not in run.read:
-            run.read[source, since] = run.formats.changed(run.session, source, since, now[source])
-    found = {source: run.read[source, since] for source, since in changed}
-    near = near or any(each.removed is not None for each in found.values())
-    if near and any(each.few is None for each in found.values()):
-        found = dict(zip(found, run.shim.few_rows(list(found.values())), strict=True))
-        run.read.update({(source, since): found[source] for source, since in changed})
-    return found
+    missing = [each for each in changed if each not in run.read]
+    with run.near.reading(source for source, _ in missing):
+        for each in missing:
+            run.read[each] = _read(run, *each)
+        found = {each: run.read[each] for each in changed}
+        near = near or any(each.removed is not None for each in found.values())
+        far = [each for each, rows in found.items() if rows.few is None]
+        if near and far:
+            for each, rows in zip(far, run.shim.few_rows([found[each] for each in far]), strict=True):
+                found[each] = run.read[each] = rows
+                if rows.few:
+                    run.near.keep(_between(run, *each), rows)
+    return {source: rows for (source, _), rows in found.items()}
+
+
+def _read(run: Ingredients, source: str, since: str) -> ChangedRows:
+    known = run.near.find(run.session, asked := _between(run, source, since))
+    return known or run.formats.changed(run.session, source, since, asked.until)
+
+
+def _between(run: Ingredients, source: str, since: str) -> Between:
+    launch = run.launch
+    return Between(source, since, dict(launch.run.snapshots)[source], launch.definition.settings)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from headwater.model.work import FollowsChanges
 from headwater.spark.defining import jobs
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm.shim import Shim
+from headwater.spark.refreshing.near_rows import NearRows
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.rows_by_keys import Reach
@@ -103,6 +104,7 @@ class Ingredients:
 
     Attributes:
         held: what is closed when the rows are written.
+        near: changed rows that other runs read.
         read: the changed rows of sources, as the run read them, by source and snapshot.
     """
 
@@ -112,6 +114,7 @@ class Ingredients:
     session: SparkSession
     launch: Launch
     held: contextlib.ExitStack
+    near: NearRows
     read: dict[tuple[str, str], ChangedRows] = Factory(dict)
 
     def analysed(self) -> DataFrame:

@@ -28,6 +28,7 @@ from headwater.spark.refreshing import trailing_edge
 from headwater.spark.refreshing.changed_rows import pinned, refuse_drift
 from headwater.spark.refreshing.memory import Memory
 from headwater.spark.refreshing.methods import recipes
+from headwater.spark.refreshing.near_rows import NearRows
 from headwater.spark.refreshing.recipe import Ingredients, Queries
 from headwater.spark.tables.registry import Formats
 from headwater.spark.tables.writer import Writer
@@ -58,6 +59,7 @@ class SparkWarehouse:
         self._base, self._shim, self._sessions, self._formats = base, shim, sessions, formats
         self._memory, self._writer, self._groups, self._analyst = memory, writer, groups, analyst
         self._queries = Queries(shim, jobs or Jobs(), self._is_meant)
+        self._near = NearRows(shim)
 
     def compute(self, launch: Launch, sees: Mapping[str, Version]) -> Written:
         run, definition = launch.run, launch.definition
@@ -137,7 +139,9 @@ class SparkWarehouse:
         run = launch.run
         memory, context = self._memory, session.sparkContext
         with contextlib.ExitStack() as held:
-            made = recipes.rows(Ingredients(self._shim, self._formats, self._queries, session, launch, held))
+            made = recipes.rows(
+                Ingredients(self._shim, self._formats, self._queries, session, launch, held, self._near)
+            )
             with memory.overlaid(context, run):
                 scanned = memory.share(run, made.frame, sees, partial(self._stop, run))
             with memory.overlaid(context, run):

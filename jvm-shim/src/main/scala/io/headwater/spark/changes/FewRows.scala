@@ -4,7 +4,7 @@ import java.util.{HashMap => JHashMap, List => JList}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
@@ -49,6 +49,9 @@ object FewRows {
     val types = frames.map(_.queryExecution.analyzed.output.map(_.dataType))
     types.forall(each => each.size == types.head.size && each.zip(types.head).forall((DataTypeUtils.sameType _).tupled))
   }
+
+  /** Rows in memory that another session read, in a session. */
+  def in(session: SparkSession, rows: DataFrame): DataFrame = Access.frame(session)(rows.queryExecution.analyzed)
 
   private def rows(found: (DataFrame, Option[Seq[UnsafeRow]])): Seq[UnsafeRow] = found._2.get
 
