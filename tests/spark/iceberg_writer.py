@@ -19,7 +19,7 @@ class Writer:
     """Another engine, which writes one table."""
 
     def __init__(self, spark: SparkSession, key: str) -> None:
-        self._java, self._key = Java(spark), key
+        self._java, self._spark, self._key = Java(spark), spark, key
         self._catalogs = IcebergTables(Shim(spark), Sessions(spark))._catalogs
 
     def upsert(
@@ -48,6 +48,7 @@ class Writer:
             writer = self._factory(table).newDataWriter(self._file(table), placed, self._partition(placed, partition))
             delta.addRows(self._written(writer, table.schema(), came).dataFiles()[0])
         delta.commit()
+        self._noticed()
 
     def add_columns(self, columns: Mapping[str, tuple[str, str]]) -> None:
         """Adds columns in which rows of before have a value, too: each with its type as Iceberg spells it, and the
@@ -58,6 +59,7 @@ class Writer:
             value = self._java("iceberg.SingleValueParser.fromJson", of, default)
             update.addColumn(name, of, self._java("iceberg.expressions.Expressions.lit", value).to(of))
         update.commit()
+        self._noticed()
 
     def table(self) -> JavaObject:
         table = self._catalogs.table(self._key)
@@ -65,6 +67,10 @@ class Writer:
         return table
 
     # --- inside
+
+    def _noticed(self) -> None:
+        """A session of Spark keeps what it knows of a table, for half a minute."""
+        self._spark.catalog.refreshTable(self._key)
 
     def _factory(self, table: JavaObject, equality: tuple[JavaObject, list[int]] | None = None) -> JavaObject:
         builder = self._java("iceberg.data.GenericFileWriterFactory$Builder", table)

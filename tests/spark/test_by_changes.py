@@ -99,8 +99,7 @@ def test_a_changed_row_of_an_iceberg_table_is_followed(spark: SparkSession, jour
     events = [*journal.events()]
     for method, mode in zip(views, (Mode.CHANGES, Mode.KEYS), strict=True):
         assert_equals_query(spark, f"{database(spark)}.by_{method}", query)
-        *told, (last, instead) = runs(events, f"{database(spark)}.by_{method}")[1:]
-        assert set(told) == {(mode, "")} and last is mode and "delete files" in instead
+        assert set(runs(events, f"{database(spark)}.by_{method}")[1:]) == {(mode, "")}
 
 
 @pytest.mark.long

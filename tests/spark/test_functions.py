@@ -21,6 +21,7 @@ from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm.sessions import ZONE, Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.methods import recipes
+from headwater.spark.refreshing.near_rows import NearRows
 from headwater.spark.refreshing.recipe import Ingredients, Queries
 
 UPPER = "org.apache.hadoop.hive.ql.udf.generic.GenericUDFUpper"
@@ -168,5 +169,5 @@ def run_of(spark: SparkSession, query: str, between: list[str]) -> Callable[[], 
     started = SimpleNamespace(work=WholeView(), slices=(WHOLE,), view=definition.view)
     launch = cast(Any, SimpleNamespace(run=started, definition=definition))
     session = sessions.of_run(definition)
-    run = Ingredients(shim, cast(Any, None), queries, session, launch, contextlib.ExitStack())
+    run = Ingredients(shim, cast(Any, None), queries, session, launch, contextlib.ExitStack(), NearRows(shim))
     return lambda: recipes.rows(run).frame().collect()

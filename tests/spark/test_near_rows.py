@@ -12,7 +12,7 @@ from support import database
 
 from headwater.model.seen import ChangedRows
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.refreshing.near_rows import MOST, Between, NearRows
+from headwater.spark.refreshing.near_rows import MOST, NearRows, WhichRows
 
 JOINED = """SELECT town, sum(price * weight) AS price, count(*) AS n
 FROM {place}.sales JOIN {place}.shops USING (shop) GROUP BY town"""
@@ -69,15 +69,15 @@ def rows(plain_spark: SparkSession) -> Callable[[int], ChangedRows]:
     return of
 
 
-def between(**other: object) -> Between:
+def which(**other: object) -> WhichRows:
     known = {"table": "t", "since": "1", "until": "2", "settings": (("spark.sql.ansi.enabled", "true"),)}
-    return Between(**(known | other))  # type: ignore[arg-type]
+    return WhichRows(**(known | other))  # type: ignore[arg-type]
 
 
 def test_rows_are_found_in_another_session(near, rows, plain_spark: SparkSession) -> None:
-    near.keep(between(), rows(7))
+    near.keep(which(), rows(7))
     other = plain_spark.newSession()
-    found = near.find(other, between())
+    found = near.find(other, which())
     assert found is not None and found.few and found.removed is None
     assert found.added.sparkSession is other
     assert [each.n for each in found.added.collect()] == [7]
@@ -87,18 +87,18 @@ def test_rows_are_found_in_another_session(near, rows, plain_spark: SparkSession
     "other", [{"table": "u"}, {"since": "0"}, {"until": "3"}, {"settings": (("spark.sql.ansi.enabled", "false"),)}]
 )
 def test_rows_of_other_snapshots_or_settings_are_others(near, rows, plain_spark, other) -> None:
-    near.keep(between(), rows(7))
-    assert near.find(plain_spark, between(**other)) is None
+    near.keep(which(), rows(7))
+    assert near.find(plain_spark, which(**other)) is None
 
 
 def test_the_rows_that_were_used_last_stay(near, rows, plain_spark) -> None:
     one = rows(7)
     for n in range(MOST):
-        near.keep(between(since=str(n)), one)
-    near.find(plain_spark, between(since="0"))
-    near.keep(between(since="more"), one)
-    assert near.find(plain_spark, between(since="0")) is not None
-    assert near.find(plain_spark, between(since="1")) is None
+        near.keep(which(since=str(n)), one)
+    near.find(plain_spark, which(since="0"))
+    near.keep(which(since="more"), one)
+    assert near.find(plain_spark, which(since="0")) is not None
+    assert near.find(plain_spark, which(since="1")) is None
 
 
 def test_a_run_waits_for_another_one_that_reads_rows_of_its_tables(near) -> None:

@@ -109,7 +109,6 @@ class Code(Enum):
     SOURCE_SNAPSHOT_NOT_KEPT = "source.snapshot_not_kept"
     SOURCE_ROWS_REMOVED = "source.rows_removed"
     SOURCE_ANOTHER_TABLE = "source.another_table"
-    SOURCE_DELETE_FILES = "source.delete_files"
 
     # The same: what is on record, and what the method would cost.
     METHOD_ALL_BEHIND = "method.all_behind"

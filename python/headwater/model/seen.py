@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -102,12 +102,14 @@ class ChangedRows:
         removed: rows of files that went; ``None`` if none went.
         lasting: the rows that came are all there now; else some went again.
         few: the rows are in memory, and none of them is in both frames; false: they are too many; ``None``: unknown.
+        close: to be called when they were read.
     """
 
     added: Any
     removed: Any
     lasting: bool = True
     few: bool | None = None
+    close: Callable[[], None] = lambda: None
 
 
 @frozen

@@ -21,7 +21,7 @@ from headwater.model.view import Pairs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import having
-from headwater.spark.refreshing.near_rows import Between
+from headwater.spark.refreshing.near_rows import WhichRows
 from headwater.spark.refreshing.recipe import Ingredients
 from headwater.spark.tables.registry import Formats
 
@@ -93,18 +93,22 @@ def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[str, Chan
             for each, rows in zip(far, run.shim.few_rows([found[each] for each in far]), strict=True):
                 found[each] = run.read[each] = rows
                 if rows.few:
-                    run.near.keep(_between(run, *each), rows)
+                    run.near.keep(_which(run, *each), rows)
     return {source: rows for (source, _), rows in found.items()}
 
 
 def _read(run: Ingredients, source: str, since: str) -> ChangedRows:
-    known = run.near.find(run.session, asked := _between(run, source, since))
-    return known or run.formats.changed(run.session, source, since, asked.until)
+    known = run.near.find(run.session, asked := _which(run, source, since))
+    if known is not None:
+        return known
+    rows = run.formats.changed(run.session, source, since, asked.until)
+    run.held.callback(rows.close)
+    return rows
 
 
-def _between(run: Ingredients, source: str, since: str) -> Between:
+def _which(run: Ingredients, source: str, since: str) -> WhichRows:
     launch = run.launch
-    return Between(source, since, dict(launch.run.snapshots)[source], launch.definition.settings)
+    return WhichRows(source, since, dict(launch.run.snapshots)[source], launch.definition.settings)
 
 
 @contextlib.contextmanager

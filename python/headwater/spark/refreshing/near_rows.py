@@ -23,7 +23,7 @@ MOST = 32
 
 
 @frozen
-class Between:
+class WhichRows:
     """Changed rows by what determines them.
 
     Attributes:
@@ -41,10 +41,10 @@ class NearRows:
 
     def __init__(self, shim: Shim) -> None:
         self._shim, self._lock = shim, threading.Lock()
-        self._known: OrderedDict[Between, ChangedRows] = OrderedDict()
+        self._known: OrderedDict[WhichRows, ChangedRows] = OrderedDict()
         self._tables: dict[str, threading.Lock] = {}
 
-    def find(self, session: SparkSession, asked: Between) -> ChangedRows | None:
+    def find(self, session: SparkSession, asked: WhichRows) -> ChangedRows | None:
         """The rows, as frames of a session; ``None`` if they are not here."""
         with self._lock:
             found = self._known.get(asked)
@@ -52,7 +52,7 @@ class NearRows:
                 self._known.move_to_end(asked)
         return None if found is None else self._shim.rows_in(session, found)
 
-    def keep(self, asked: Between, rows: ChangedRows) -> None:
+    def keep(self, asked: WhichRows, rows: ChangedRows) -> None:
         """Keeps rows that are in memory."""
         with self._lock:
             self._known[asked] = rows

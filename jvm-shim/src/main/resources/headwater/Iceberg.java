@@ -231,6 +231,52 @@ public final class Iceberg {
     return found.size() == names.size() ? found : null;
   }
 
+  /**
+   * Tasks that read files which one of two snapshots has, and the other one has not, or with other deletes: those of the
+   * earlier snapshots, and those of the later ones.
+   */
+  public List<List<FileScanTask>> differing(Table table, List<List<Number>> spans) throws IOException {
+    List<FileScanTask> went = new ArrayList<FileScanTask>(), came = new ArrayList<FileScanTask>();
+    for (List<Number> each : spans) {
+      Map<String, List<FileScanTask>> before = planned(table, ((Number) each.get(0)).longValue());
+      Map<String, List<FileScanTask>> after = planned(table, ((Number) each.get(1)).longValue());
+      went.addAll(surplus(before, after));
+      came.addAll(surplus(after, before));
+    }
+    return Arrays.asList(went, came);
+  }
+
+  /** The tasks that read a snapshot, by file and deletes. A table may have a file twice. */
+  private Map<String, List<FileScanTask>> planned(Table table, long snapshot) throws IOException {
+    Map<String, List<FileScanTask>> found = new HashMap<String, List<FileScanTask>>();
+    CloseableIterable<FileScanTask> tasks = table.newScan().useSnapshot(snapshot).planFiles();
+    try {
+      for (FileScanTask each : tasks) {
+        List<String> deletes = new ArrayList<String>();
+        // Deletion vectors of many files lie in one.
+        for (DeleteFile delete : each.deletes()) deletes.add(delete.location() + "\n" + delete.contentOffset());
+        Collections.sort(deletes);
+        String key = each.file().location() + "\n" + String.join("\n", deletes);
+        List<FileScanTask> same = (List<FileScanTask>) found.get(key);
+        if (same == null) found.put(key, same = new ArrayList<FileScanTask>());
+        same.add(each);
+      }
+    } finally {
+      tasks.close();
+    }
+    return found;
+  }
+
+  private List<FileScanTask> surplus(Map<String, List<FileScanTask>> of, Map<String, List<FileScanTask>> other) {
+    List<FileScanTask> found = new ArrayList<FileScanTask>();
+    for (String each : of.keySet()) {
+      List<FileScanTask> here = (List<FileScanTask>) of.get(each), others = (List<FileScanTask>) other.get(each);
+      int there = others == null ? 0 : others.size();
+      if (there < here.size()) found.addAll(here.subList(there, here.size()));
+    }
+    return found;
+  }
+
   /** Lets Spark read the files of tasks as a table under a key. */
   public void lend(Table table, String key, List<FileScanTask> tasks) {
     ScanTaskSetManager.get().stageTasks(table, key, tasks);

@@ -35,6 +35,7 @@ class Between:
     """The snapshots to be undone and done to get from one snapshot to another.
 
     Attributes:
+        snapshots: the newest one first.
         lost: why nobody can say; then there are no snapshots.
         undone: some are to be undone.
     """
@@ -47,6 +48,18 @@ class Between:
     def only_adds(self) -> bool:
         """Whether rows came, and none went."""
         return not self.undone and all(each.only_adds for each in self.snapshots)
+
+    def spans(self, since: int) -> list[tuple[int, int]]:
+        """The steps from a snapshot to the last one, without those that only put rows into other files: each from a
+        snapshot to one of its descendants."""
+        found, start = list[tuple[int, int]](), since
+        end = start
+        for each in reversed(self.snapshots):
+            if each.is_rearranged:
+                found += [(start, end)] if start != end else []
+                start = each.number
+            end = each.number
+        return [*found, (start, end)] if start != end else found
 
 
 class History:

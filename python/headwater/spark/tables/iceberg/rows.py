@@ -1,9 +1,16 @@
-"""The rows of an Iceberg table that came and went between two snapshots, by Iceberg's changelog."""
+"""The rows of an Iceberg table that came and went between two snapshots.
+
+Iceberg's changelog has them, unless rows were deleted by position or by value, which it does not know. Then the scans
+of both snapshots tell: rows come and go with files that one of them does not read, or reads with other deletes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from uuid import uuid4
+
 from py4j.java_gateway import JavaObject
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.error import ChangesUnknown
@@ -31,8 +38,7 @@ class ChangedRowsReader:
         in between.
 
         Raises:
-            ChangesUnknown: the snapshots are not one after the other, the columns differ, or a snapshot deletes rows by
-                position or by value. Iceberg's changelog knows no such deletions.
+            ChangesUnknown: the snapshots are not one after the other, or the columns differ.
         """
         before, after, loaded = At.of(since), At.of(until), self._catalogs.loaded(table)
         if before is None or after is None or loaded is None:
@@ -47,6 +53,8 @@ class ChangedRowsReader:
             rows = session.read.option("snapshot-id", after.snapshot).table(sql.quoted(table))
             return ChangedRows(rows, None)
         between = self._between(loaded.table, table, before.snapshot, after.snapshot)
+        if self._deletes(loaded.table, between):
+            return self._by_files(session, loaded.table, between.spans(before.snapshot))
         reader = session.read.option("start-snapshot-id", before.snapshot).option("end-snapshot-id", after.snapshot)
         log = reader.table(f"{sql.quoted(table)}.changes")
         # Iceberg takes a condition on the column itself for one on a column of the table, and fails.
@@ -65,7 +73,29 @@ class ChangedRowsReader:
             raise ChangesUnknown(Code.SOURCE_HISTORY_LOST, f"{table}: {between.lost}")
         if between.undone:
             raise ChangesUnknown(Code.SOURCE_ANOTHER_TABLE, f"{table} was put back")
-        for each in between.snapshots:
-            if not each.is_rearranged and self._calls.hasDeletes(found, each.number):
-                raise ChangesUnknown(Code.SOURCE_DELETE_FILES, f"a snapshot of {table} has delete files")
         return between
+
+    def _deletes(self, table: JavaObject, between: Between) -> bool:
+        """Whether a snapshot has files of deletes."""
+        passed = (each.number for each in between.snapshots if not each.is_rearranged)
+        return any(self._calls.hasDeletes(table, each) for each in passed)
+
+    def _by_files(self, session: SparkSession, table: JavaObject, spans: Sequence[tuple[int, int]]) -> ChangedRows:
+        """The rows of the files in which the scans of a span's two ends differ."""
+        keys: list[str] = []
+        columns = [sql.identifier(each.name()) for each in table.schema().columns()]
+
+        def rows(tasks: JavaObject) -> DataFrame | None:
+            if tasks.isEmpty():
+                return None
+            keys.append(key := uuid4().hex)
+            self._calls.lend(table, key, tasks)
+            found = session.read.format("iceberg").option("scan-task-set-id", key).load(key)
+            return found.select(*columns)  # there may be more: the numbers that rows have from version 3 on
+
+        def close() -> None:
+            for each in keys:
+                self._calls.takeBack(table, each)
+
+        went, came = map(rows, self._calls.differing(table, list(map(list, spans))))
+        return ChangedRows(came, went, lasting=len(spans) == 1, close=close)
