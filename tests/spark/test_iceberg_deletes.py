@@ -11,8 +11,11 @@ import pytest
 from iceberg_table import Table, call
 from iceberg_writer import Writer
 from pyspark.sql import DataFrame
+from support import Journal, assert_equals_query, drain
+from test_by_keys import runs
 
 from headwater.model.seen import ChangedRows
+from headwater.model.work import Mode
 
 ON_READ = ", ".join(f"'write.{each}.mode' = 'merge-on-read'" for each in ("delete", "update", "merge"))
 COMPACT = call("rewrite_data_files", "options => map('rewrite-all', 'true')")
@@ -134,3 +137,26 @@ def test_scans_are_given_back(iceberg: Table) -> None:
     rows.close()
     with pytest.raises(Exception, match="(?i)task"):
         iceberg.spark.newSession().createDataFrame([], rows.removed.schema).union(rows.removed).collect()
+
+
+@pytest.mark.thorough
+def test_views_follow_a_commit_that_leaves_all_rows(iceberg: Table, journal: Journal) -> None:
+    """No method computes everything for it."""
+    iceberg.make("'format-version' = '2'", "p")
+    views = {
+        "keyed": ("keys", f"SELECT id, sum(n) AS s FROM {iceberg.key} GROUP BY id"),
+        "total": ("incremental", f"SELECT p, sum(n) AS s FROM {iceberg.key} GROUP BY p"),
+    }
+    for name, (method, query) in views.items():
+        asked = f"TBLPROPERTIES ('headwater.method' = '{method}, full')"
+        iceberg.spark.sql(f"CREATE MATERIALIZED VIEW {name} USING iceberg {asked} AS {query}")
+    journal.mark()
+    for write in ("UPDATE $n SET n = n WHERE id = 1", "INSERT INTO $n SELECT * FROM $n LIMIT 0"):
+        iceberg.run([write])
+        drain(iceberg.spark)
+    Writer(iceberg.spark, iceberg.key).upsert([{"id": 77}], partition=["b"])
+    drain(iceberg.spark)
+    place, events = iceberg.key.rpartition(".")[0], journal.events()
+    for name, (method, query) in views.items():
+        assert_equals_query(iceberg.spark, f"{place}.{name}", query)
+        assert set(runs(events, f"{place}.{name}")) == {(Mode(method), "")}, name

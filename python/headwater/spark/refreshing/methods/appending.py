@@ -10,8 +10,6 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
-from headwater.model.error import ChangesUnknown
-from headwater.model.reason import Code
 from headwater.model.work import ByAppending
 from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.refreshing.changed_rows import refuse_drift, sides
@@ -34,8 +32,8 @@ def _new(run: Ingredients, work: ByAppending) -> DataFrame:
     refuse_drift(run.formats, run.launch)
     definition = run.launch.definition
     frames = [run.cut(each) for each in sides(run, work.since, run.shim.appended, only_added=True)]
-    if not frames:
-        raise ChangesUnknown(Code.METHOD_NO_CHANGE, "no row came or went")
+    if not frames:  # a commit may leave all rows as they are
+        frames.append(run.whole().limit(0))
     if not definition.storage.commits:
         frames.insert(0, within(held(run.session, definition), definition, run.launch.run.slices))
     return reduce(DataFrame.union, frames)
