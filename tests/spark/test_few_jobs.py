@@ -30,7 +30,7 @@ VIEWS = {
     ),
 }
 MOST = {
-    "delta": dict(added=1, added_to_join=4, changes=3, changes_of_join=7, keys=9, keys_of_join=11),
+    "delta": dict(added=1, added_to_join=3, changes=3, changes_of_join=6, keys=5, keys_of_join=6),
     "iceberg": dict(added=1, added_to_join=3, changes=5, changes_of_join=6, keys=6, keys_of_join=7),
     "parquet": dict(added=1, added_to_join=3, changes=3, changes_of_join=6),
 }
