@@ -15,8 +15,8 @@ from support import Journal, assert_equals_query, database
 from headwater.model.event import Changed, Event, Published, Started
 from headwater.model.work import Mode
 
-SLOW = "(SELECT sum(pmod(xxhash64(id), 7)) FROM range(0, 40000000)) >= 0"
-"""A condition that holds, and takes seconds."""
+SLOW = "(SELECT sum(pmod(xxhash64(id), 7)) FROM range(0, 150000000, 1, 1)) >= 0"
+"""A condition that holds, and takes seconds. It is one task, so that a statement beside it finds a place."""
 TABLES = {
     "accounts": "client INT, stock STRING, shares INT, paid DECIMAL(6, 1)",
     "inquiries": "client INT, day DATE, topic STRING",
