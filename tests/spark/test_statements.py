@@ -405,10 +405,17 @@ def test_describe(shop: SparkSession) -> None:
     assert "# reads" not in short
     rows = shop.sql("DESC MATERIALIZED VIEW EXTENDED yearly").collect()
     assert rows[0].asDict().keys() == {"name", "value", "note"}
-    told = [(row["name"], row["value"]) for row in rows]
-    assert (f"{here}.monthly", "as a whole: the view has one partition [view.unpartitioned]") in told
-    extended = {row["name"]: row for row in shop.sql("DESCRIBE MATERIALIZED VIEW EXTENDED monthly").collect()}
-    assert extended[f"{here}.sales"]["value"] == "by month = month"
+    values = [(row["name"], row["value"]) for row in rows]
+    assert (f"{here}.monthly", "as a whole: the view has one partition [view.unpartitioned]") in values
+    told = shop.sql("DESCRIBE MATERIALIZED VIEW EXTENDED monthly").collect()
+    titles = [n for n, row in enumerate(told) if row["name"].startswith("# ")]
+    sections = {
+        told[start]["name"]: {row["name"]: row for row in told[start:end]}
+        for start, end in zip(titles, [*titles[1:], len(told)], strict=True)
+    }
+    assert sections["# reads"][f"{here}.sales"]["value"] == "by month = month"
+    assert re.match(r"\d+", sections["# cut"][f"{here}.sales"]["value"])
+    extended = {row["name"]: row for row in told}
     assert extended["partitions"]["value"] == "2"
     assert extended[f"with {here}.sales"]["value"] == "yes"
     for partition in ("month=2024-01", "month=2024-02"):
