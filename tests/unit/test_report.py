@@ -237,29 +237,27 @@ def test_a_run_is_explained_for_what_it_is_for_alone():
     assert "  waits for the refresh that runs [wait.run]" in report.explain(made.state, "mart.w", made.now)
 
 
-def test_a_run_that_goes_on_with_other_work_is_explained_as_it_is():
+def started_by_keys():
+    """A machine on which a run by keys started, and the run."""
     made = two()
     change(made, "base.u", A1)
     made.now += SETTLE
     assert start(made, "mart.v")
     [run] = made.state.running.values()
-    keyed = evolve(run.started, work=ByKeys((("base.u", "3"),), 1))
-    made.state.running["mart.v"] = evolve(
-        run, started=keyed, instead=Reason(Code.SOURCE_COLUMNS_CHANGED, "its columns changed")
-    )
+    return made, evolve(run, started=evolve(run.started, work=ByKeys((("base.u", "3"),), 1)))
+
+
+def test_a_run_that_goes_on_with_other_work_is_explained_as_it_is():
+    made, run = started_by_keys()
+    made.state.running["mart.v"] = evolve(run, instead=Reason(Code.SOURCE_COLUMNS_CHANGED, "its columns changed"))
     lines = report.explain(made.state, "mart.v", made.now)
     assert "refresh by partition, running as version" in lines[0]
     assert lines[-1] == "    by keys is out: its columns changed [source.columns_changed]"
 
 
 def test_a_run_that_follows_frames_says_so():
-    made = two()
-    change(made, "base.u", A1)
-    made.now += SETTLE
-    assert start(made, "mart.v")
-    [run] = made.state.running.values()
-    work = ByKeys((("base.u", "3"),), 1)
-    made.state.running["mart.v"] = evolve(run, started=evolve(run.started, work=work), work=work)
+    made, run = started_by_keys()
+    made.state.running["mart.v"] = evolve(run, work=run.started.work)
     framed = Frames(("symbol", "day"), (("`symbol`", "`day`"),))
     definition = made.state.views["mart.v"].definition
     one, *others = (each for each in definition.dependencies if each.source == "base.u")

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from headwater.engine.methods.basis import without_snapshots
 from headwater.engine.requests.coverage import downstream, unresolved, upstream
+from headwater.engine.requests.cut import Changes, carried
 from headwater.engine.requests.limits import follows
 from headwater.engine.tell.consistency import Verdict, horizontal
 from headwater.model.partition import WHOLE, Version
@@ -48,7 +49,7 @@ class Agreement:
 def cuts(state: State, name: str) -> list[TableCut]:
     """The state of every base table that the published rows of a view show."""
     tables = sorted(upstream(state, name) - state.views.keys())
-    owed = _owed(state, name)
+    owed = carried(state, unresolved(state, name).values(), min)
     return [_cut(state, name, table, owed) for table in tables]
 
 
@@ -65,16 +66,8 @@ def agreements(state: State, name: str, most: int) -> Iterator[Agreement]:
 # --- inside
 
 
-def _owed(state: State, name: str) -> dict[str, Version]:
-    """The oldest change of each table that a view does not reflect everywhere."""
-    found: dict[str, Version] = {}
-    for version in {each for origins in unresolved(state, name).values() for each in origins}:
-        table = state.origins[version].table
-        found[table] = min(version, found.get(table, version))
-    return found
-
-
-def _cut(state: State, name: str, table: str, owed: dict[str, Version]) -> TableCut:
+def _cut(state: State, name: str, table: str, owed: Changes) -> TableCut:
+    """Of one base table; ``owed``: the oldest change of each table that the view does not reflect everywhere."""
     record, view = state.tables.get(table), state.views[name]
     if record is None or not record.highest:
         return TableCut(table, note="the table was not looked at yet")
@@ -103,7 +96,7 @@ def _stateless(table: str, record: TableRecord) -> str:
     return "" if record.pinned or parted else without_snapshots(table).coded
 
 
-def _through(state: State, name: str, table: str, owed: dict[str, Version]) -> str:
+def _through(state: State, name: str, table: str, owed: Changes) -> str:
     """A view between them that does not pass on what it lacks, or has yet to; empty if there is none."""
     for each in sorted(upstream(state, name) & state.views.keys()):
         if table not in upstream(state, each):

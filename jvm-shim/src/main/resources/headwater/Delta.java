@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.ref.SoftReference;
 import java.lang.reflect.Constructor;
 import java.util.*;
+import java.util.function.UnaryOperator;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -49,7 +50,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * files come from the checksum of the commit if it has them, or else from Delta's Kernel, and from jobs only where neither
  * knows (docs/decisions/0042-the-log-is-read-without-jobs.md).
  */
-public final class Delta {
+public final class Delta implements UnaryOperator {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Logger LOG = LoggerFactory.getLogger(Delta.class);
 
@@ -106,7 +107,7 @@ public final class Delta {
   }
 
   /** What a query reads: of a table as it was at a version, files in the driver; else the same. */
-  public Object inDriver(Object location) {
+  public Object apply(Object location) {
     if (!(location instanceof TahoeLogFileIndex)) return location;
     TahoeLogFileIndex index = (TahoeLogFileIndex) location;
     if (!index.isTimeTravelQuery()) return location;
@@ -516,11 +517,11 @@ public final class Delta {
     }
 
     public Option<Object> sizeInBytesIfKnown() {
-      return Option.apply((Object) Long.valueOf(sizeInBytes()));
+      return files() == null ? table.state.sizeInBytesIfKnown() : Option.apply((Object) Long.valueOf(sizeInBytes()));
     }
 
     public Option<Object> numOfFilesIfKnown() {
-      return Option.apply((Object) Long.valueOf(numOfFiles()));
+      return files() == null ? table.state.numOfFilesIfKnown() : Option.apply((Object) Long.valueOf(numOfFiles()));
     }
   }
 

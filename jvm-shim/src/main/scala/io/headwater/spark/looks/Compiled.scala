@@ -2,6 +2,7 @@ package io.headwater.spark
 
 import java.lang.reflect.InvocationTargetException
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.function.UnaryOperator
 
 import scala.annotation.tailrec
 import scala.collection.mutable
@@ -18,6 +19,8 @@ import org.codehaus.janino.SimpleCompiler
  * that lacks a method is refused before anything runs. That compiler, Janino, knows no lambdas, and of a type argument it
  * knows little: the result of `Map.get` needs a cast.
  *
+ * The code of a format whose queries find files by Spark jobs is an operator, too: it finds them in the driver.
+ *
  * A format may have a second file, with code for classes that some versions lack or have otherwise. The first file is given
  * it if it compiles, and goes without it else.
  */
@@ -31,9 +34,6 @@ object Compiled {
 
   /** What ends the name of the second file: a reader of logs on the driver. */
   private lazy val Part = "Kernel"
-
-  /** The method of a format whose queries find files by Spark jobs. */
-  private val InDriver = "inDriver"
 
   private val made = mutable.Map.empty[String, AnyRef]
 
@@ -49,8 +49,8 @@ object Compiled {
 
   /** Where a query finds its files: in the driver, if the code of a format that the engine asked knows them there. */
   def inDriver(location: FileIndex): FileIndex = synchronized {
-    made.valuesIterator.flatMap(calls => calls.getClass.getMethods.find(_.getName == InDriver).map(calls -> _))
-      .foldLeft(location) { case (found, (calls, method)) => method.invoke(calls, found).asInstanceOf[FileIndex] }
+    made.valuesIterator.collect { case calls: UnaryOperator[_] => calls.asInstanceOf[UnaryOperator[FileIndex]] }
+      .foldLeft(location)((found, calls) => calls(found))
   }
 
   private def extended(title: String, calls: AnyRef): AnyRef = {
