@@ -18,6 +18,9 @@ from headwater.model.seen import ChangedRows
 from headwater.model.work import Mode
 
 ON_READ = ", ".join(f"'write.{each}.mode' = 'merge-on-read'" for each in ("delete", "update", "merge"))
+VERSIONS = [pytest.param(2, marks=pytest.mark.thorough), 3]
+"""Of the format. Version 2 has files of positions, and version 3 deletion vectors."""
+
 COMPACT = call("rewrite_data_files", "options => map('rewrite-all', 'true')")
 MERGE = """MERGE INTO $n USING (SELECT {n} AS id) AS s ON $n.id = s.id
 WHEN MATCHED AND $n.n % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET n = $n.n + 1
@@ -69,7 +72,7 @@ def assert_followed(iceberg: Table, states: list[State]) -> None:
         assert not rows.lasting or came <= there
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.thorough)])
 def test_rows_that_are_deleted_on_read_are_followed(iceberg: Table, version: int, seed: int) -> None:
     follow(iceberg, version, seed, 8)
@@ -94,7 +97,7 @@ def follow(iceberg: Table, version: int, seed: int, count: int) -> None:
             assert_followed(iceberg, states[-4:])
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
     "write",
     [
