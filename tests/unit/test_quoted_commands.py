@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -92,7 +93,9 @@ def parse_benchmark(module: str, arguments: Sequence[str]) -> None:
 
 def parse_make(arguments: Sequence[str]) -> None:
     """The target is there, and so is a benchmark that it runs, with its options."""
-    done = subprocess.run(["make", "-n", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    # A make above this test hands its own variables down in the environment, such as ARGS.
+    own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES", "ARGS")}
+    done = subprocess.run(["make", "-n", *arguments], cwd=ROOT, env=own, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
         found = COMMAND.match(line)
