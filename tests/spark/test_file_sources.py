@@ -26,7 +26,9 @@ BY_DAY = "SELECT day, count(*) AS n, sum(price) AS s, max(price) AS most FROM sa
 ROW = "INSERT INTO sales VALUES ({id}, '{day}', {price})"
 
 
-@pytest.mark.parametrize("query", [CHEAP, BY_DAY], ids=["rows", "totals"])
+@pytest.mark.parametrize(
+    "query", [pytest.param(CHEAP, id="rows", marks=pytest.mark.thorough), pytest.param(BY_DAY, id="totals")]
+)
 @pytest.mark.parametrize("format", ["parquet", pytest.param("csv", marks=pytest.mark.long)])
 def test_new_files_are_followed(spark: SparkSession, journal: Journal, query: str, format: str) -> None:
     spark.sql(f"CREATE TABLE sales USING {format} AS {SALES}")

@@ -124,7 +124,7 @@ def conditions(chance: random.Random, names: dict[str, str]) -> Iterator[str]:
         yield f"({one(column)} AND {one(chance.choice([*POOL]))})"
 
 
-@pytest.fixture(params=["UTC", pytest.param("America/Los_Angeles", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["UTC", "America/Los_Angeles"])
 def zone(spark: SparkSession, request: pytest.FixtureRequest) -> None:
     """Before 1883, the time there differed from UTC by some minutes and seconds."""
     spark.conf.set("spark.sql.session.timeZone", request.param)
@@ -152,9 +152,8 @@ def found(frame: DataFrame) -> set[str]:
     return {*map(posixpath.basename, frame.inputFiles())}
 
 
-@pytest.mark.parametrize(
-    "name", [each if each == "plain" else pytest.param(each, marks=pytest.mark.thorough) for each in LAYOUTS]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [*LAYOUTS])
 def test_no_file_with_a_row_is_left_out(spark: SparkSession, zone: None, name: str) -> None:
     layout, chance = LAYOUTS[name], random.Random(name)
     table = made(spark, layout, chance)

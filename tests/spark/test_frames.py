@@ -193,9 +193,8 @@ def follows(session: SparkSession, name: str, query: str, table: str) -> tuple[i
     return reached, there
 
 
-@pytest.mark.parametrize(
-    "kind", [each if each == "months" else pytest.param(each, marks=pytest.mark.thorough) for each in ORDERS]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", [*ORDERS])
 @pytest.mark.parametrize("seed", [pytest.param(n, marks=[] if n == 0 else pytest.mark.long) for n in range(8)])
 def test_what_changed_rows_reach_through_frames_is_all_that_differs(
     session: SparkSession, kind: str, seed: int
