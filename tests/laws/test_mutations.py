@@ -40,6 +40,7 @@ BY_EXAMPLE = {
     "an empty partition reflects what it did when it became empty": ("test_unsure.py",),
     "a run by changes reads a table as it is at that moment": ("test_totals.py",),
     "totals of another definition are used": ("test_totals.py",),
+    "one place of a table decides for all of them": ("test_totals.py",),
     "what came and went between two looks is no change": ("test_compare.py",),
     "partitions of a first fill miss changes of earlier ones": ("test_succession.py",),
     "a redefined view keeps older changes to itself": ("test_transition.py",),
@@ -408,6 +409,11 @@ MUTATIONS = {
         "engine/methods/keys.py",
         "past[each].snapshot) for each in known)",
         "past[each].snapshot) for each in known[:1])",
+    ),
+    "one place of a table decides for all of them": (
+        "algebra/derive/totals.py",
+        "next(filter(None, hurdles), None)",
+        "next(hurdles, None)",
     ),
     "a frame goes back with the clock": (
         "algebra/derive/frames.py",

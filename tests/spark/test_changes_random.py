@@ -73,6 +73,13 @@ TOTALLED = {
     "FROM (SELECT customer, count(*) AS n FROM sales GROUP BY customer)",
     "united_sums": "SELECT k, count(*) AS n "
     "FROM (SELECT customer AS k FROM sales UNION ALL SELECT customer FROM customers) GROUP BY k",
+    "paired_sums": "SELECT a.customer, a.day, count(*) AS n, sum(b.price) AS p, max(b.note) AS note "
+    "FROM sales a JOIN sales b ON a.customer = b.customer AND a.id <= b.id GROUP BY a.customer, a.day",
+    "regions_twice": "WITH c AS (SELECT customer, region FROM customers WHERE region <> 'x') "
+    "SELECT a.region, b.region AS other, count(*) AS n, sum(s.price) AS p FROM c a JOIN sales s "
+    "ON a.customer = s.customer JOIN c b ON b.customer = s.id % 14 GROUP BY a.region, b.region",
+    "united_twice": "SELECT k, count(*) AS n FROM (SELECT customer AS k FROM sales UNION ALL SELECT customer + 1 "
+    "FROM sales UNION ALL SELECT customer FROM customers) GROUP BY k",
     "ends": "SELECT customer, min(day) AS first, max(price) AS most, min(note) AS note FROM sales GROUP BY customer",
     "above_average": "SELECT customer, sum(price) AS p FROM sales GROUP BY customer "
     "HAVING sum(price) > (SELECT avg(price) FROM sales)",
@@ -80,13 +87,13 @@ TOTALLED = {
     "FROM sales s JOIN customers c ON s.customer = c.customer GROUP BY c.region, c.since",
 }
 APPENDED = {
-    **{name: SHAPES[name] for name in ("filtered", "outer_joined", "united", "exploded", "existing")},
+    **{name: SHAPES[name] for name in ("filtered", "outer_joined", "united", "exploded", "existing", "paired")},
     "by_region": PARTITIONED["by_region"],
     "daily_notes": "SELECT id, upper(note) AS note, day FROM sales WHERE note IS NOT NULL",
 }
 """Without an aggregate, and linear in the rows of ``sales`` or of ``customers``."""
 
-EXTREME = ("grouped", "ends")
+EXTREME = ("grouped", "ends", "paired_sums")
 """Of these, the least or greatest value of a group may go. Then the totals are made anew."""
 
 

@@ -24,6 +24,9 @@ FOLLOWED = (
     "SELECT n, count(*) FROM (SELECT k, count(*) AS n FROM t GROUP BY k) GROUP BY n",
     "WITH c AS (SELECT k, sum(x) AS s FROM t GROUP BY k) SELECT * FROM c WHERE s > 1",
     "SELECT k, sum(x) FROM t GROUP BY k HAVING sum(x) > (SELECT avg(x) FROM t)",
+    "SELECT a.k, count(*) FROM t a JOIN t b ON a.k = b.k GROUP BY a.k",
+    "SELECT k, count(*) FROM (SELECT k FROM t UNION ALL SELECT k FROM t) GROUP BY k",
+    "WITH c AS (SELECT k, x FROM t) SELECT a.k, sum(b.x) FROM c a JOIN c b ON a.k = b.x GROUP BY a.k",
 )
 
 REFUSED = {
@@ -36,11 +39,11 @@ REFUSED = {
     "SELECT k, count(DISTINCT x) FROM t GROUP BY k": "count(DISTINCT …) is computed from all rows of a group",
     "SELECT k, stddev(x) FROM t GROUP BY k": "is computed from all rows of a group",
     "SELECT k, collect_list(x) FROM t GROUP BY k": "collect_list is computed from all rows of a group",
-    "SELECT a.k, count(*) FROM t a JOIN t b ON a.k = b.k GROUP BY a.k": "it reads t in 2 places",
-    "SELECT k, count(*) FROM (SELECT k FROM t UNION ALL SELECT k FROM t) GROUP BY k": "it reads t in 2 places",
     "SELECT u.k, count(t.k) FROM u LEFT JOIN t ON u.k = t.k GROUP BY u.k": "LEFT OUTER JOIN",
     "SELECT t.k, count(u.k) FROM t FULL JOIN u ON t.k = u.k GROUP BY t.k": "FULL OUTER JOIN",
     "SELECT u.k, count(*) FROM u WHERE u.k IN (SELECT k FROM t) GROUP BY u.k": "a subquery reads t",
+    "SELECT k, count(*) FROM t WHERE x > (SELECT avg(x) FROM t) GROUP BY k": "a subquery reads t",
+    "SELECT t.k, count(*) FROM t JOIN (SELECT max(x) AS m FROM t GROUP BY k) ON x = m GROUP BY t.k": "Aggregate",
     "SELECT s, count(*) FROM (SELECT s, rank() OVER (ORDER BY x) FROM t) GROUP BY s": "Window",
     "SELECT s, count(*) FROM (SELECT s FROM t LIMIT 3) GROUP BY s": "takes several rows of t together",
     "SELECT s, count(*) FROM (SELECT s FROM t INTERSECT SELECT s FROM u) GROUP BY s": "Intersect",

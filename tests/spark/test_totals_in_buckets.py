@@ -83,11 +83,11 @@ class World:
         if not came and not went:
             return []
         added, removed = (self.frame(each) if each else None for each in (came, went))
-        self.shim.stand_in("changing", ChangedRows(added, removed), lasting=True)
+        self.shim.stand_in("changing", ChangedRows(added, removed), now=Pin(""), before=Pin(""))
         name = f"{self.session.catalog.currentDatabase()}.changing"
         self.session.conf.set(PINS, encode({name: Pin("", rows="changing")}))
         try:
-            return [self.shim.totals(self.session.sql(self.query.format(table="changing"))).rows()]
+            return self.shim.totals(self.session.sql(self.query.format(table="changing"))).terms()
         finally:
             self.session.conf.unset(PINS)
             self.shim.stand_out("changing")

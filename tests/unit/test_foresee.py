@@ -10,7 +10,7 @@ from headwater.model.dependency import Adding, Frames, Keys
 from headwater.model.reason import Code, Reason
 
 BOTH = frozenset({"t", "u"})
-TWICE = Reason(Code.QUERY_SEVERAL_PLACES, "it reads t in 2 places")
+LIMITED = Reason(Code.QUERY_ROWS_TOGETHER, "GlobalLimit takes several rows of t together")
 AN_AGGREGATE = Reason(Code.QUERY_AGGREGATE, "`n` is an aggregate")
 
 
@@ -36,13 +36,13 @@ def test_each_source_has_its_methods():
 
 def test_a_window_is_followed_by_its_frames():
     keys = Keys(("a", "b"), (("a", "b"),), frames=Frames(("a", "d"), (("a", "d"),)))
-    assert lines(made(Adding(TWICE), keys))[-1] == "    can be followed by keys (a, b) and frames of d"
+    assert lines(made(Adding(LIMITED), keys))[-1] == "    can be followed by keys (a, b) and frames of d"
 
 
 def test_a_method_that_is_out_has_its_reason():
-    told = lines(made(Adding(TWICE), Keys(reason=AN_AGGREGATE)))
+    told = lines(made(Adding(LIMITED), Keys(reason=AN_AGGREGATE)))
     assert told[2:] == [
-        "    by changes is out: it reads t in 2 places [query.several_places]",
+        "    by changes is out: GlobalLimit takes several rows of t together [query.rows_together]",
         "    by keys is out: `n` is an aggregate [query.aggregate]",
     ]
 

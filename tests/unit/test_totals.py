@@ -102,14 +102,14 @@ def test_a_table_that_cannot_be_compared_is_read_as_a_whole():
 
 def test_a_change_of_a_table_that_cannot_be_followed_makes_the_totals_anew():
     definition = view("v", "a", "t", "u", format="delta", method="incremental, full")
-    adding = {"t": FOLLOWED, "u": Adding(Reason(Code.QUERY_SEVERAL_PLACES, "it reads u in 2 places"))}
+    adding = {"t": FOLLOWED, "u": Adding(Reason(Code.QUERY_SUBQUERY, "a subquery reads u"))}
     dependencies = tuple(evolve(each, adding=adding[each.source]) for each in definition.dependencies)
     made = machine({"t": "a", "u": "a"}, evolve(definition, dependencies=dependencies), lakes=["t", "u"])
     later(made, A1).drain()
     assert started(made).work.mode is Mode.CHANGES
     change(made, "u", A1, 3)
     made.now += 2 * SETTLE
-    assert why(made) == "is out: it reads u in 2 places [query.several_places]"
+    assert why(made) == "is out: a subquery reads u [query.subquery]"
     made.drain()
     assert started(made).work.leaves_totals
 
@@ -267,6 +267,22 @@ def test_what_it_cannot_follow_has_a_reason():
     assert "otherwise than as it is" in adding(aggregated(below=relation(kind="delta", aspect="snapshot"))).reason.text
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]}
     assert adding(aggregated(below=limited)).reason.text == "GlobalLimit takes several rows of t together"
+
+
+def paired(left, right):
+    """``SELECT p, count(*) FROM left, right GROUP BY p``."""
+    output = [*left["output"], *right["output"]]
+    return aggregated(below={"op": "Join", "type": "INNER", "output": output, "children": [left, right]})
+
+
+def test_a_table_may_be_read_in_several_places_if_each_of_them_is_followed():
+    place, limited = (
+        relation(kind="delta"),
+        {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]},
+    )
+    assert adding(paired(place, place)) == FOLLOWED
+    for sides in ((place, limited), (limited, place)):
+        assert adding(paired(*sides)).reason.text == "GlobalLimit takes several rows of t together"
 
 
 def test_a_column_of_a_fixed_length_is_not_read_as_it_is_stored():

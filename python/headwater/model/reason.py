@@ -83,7 +83,6 @@ class Code(Enum):
     QUERY_OUTER_JOIN = "query.outer_join"
     QUERY_JOIN_TYPE = "query.join_type"
     QUERY_ROWS_TOGETHER = "query.rows_together"
-    QUERY_SEVERAL_PLACES = "query.several_places"
     QUERY_ONLY_PARTITIONS = "query.only_partitions"
     QUERY_INEXACT_TYPE = "query.inexact_type"
     QUERY_TIME_ZONE = "query.time_zone"

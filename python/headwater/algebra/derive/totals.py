@@ -8,9 +8,9 @@ A query without an aggregate, such as ``SELECT * FROM sales WHERE price > 0``, h
 the view, if each operator is linear.
 
 The totals are those of the lowest aggregate above which each operator has one input. Below it, a source may be read in
-one place, and each operator on the way must be linear in its rows: the result for the rows of a bag is the sum of the
-results for each of them, whatever other tables hold ([Adler20] ch. 2). All above the aggregate is computed from the
-totals anew.
+several places. Each operator on the way to one of them must be linear in its rows: the result for the rows of a bag is
+the sum of the results for each of them, whatever other places hold ([Adler20] ch. 2). All above the aggregate is
+computed from the totals anew.
 """
 
 from __future__ import annotations
@@ -132,11 +132,10 @@ def _unknown(call: Call) -> Reason | None:
 
 
 def _followed(below: Node, table: str) -> Adding:
+    """Whether each place where a plan reads a table is one in which changed rows may stand."""
     places = [each for each in below.walk() if each.op == "Relation" and source(each) == table]
-    if len(places) > 1:
-        several = f"it reads {short(table)} in {len(places)} places"
-        return Adding(Reason(Code.QUERY_SEVERAL_PLACES, several))
-    why = _hurdle(below, places[0]) or _unfit(places[0]) if places else None
+    hurdles = (_hurdle(below, each) or _unfit(each) for each in places)
+    why = next(filter(None, hurdles), None)
     return Adding(why) if why else Adding(None, bool(places))
 
 

@@ -104,7 +104,7 @@ class Pin:
         version: the snapshot, as ``VERSION AS OF`` names it; empty, unless it is one of ``files``: the table had no
             rows then.
         columns: for each column of the table now an expression over those of the snapshot; none: they are the same.
-        rows: the name of rows that stand in for the table; then there is no snapshot.
+        rows: the name of changed rows of the table, which the shim reads in one of its places after the other.
         files: whether it is a table of files.
         live: whether it is read as it is at that moment.
         until: a condition on its rows; empty: all are read.

@@ -39,10 +39,14 @@ class QueryTotals:
     def __init__(self, totals: JavaObject, session: SparkSession) -> None:
         self._totals, self._session = totals, session
 
-    def rows(self, few: bool = False) -> DataFrame:
-        """The totals of the rows that the query reads; if some stand in for a table, those of each weight. ``few``: one
-        task reads these."""
-        return self._frame(self._totals.rows(few))
+    def rows(self) -> DataFrame:
+        """The totals of the rows that the query reads."""
+        return self._frame(self._totals.rows())
+
+    def terms(self, few: bool = False) -> list[DataFrame]:
+        """The totals of changed rows by their weights, for each place where the query reads a table that changed;
+        ``few``: one task reads these."""
+        return [self._frame(each) for each in self._totals.terms(few)]
 
     def changed(self, before: DataFrame, changed: Sequence[DataFrame], few: bool) -> DataFrame:
         """Totals with those of rows that stood in for tables; ``few``: one task adds them."""

@@ -18,7 +18,7 @@ from headwater.model.measure import Effort
 from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.counted import Counted
-from headwater.spark.jvm.facts import Asked, CatalogView, Fact, RunProgress
+from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin, RunProgress
 from headwater.spark.jvm.query_totals import QueryTotals
 from headwater.spark.jvm.wire import Failure, FailureKind
 
@@ -258,9 +258,9 @@ class Shim:
         """The totals of a query."""
         return QueryTotals(self._call("Totals", query._jdf), query.sparkSession)
 
-    def appended(self, query: DataFrame) -> DataFrame:
-        """The rows that a query makes of those that stand in for a table."""
-        return DataFrame(self._call("Appended.rows", query._jdf), query.sparkSession)
+    def appended(self, query: DataFrame) -> list[DataFrame]:
+        """The rows that a query makes of changed rows, for each place where it reads a table that changed."""
+        return [DataFrame(each, query.sparkSession) for each in self._call("Appended.rows", query._jdf)]
 
     def framed_keys(self, query: DataFrame, changed: DataFrame) -> DataFrame | None:
         """The keys of the rows of a query in whose frames changed rows are; ``None`` if the query itself is better.
@@ -276,10 +276,15 @@ class Shim:
         """The rows of a query, of which those with these keys are all there."""
         return DataFrame(self._call("Framed", query._jdf).rows(keys._jdf), query.sparkSession)
 
-    def stand_in(self, name: str, changed: ChangedRows, lasting: bool) -> None:
-        """Names rows that queries read in place of a table (``Pin``); ``lasting``: all that came are there now."""
-        added, removed = (None if rows is None else rows._jdf for rows in (changed.added, changed.removed))
-        self._call("StandIns.put", name, added, removed, lasting)
+    def stand_in(self, name: str, changed: ChangedRows, now: Pin, before: Pin) -> None:
+        """Names changed rows of a table, which queries read in its places one after the other (``Pin``).
+
+        Args:
+            now: how the other places read the table as it is now.
+            before: how they read it as it was.
+        """
+        sides = (None if rows is None else rows._jdf for rows in (changed.added, changed.removed))
+        self._call("StandIns.put", name, *sides, changed.lasting, wire.encode(now), wire.encode(before))
 
     def stand_out(self, name: str) -> None:
         """Forgets them."""

@@ -7,7 +7,7 @@ as it is at the snapshot of the run.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -32,42 +32,39 @@ LENIENT = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptF
 """Settings with which Spark leaves out rows of a file. A file that went away may have been cleaned up since."""
 
 
-def sides(
-    run: Ingredients, changed: Pairs, made: Callable[[DataFrame], DataFrame], only_added: bool = False
+def terms(
+    run: Ingredients, changed: Pairs, made: Callable[[DataFrame], list[DataFrame]], only_added: bool = False
 ) -> list[DataFrame]:
-    """A frame for each changed source: of the query with its changed rows in its place.
+    """Frames of the query with changed rows: for each place where it reads a source of which rows changed, the query
+    with these rows in this place.
 
-    Of several changed sources, each is followed while those before it in the query's order are new and those after it
-    are old. So no row is counted twice, whatever other sources did ([Garcia98] §4.2).
+    The places before it read their sources as they are now, those after it as they were. So no row is counted twice,
+    whatever other places did ([Garcia98] §4.2; ``Terms.scala``).
 
     Args:
         changed: the sources, each with the snapshot to go on from.
-        made: makes the frame of such a query.
+        made: makes the frames of a query whose places are open.
         only_added: refuse rows that went.
 
     Raises:
         ChangesUnknown: it is not known which rows changed.
     """
     refuse_lenient(run.session)
-    since, now = dict(changed), dict(run.launch.run.snapshots)
-    order = [each for each in run.launch.definition.sources if each in since]
     # New rows that no other table is joined with are read once, by the job that computes with them.
-    found = changed_rows(run, changed, near=len(run.launch.definition.sources) > 1)
-    frames: list[DataFrame] = []
-    for n, source in enumerate(order):
-        rows = found[source]
-        if only_added and rows.removed is not None:
-            raise ChangesUnknown(Code.SOURCE_ROWS_REMOVED, f"rows of {source} went or changed")
-        if rows.added is None and rows.removed is None:
-            continue
-        name, lasting = uuid4().hex, rows.lasting and len(order) == 1
-        run.shim.stand_in(name, rows, lasting)
-        try:
-            with _reading(run, now | {each: since[each] for each in order[n + 1 :]}, source, name):
-                frames.append(made(run.analysed()))
-        finally:
-            run.shim.stand_out(name)
-    return frames
+    found = changed_rows(
+        run, changed, near=sum(len(each.occurrences) for each in run.launch.definition.dependencies) > 1
+    )
+    if only_added and (went := [source for source, rows in found.items() if rows.removed is not None]):
+        raise ChangesUnknown(Code.SOURCE_ROWS_REMOVED, f"rows of {went[0]} went or changed")
+    found = {source: rows for source, rows in found.items() if rows.added is not None or rows.removed is not None}
+    now, before = (_pins(run, each) for each in (dict(run.launch.run.snapshots), dict(changed)))
+    names = {source: uuid4().hex for source in found}
+    with contextlib.ExitStack() as held:
+        for source, name in names.items():
+            held.callback(run.shim.stand_out, name)
+            run.shim.stand_in(name, found[source], now[source], before[source])
+        held.enter_context(pinned(run.session, now | {source: Pin("", rows=name) for source, name in names.items()}))
+        return made(run.analysed()) if names else []
 
 
 def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[str, ChangedRows]:
@@ -111,16 +108,14 @@ def _which(run: Ingredients, source: str, since: str) -> WhichRows:
     return WhichRows(source, since, dict(launch.run.snapshots)[source], launch.definition.settings)
 
 
-@contextlib.contextmanager
-def _reading(run: Ingredients, snapshots: dict[str, str], source: str, name: str) -> Iterator[None]:
-    """Lets queries read tables at these snapshots, and the stand-in of a name in place of one of them."""
+def _pins(run: Ingredients, snapshots: dict[str, str]) -> dict[str, Pin]:
+    """How the run's session reads tables at these snapshots."""
     pins = run.formats.pins(snapshots)
     if lost := snapshots.keys() - pins.keys() - {run.launch.run.view}:
         raise ChangesUnknown(
             Code.SOURCE_SNAPSHOT_EXPIRED, f"{', '.join(sorted(lost))} cannot be read at a snapshot any more"
         )
-    with pinned(run.session, pins | {source: Pin("", rows=name)}):
-        yield
+    return pins
 
 
 def pinned(session: SparkSession, pins: Mapping[str, Pin]) -> contextlib.AbstractContextManager[None]:

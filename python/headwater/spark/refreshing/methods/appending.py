@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from headwater.model.work import ByAppending
 from headwater.spark.jvm.failures import finding_changes
-from headwater.spark.refreshing.changed_rows import refuse_drift, sides
+from headwater.spark.refreshing.changed_rows import refuse_drift, terms
 from headwater.spark.refreshing.recipe import Ingredients, Rows
 from headwater.spark.tables.view_rows import held, within
 
@@ -31,7 +31,7 @@ def rows(run: Ingredients, work: ByAppending) -> Rows:
 def _new(run: Ingredients, work: ByAppending) -> DataFrame:
     refuse_drift(run.formats, run.launch)
     definition = run.launch.definition
-    frames = [run.cut(each) for each in sides(run, work.since, run.shim.appended, only_added=True)]
+    frames = [run.cut(each) for each in terms(run, work.since, run.shim.appended, only_added=True)]
     if not frames:  # a commit may leave all rows as they are
         frames.append(run.whole().limit(0))
     if not definition.storage.commits:

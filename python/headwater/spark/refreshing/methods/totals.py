@@ -21,7 +21,7 @@ from headwater.model.reason import Code
 from headwater.model.work import ByTotals
 from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
-from headwater.spark.refreshing.changed_rows import sides
+from headwater.spark.refreshing.changed_rows import terms
 from headwater.spark.refreshing.methods import keys
 from headwater.spark.refreshing.methods.buckets import Manifest, TotalsDirectory
 from headwater.spark.refreshing.methods.touched import shown
@@ -114,7 +114,7 @@ def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
     totals, directory = _opened(run, query, place)
     before = directory.recorded(work.before)
     small = work.churn <= ONE_TASK
-    changed = sides(run, work.since, lambda each: run.shim.totals(each).rows(small))
+    changed = terms(run, work.since, lambda each: run.shim.totals(each).terms(small))
     _refuse_other_columns(before, changed)
     groups = totals.collected(changed, FEW) if changed and work.churn <= SMALL_CHANGE else None
     touched = _touched(before, changed, groups)

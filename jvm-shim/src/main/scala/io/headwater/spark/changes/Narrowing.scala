@@ -77,10 +77,6 @@ private[spark] final class Narrowing(session: SparkSession, plan: LogicalPlan) {
       case Project(columns, child) =>
         val made = AttributeMap(columns.collect { case alias: Alias => alias.toAttribute -> alias.child })
         origin(expression.transform { case column: Attribute => made.getOrElse(column, column) }, child)
-      case union: Union =>
-        val input = side(union)
-        val made = AttributeMap(union.output.zip(input.output))
-        origin(expression.transform { case column: Attribute => made.getOrElse(column, column) }, input)
       case other => origin(expression, side(other))
     }
 

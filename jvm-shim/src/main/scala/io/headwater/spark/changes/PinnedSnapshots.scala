@@ -18,7 +18,7 @@ import org.apache.spark.sql.headwater.Access
  *
  * @param version the snapshot; empty, unless it is one of `files`: the table had no rows then
  * @param columns for each column of the table now an expression over those of the snapshot; none: they are the same
- * @param rows the name of rows that stand in for the table; then there is no snapshot
+ * @param rows the name of changed rows of the table ([[StandIns]]): each place where it is read is left open ([[Terms]])
  * @param files whether it is a table of files ([[FileSnapshots]])
  * @param live whether it is read as it is at that moment
  * @param until a condition on its rows; empty: all are read
@@ -59,13 +59,16 @@ case class PinnedSnapshots(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def parsed(sql: String) = Access.classic(session).sessionState.sqlParser.parseExpression(sql)
 
-  private def pinned(relation: UnresolvedRelation, name: String, pin: Pin): LogicalPlan =
+  /** A table, by its name in a query and its key, as a pin says. */
+  private[spark] def pinned(relation: UnresolvedRelation, name: String, pin: Pin): LogicalPlan =
     if (pin.live) {
       val read = relation.clone().asInstanceOf[UnresolvedRelation]
       read.setTagValue(AsItIs, ())
       read
-    } else if (pin.rows.nonEmpty) SubqueryAlias(parts(relation, name), StandIns.plan(pin.rows.get))
-    else if (pin.files)
+    } else if (pin.rows.nonEmpty) {
+      val all = parts(relation, name)
+      SubqueryAlias(all, StandIns.place(pin.rows.get, name, all))
+    } else if (pin.files)
       SubqueryAlias(parts(relation, name),
         FileSnapshots.read(session, name, pin.version, relation.options.asCaseSensitiveMap.asScala.toMap))
     else if (pin.version.isEmpty) {

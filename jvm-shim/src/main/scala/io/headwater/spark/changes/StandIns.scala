@@ -10,8 +10,8 @@ import org.apache.spark.sql.headwater.{Access, Gathered}
 import org.apache.spark.sql.types.IntegerType
 
 /**
- * Rows that stand in for a table, by the names that pins have for them ([[Pin]]). Each has a weight, which the query does
- * not see: rows that came and rows that went are read together.
+ * Rows that came to a table and went from it, by the names that pins have for them ([[Pin]]). Where they stand in for the
+ * table, each has a weight, which the query does not see: rows that came and rows that went are read together.
  */
 object StandIns {
   /** The weights of rows that are there, that came and are there now, and that went. */
@@ -24,26 +24,65 @@ object StandIns {
 
   /** Rows of so few bytes are read in one task. */
   private val Small = 1 << 20
-  private val known = new ConcurrentHashMap[String, LogicalPlan]
+  private val known = new ConcurrentHashMap[String, Changed]
+
+  /** Rows that came and that went, and how their table is read as it is now and as it was. */
+  private final case class Changed(
+      added: Option[LogicalPlan], removed: Option[LogicalPlan], small: Boolean, lasting: Boolean, now: Pin, before: Pin)
 
   /**
    * @param added rows that came, or null
    * @param removed rows that went, or null
-   * @param lasting whether all rows that came are there now; with several changed sources, some may have gone again
+   * @param lasting whether all rows that came are there now
+   * @param now how the table is read as it is now, a [[Pin]]
+   * @param before how it is read as it was
    */
-  def put(name: String, added: DataFrame, removed: DataFrame, lasting: Boolean): Unit = {
-    val sides = Seq(added -> (if (lasting) Came else There), removed -> Went).filter(_._1 != null)
-    val rows = sides.map { case (rows, weight) => (rows.queryExecution.analyzed, weight) } match {
+  def put(name: String, added: DataFrame, removed: DataFrame, lasting: Boolean, now: String, before: String): Unit = {
+    val sides = Seq(added, removed).map(Option(_))
+    val Seq(came, went) = sides.map(_.map(_.queryExecution.analyzed))
+    val small = sides.flatten.map(Gathered.size).sum <= Small
+    known.put(name, Changed(came, went, small, lasting, Wire.decode[Pin](now), Wire.decode[Pin](before)))
+  }
+
+  def remove(name: String): Unit = known.remove(name)
+
+  /** A place where a query reads a table of which rows changed. */
+  private[spark] def place(name: String, table: String, parts: Seq[String]): OpenPlace = {
+    val changed = known.get(name)
+    val columns = changed.added.orElse(changed.removed).get.output
+    // A state of the table may have NULL where none of the changed rows has.
+    OpenPlace(name, table, parts, columns.map(_.newInstance().withNullability(true)))
+  }
+
+  /** Whether rows changed: rows in memory may have cancelled out. */
+  private[spark] def some(name: String): Boolean = {
+    val changed = known.get(name)
+    (changed.added ++ changed.removed).exists {
+      case LocalRelation(_, rows, _, _) => rows.nonEmpty
+      case _ => true
+    }
+  }
+
+  /** How the table of changed rows is read as it is now, or as it was. */
+  private[spark] def state(name: String, isNew: Boolean): Pin = if (isNew) known.get(name).now else known.get(name).before
+
+  /**
+   * The changed rows in a place of their table.
+   * @param alone whether no other place has changed rows; otherwise one that came may be joined with one that went since
+   */
+  private[spark] def at(place: OpenPlace, alone: Boolean): LogicalPlan = {
+    val changed = known.get(place.rows)
+    val sides = changed.added.map(_ -> (if (changed.lasting && alone) Came else There)) ++ changed.removed.map(_ -> Went)
+    val read = sides.toSeq match {
       case Seq((one, weight)) => weighted(one, weight)
       case both if both.forall(_._1.isInstanceOf[LocalRelation]) && both.map(_._1.output.map(_.dataType)).distinct.size == 1 =>
         together(both)
       case both => Union(both.map { case (plan, weight) => weighted(plan, weight) })
     }
     // What follows needs no exchange then to bring rows of one group together.
-    known.put(name, if (sides.map(side => Gathered.size(side._1)).sum <= Small) Repartition(1, shuffle = false, rows) else rows)
+    val rows = if (changed.small) Repartition(1, shuffle = false, read) else read
+    SubqueryAlias(Name, Terms.renamed(rows, place.output.zip(rows.output)))
   }
-
-  def remove(name: String): Unit = known.remove(name)
 
   private def weighted(plan: LogicalPlan, weight: Int): LogicalPlan =
     Project(plan.output :+ Alias(Literal(weight), Weight)(), plan)
@@ -60,11 +99,6 @@ object StandIns {
   /** The plan of stand-ins that says no more in how many tasks they are read. */
   private[spark] def plain(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) { case Repartition(1, false, child) => child }
 
-  private[spark] def plan(name: String): LogicalPlan = {
-    val rows = known.get(name)
-    SubqueryAlias(Name, Project(rows.output.init, rows))
-  }
-
   /** The rows that stand in for a table, in a plan that reads some. */
   private[spark] def find(plan: LogicalPlan): LogicalPlan = plan.find(isOne).get
 
@@ -78,16 +112,12 @@ object StandIns {
 
   /**
    * A plan that passes the weight of each row on, with the column that has it. All operators between the stand-in and the
-   * top must be linear (`derive/totals.py`), so each row comes from one row of the stand-in.
+   * top must be linear (`derive/totals.py`), so each row comes from one row of the stand-in. No union is on the way ([[Terms]]).
    */
   private[spark] def weighing(plan: LogicalPlan): (LogicalPlan, Attribute) = plan match {
     case alias @ SubqueryAlias(AliasIdentifier(Name, _), Project(columns, rows)) =>
       val weight = rows.output.last
       (alias.copy(child = Project(columns :+ weight, rows)), weight)
-    case union: Union => // The rows of its other inputs did not change.
-      val (input, weight) = weighing(union.children.find(in).get)
-      val columns = union.output.zip(input.output).map { case (to, from) => Alias(from, to.name)(to.exprId) }
-      (Project(columns :+ weight, input), weight)
     case project: Project =>
       val (child, weight) = weighing(project.child)
       (project.copy(project.projectList :+ weight, child), weight)

@@ -30,26 +30,29 @@ final class Totals(query: DataFrame) {
     aggregate.aggregateExpressions.flatMap(_.collect { case each: AggregateExpression => each }))
   private lazy val own = Part(Rows, Count(Literal(1)).toAggregateExpression(), Adding()) +:
     functions.zipWithIndex.flatMap { case (each, n) => parts(each, n) }
+  private lazy val columns = keys ++ own.map(_.column)
+
+  /** The totals of the rows that the query reads. */
+  def rows: DataFrame = Access.frame(session)(Aggregate(aggregate.groupingExpressions, columns, aggregate.child))
 
   /**
-   * The totals of the rows that the query reads. If some stand in for a table: of each weight, what it makes of these.
-   * @param few whether one task reads those sooner than several would exchange them
+   * The totals of changed rows, for each place where the query reads a table that changed: of each weight, what the query
+   * makes of these.
+   * @param few whether one task reads them sooner than several would exchange them
    */
-  def rows(few: Boolean): DataFrame = Access.frame(session) {
-    val columns = keys ++ own.map(_.column)
-    if (!StandIns.in(aggregate.child)) Aggregate(aggregate.groupingExpressions, columns, aggregate.child)
-    else {
-      val (child, weight) = StandIns.weighing(new Narrowing(session, aggregate.child).narrowed)
+  def terms(few: Boolean): JList[DataFrame] = Terms.of(session, aggregate.child).map { term =>
+    Access.frame(session) {
+      val (child, weight) = StandIns.weighing(new Narrowing(session, term).narrowed)
       val alone = child.collectLeaves().size == StandIns.find(child).collectLeaves().size
       val read = if (few && alone) Repartition(1, shuffle = false, child) else child
       Aggregate(aggregate.groupingExpressions :+ weight, columns :+ Alias(weight, Weight)(), read)
     }
-  }
+  }.asJava
 
   /**
    * Totals with those of changed rows.
    * @param before the totals on record
-   * @param changed those of rows that stood in for a table, one for each table
+   * @param changed those of rows that stood in for a table, one for each place
    * @param few whether one task adds them sooner than several would exchange them
    */
   def changed(before: DataFrame, changed: JList[DataFrame], few: Boolean): DataFrame = Access.frame(session) {

@@ -139,6 +139,10 @@ object Access {
   /** Rewrites a plan that may hold nodes which are already analysed (a cached relation is). */
   def rewrite(plan: LogicalPlan)(rule: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan =
     AnalysisHelper.allowInvokingTransformsInAnalyzer(plan.transform(rule))
+
+  /** The same, also in the plans of subqueries. */
+  def everywhere(plan: LogicalPlan)(rule: PartialFunction[LogicalPlan, LogicalPlan]): LogicalPlan =
+    AnalysisHelper.allowInvokingTransformsInAnalyzer(plan.transformDownWithSubqueries(rule))
 }
 
 /**

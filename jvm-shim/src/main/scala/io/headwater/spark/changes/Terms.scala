@@ -1,0 +1,80 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{MultiInstanceRelation, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute}
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Project, Union}
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.headwater.{Access, HeadwaterException}
+
+/**
+ * A place where a query reads a table of which rows changed, before it is decided which rows are read there.
+ *
+ * @param rows the name of the changed rows ([[StandIns]])
+ * @param table its key
+ * @param parts its name with all parts: the query may have named it within a view of another namespace
+ * @param number of the place, in the order of the query
+ */
+private[spark] final case class OpenPlace(
+    rows: String, table: String, parts: Seq[String], override val output: Seq[Attribute], number: Int = 0)
+    extends LeafNode with MultiInstanceRelation {
+  override def newInstance(): OpenPlace = copy(output = output.map(_.newInstance()))
+}
+
+/**
+ * The terms of a change: for each place where a query reads a table that changed, the query of the changed rows there. The
+ * places before it read their tables as they are now, those after it as they were ([Garcia98] §4.2). So a pair of changed
+ * rows is counted once, also if a query joins a table with itself.
+ */
+private[spark] object Terms {
+
+  /** The plan with changed rows in one place, for each place that has some. */
+  def of(session: SparkSession, plan: LogicalPlan): Seq[LogicalPlan] = {
+    val all = numbered(plan)
+    val changing = all.collectWithSubqueries { case each: OpenPlace if StandIns.some(each.rows) => each }
+    changing.map { place =>
+      Access.everywhere(onTheWay(all, place)) {
+        case each: OpenPlace if each.number == place.number => StandIns.at(each, alone = changing.size == 1)
+        case each: OpenPlace => read(session, each, isNew = each.number < place.number)
+      }
+    }
+  }
+
+  private def numbered(plan: LogicalPlan): LogicalPlan = {
+    val numbers = Iterator.from(0)
+    Access.everywhere(plan) { case each: OpenPlace => each.copy(number = numbers.next()) }
+  }
+
+  /** A plan without the inputs of unions that do not read a place: their rows are no changed ones. */
+  private def onTheWay(plan: LogicalPlan, place: OpenPlace): LogicalPlan =
+    if (!plan.exists(isIt(_, place))) plan
+    else plan match {
+      case union: Union =>
+        val input = union.children.find(_.exists(isIt(_, place))).get
+        renamed(onTheWay(input, place), union.output.zip(input.output))
+      case other => other.withNewChildren(other.children.map(onTheWay(_, place)))
+    }
+
+  private def isIt(node: LogicalPlan, place: OpenPlace): Boolean = node match {
+    case each: OpenPlace => each.number == place.number
+    case _ => false
+  }
+
+  /** A table as it is now, or as it was. */
+  private def read(session: SparkSession, place: OpenPlace, isNew: Boolean): LogicalPlan = {
+    val rows = Access.frame(session) {
+      PinnedSnapshots(session).pinned(UnresolvedRelation(place.parts), place.table, StandIns.state(place.rows, isNew))
+    }.queryExecution.analyzed
+    renamed(rows, place.output.map { column =>
+      column -> rows.output.find(alike(_, column)).getOrElse(throw new HeadwaterException(
+        s"${place.table} has no ${column.name} of the type ${column.dataType.sql} in a state that a refresh was to read"))
+    })
+  }
+
+  private def alike(one: Attribute, other: Attribute): Boolean =
+    one.name == other.name && DataTypeUtils.sameType(one.dataType, other.dataType)
+
+  /** A plan under other columns; each stands with the one of the plan that it shows. */
+  private[spark] def renamed(plan: LogicalPlan, columns: Seq[(Attribute, Attribute)]): LogicalPlan =
+    Project(columns.map { case (to, from) => if (from.exprId == to.exprId) from else Alias(from, to.name)(to.exprId) }, plan)
+}

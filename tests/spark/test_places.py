@@ -1,0 +1,164 @@
+"""Changes of tables that a query reads in several places: the totals of all terms are the difference of the totals of
+the two states.
+
+Example: of ``t a JOIN t b`` there is a term with the changed rows in the place of ``a``, and one with them in that of
+``b``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from attrs import frozen
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.model.seen import ChangedRows
+from headwater.spark.jvm.facts import Pin
+from headwater.spark.jvm.query_totals import QueryTotals
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.jvm.wire import encode
+from headwater.spark.refreshing.changed_rows import PINS
+
+Row = tuple[Any, ...]
+
+TWICE = {
+    "paired": "SELECT a.k, count(*) AS n, sum(b.x) AS x FROM t a JOIN t b ON a.k = b.k GROUP BY a.k",
+    "ordered pairs": "SELECT a.s, count(*) FROM t a JOIN t b ON a.k = b.k AND a.x < b.x GROUP BY a.s",
+    "thrice": "SELECT a.k, sum(c.x) FROM t a JOIN t b ON a.k = b.k JOIN t c ON b.x = c.x GROUP BY a.k",
+    "crossed": "SELECT count(*), sum(a.x + b.x) FROM t a CROSS JOIN t b",
+    "united": "SELECT k, count(*), sum(x) FROM (SELECT k, x FROM t UNION ALL SELECT x, k FROM t) GROUP BY k",
+    "united and joined": "SELECT c.k, count(*) FROM (SELECT k FROM t UNION ALL SELECT x FROM u UNION ALL "
+    "SELECT k FROM u) c JOIN t ON c.k = t.k GROUP BY c.k",
+    "two of each": "SELECT a.s, d.s, sum(a.x) FROM t a, u b, t c, u d WHERE a.k = b.k AND c.k = d.k AND a.x = d.x "
+    "GROUP BY a.s, d.s",
+    "of a name": "WITH c AS (SELECT k AS q, x, s FROM t WHERE x > 0) SELECT a.q, b.s, count(*) FROM c a "
+    "JOIN c b ON a.q = b.q JOIN (SELECT q FROM c) d ON d.q = b.x GROUP BY a.q, b.s",
+    "of a view": "SELECT a.w, count(b.w) FROM both_tables a JOIN both_tables b ON a.w = b.z GROUP BY a.w",
+    "kept sides": "SELECT a.s, count(v.z), sum(b.x) FROM t a JOIN t b ON a.k = b.k LEFT JOIN VALUES (1), (2) AS v(z) "
+    "ON v.z = a.x GROUP BY a.s",
+    "without an other": "SELECT DISTINCT a.k, b.x FROM t a JOIN t b ON a.k = b.x WHERE NOT EXISTS "
+    "(SELECT 1 FROM VALUES (1) AS v(z) WHERE v.z = a.k)",
+    "exploded": "SELECT word, count(*) FROM (SELECT explode(array(a.s, b.s)) AS word FROM t a JOIN t b "
+    "ON a.k = b.k) GROUP BY word",
+    "in sets": "SELECT a.k, b.s, count(*) FROM t a JOIN t b ON a.x = b.x GROUP BY CUBE (a.k, b.s)",
+}
+"""Queries that read tables in several places; each is linear in the rows of each place."""
+
+SHAPES = TWICE
+QUICK = ("paired", "united and joined", "of a name")
+
+
+@frozen
+class World:
+    """Two tables with two states each: the versions before and now, and the rows that came and went."""
+
+    session: SparkSession
+    before: dict[str, Pin]
+    now: dict[str, Pin]
+    changed: dict[str, ChangedRows]
+
+    def totals(self, query: str, pins: dict[str, Pin]) -> QueryTotals:
+        self.session.conf.set(PINS, encode({f"places.{name}": pin for name, pin in pins.items()}))
+        try:
+            return Shim(self.session).totals(self.session.sql(query))
+        finally:
+            self.session.conf.unset(PINS)
+
+    def terms(self, query: str) -> list[DataFrame]:
+        shim = Shim(self.session)
+        for name, rows in self.changed.items():
+            shim.stand_in(name, rows, self.now[name], self.before[name])
+        pins = {f"places.{name}": Pin("", rows=name) for name in self.changed}
+        self.session.conf.set(PINS, encode(pins))
+        try:
+            return shim.totals(self.session.sql(query)).terms()
+        finally:
+            self.session.conf.unset(PINS)
+            for name in self.changed:
+                shim.stand_out(name)
+
+
+@pytest.fixture(scope="module")
+def session(application: SparkSession) -> Iterator[SparkSession]:
+    session = application.newSession()
+    session.conf.set("spark.headwater.internal", "true")
+    session.sql("CREATE DATABASE places")
+    session.sql("USE places")
+    for name in ("t", "u"):
+        session.sql(f"CREATE TABLE {name} (k INT, x INT, s STRING) USING delta")
+    session.sql("CREATE VIEW both_tables AS SELECT t.k AS w, u.x AS z FROM t JOIN u ON t.k = u.k")
+    yield session
+    session.sql("DROP DATABASE spark_catalog.places CASCADE")
+
+
+def drawn(r: random.Random, count: int) -> list[Row]:
+    values = [None, *range(5)]
+    return [(r.choice(values), r.choice(values), r.choice([None, "", "a", "b"])) for _ in range(count)]
+
+
+def written(session: SparkSession, name: str, rows: Sequence[Row]) -> Pin:
+    frame(session, rows).write.insertInto(name, overwrite=True)
+    return Pin(str(session.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()[0]["version"]))
+
+
+def frame(session: SparkSession, rows: Sequence[Row]) -> DataFrame:
+    return session.createDataFrame(rows, "k INT, x INT, s STRING").coalesce(1)
+
+
+def world(session: SparkSession, seed: int) -> World:
+    """Two tables, of which random rows come and go; sometimes of one table only."""
+    r = random.Random(seed)
+    before, now, changed = {}, {}, {}
+    for name in ("t", "u") if seed % 4 else ("t",):
+        old = drawn(r, r.choice([0, 4, 12]) if seed > 1 else 8)
+        went = r.sample(old, r.randrange(len(old) + 1)) if old and r.random() < 0.8 else []
+        came = drawn(r, r.randrange(4))
+        rest = [*(Counter(old) - Counter(went)).elements(), *came]
+        before[name], now[name] = written(session, name, old), written(session, name, rest)
+        rows = ChangedRows(*(frame(session, each) if each else None for each in (came, went)))
+        if came or went:
+            changed[name] = Shim(session).few_rows([rows])[0] if seed % 3 else rows
+    return World(session, before, now, changed)
+
+
+def added(totals: DataFrame, sign: int = 0) -> Counter[Row]:
+    """Each number of totals by the group's keys and its name, added up. With ``sign``, no row has a weight."""
+    found: Counter[Row] = Counter()
+    for row in totals.collect():
+        values = row.asDict()
+        weight = sign or (1 if values.pop("headwater weight") > 0 else -1)
+        keys = tuple(value for name, value in values.items() if name.startswith("key"))
+        for name, value in values.items():
+            if not name.startswith("key"):
+                found[keys + (name,)] += weight * (value or 0)
+    return Counter({each: number for each, number in found.items() if number})
+
+
+@pytest.mark.parametrize(
+    "seed, shapes",
+    [
+        pytest.param(1, QUICK),
+        pytest.param(2, tuple(SHAPES), marks=pytest.mark.thorough),
+        *(pytest.param(seed, tuple(SHAPES), marks=pytest.mark.long) for seed in range(3, 15)),
+    ],
+)
+def test_the_terms_of_all_places_are_the_difference_of_two_states(
+    session: SparkSession, seed: int, shapes: Sequence[str]
+) -> None:
+    made = world(session, seed)
+    for shape in shapes:
+        query = SHAPES[shape]
+        expected = added(made.totals(query, made.now).rows(), 1)
+        expected.subtract(added(made.totals(query, made.before).rows(), 1))
+        found: Counter[Row] = Counter()
+        for each in made.terms(query):
+            found.update(added(each))
+        assert without_zeros(found) == without_zeros(expected), shape
+
+
+def without_zeros(numbers: Counter[Row]) -> dict[Row, int]:
+    return {each: number for each, number in numbers.items() if number}
