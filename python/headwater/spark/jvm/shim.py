@@ -254,6 +254,10 @@ class Shim:
     def release_all_held(self) -> None:
         self._call("Blocks.releaseAll")
 
+    def read_conditions(self, query: DataFrame) -> JavaObject:
+        """The conditions on the tables that a query reads, as Spark gives them to Iceberg, in the driver."""
+        return self._call("ReadConditions.of", query._jdf)
+
     def totals(self, query: DataFrame) -> QueryTotals:
         """The totals of a query."""
         return QueryTotals(self._call("Totals", query._jdf), query.sparkSession)

@@ -66,6 +66,11 @@ def named(near: DataFrame, reach: Reach, file: Column) -> list[str]:
     return [name for (name,) in reach.among(near).select(file.alias("file")).distinct().collect()]
 
 
+def are_few(bytes: int, files: int, reach: Reach) -> bool:
+    """Whether files that may hold keys are written anew sooner than each is searched."""
+    return bytes <= FEW or files <= 1 or reach.count >= MANY * files
+
+
 def is_known(launch: Launch) -> bool:
     """Whether the counts of a run's partitions are on record, so that a difference leads to the new ones."""
     return all(each.rows is not None for each in launch.existing.values())

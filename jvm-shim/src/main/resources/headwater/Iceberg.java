@@ -8,7 +8,10 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.iceberg.*;
 import org.apache.iceberg.exceptions.*;
+import org.apache.iceberg.expressions.Binder;
+import org.apache.iceberg.expressions.Expression;
 import org.apache.iceberg.expressions.ExpressionParser;
+import org.apache.iceberg.expressions.Expressions;
 import org.apache.iceberg.hadoop.HadoopTableOperations;
 import org.apache.iceberg.io.CloseableIterable;
 import org.apache.iceberg.io.FileIO;
@@ -18,11 +21,13 @@ import org.apache.iceberg.spark.FileRewriteCoordinator;
 import org.apache.iceberg.spark.ScanTaskSetManager;
 import org.apache.iceberg.spark.SparkSchemaUtil;
 import org.apache.iceberg.spark.SparkTableCache;
+import org.apache.iceberg.spark.SparkV2Filters;
 import org.apache.iceberg.spark.actions.SparkActions;
 import org.apache.iceberg.spark.source.SparkTable;
 import org.apache.iceberg.util.SnapshotUtil;
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.types.StructType;
 
 /** What the engine asks of Iceberg, typed in spark/tables/iceberg/calls.py. Compiled.scala says how this is compiled. */
@@ -217,6 +222,13 @@ public final class Iceberg {
     return size;
   }
 
+  /** The bytes of the files that tasks read. */
+  public long sizeOf(List<FileScanTask> tasks) {
+    long size = 0;
+    for (FileScanTask each : tasks) size += each.file().fileSizeInBytes();
+    return size;
+  }
+
   /** Tasks that read files; null if one is not there, or a file of deletes removes rows of it. */
   public List<FileScanTask> tasks(Table table, long snapshot, List<String> names) throws IOException {
     Set<String> wanted = new HashSet<String>(names);
@@ -229,6 +241,47 @@ public final class Iceberg {
       planned.close();
     }
     return found.size() == names.size() ? found : null;
+  }
+
+  /**
+   * Tasks that read the files of a snapshot that may have a row of which all conditions hold, by the statistics of files; null
+   * if a file of deletes removes rows of one.
+   */
+  public List<FileScanTask> within(Table table, long snapshot, List<Predicate> conditions) throws IOException {
+    Expression all = Expressions.alwaysTrue();
+    for (Predicate each : conditions) all = Expressions.and(all, known(table, each));
+    List<FileScanTask> found = new ArrayList<FileScanTask>();
+    TableScan scan = (TableScan) table.newScan().useSnapshot(snapshot).filter(all);
+    CloseableIterable<FileScanTask> planned = scan.planFiles();
+    try {
+      for (FileScanTask each : planned) {
+        if (!each.deletes().isEmpty()) return null;
+        found.add(each);
+      }
+    } finally {
+      planned.close();
+    }
+    return found;
+  }
+
+  /** A condition on columns of a table; one that Iceberg does not know always holds. */
+  private Expression known(Table table, Predicate condition) {
+    try {
+      Expression found = SparkV2Filters.convert(condition);
+      if (found == null) return Expressions.alwaysTrue();
+      Binder.bind(table.schema().asStruct(), found, true);
+      return found;
+    } catch (ValidationException other) {
+      return Expressions.alwaysTrue();
+    } catch (IllegalArgumentException other) {
+      return Expressions.alwaysTrue();
+    }
+  }
+
+  public List<String> places(List<FileScanTask> tasks) {
+    List<String> found = new ArrayList<String>();
+    for (FileScanTask each : tasks) found.add(each.file().location());
+    return found;
   }
 
   /**

@@ -12,7 +12,7 @@ from headwater.model.view import Definition
 from headwater.spark.tables.delta.calls import Calls, active
 from headwater.spark.tables.delta.log import Log
 from headwater.spark.tables.delta.publications import Publications
-from headwater.spark.tables.key_files import FEW, MANY, SMALL, KeyFiles, is_known, named, near
+from headwater.spark.tables.key_files import SMALL, KeyFiles, are_few, is_known, named, near
 from headwater.spark.tables.rows_by_keys import Reach
 
 
@@ -40,7 +40,7 @@ class KeySearch:
             rows = near(view, launch, reach)
             names = [posixpath.basename(each) for each in rows.inputFiles()]
             files = log.named(names)
-            if files is None or log.opened.bytesOf(files) > FEW and len(names) > 1 and reach.count < MANY * len(names):
+            if files is None or not are_few(log.opened.bytesOf(files), len(names), reach):
                 names = named(rows, reach, F.col("_metadata.file_name"))
                 files = log.named(names)
             if files is None or 2 * len(names) > log.opened.count():

@@ -7,22 +7,23 @@ table is found.
 from __future__ import annotations
 
 from py4j.java_gateway import JavaObject
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.model.command import Launch
 from headwater.spark.jvm import sql
+from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables.iceberg.calls import Calls
 from headwater.spark.tables.iceberg.data_files import DataFiles, chosen
-from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, is_known, named, near
+from headwater.spark.tables.key_files import MANY, SMALL, KeyFiles, are_few, is_known, named, near
 from headwater.spark.tables.rows_by_keys import Reach
 
 
 class KeySearch:
     """Finds files of views."""
 
-    def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+    def __init__(self, shim: Shim, calls: Calls) -> None:
+        self._shim, self._calls = shim, calls
 
     def of(self, session: SparkSession, table: JavaObject, launch: Launch, reach: Reach, key: str) -> KeyFiles | None:
         """The files that a run by keys writes anew; ``None`` if whole partitions are as well written.
@@ -37,13 +38,21 @@ class KeySearch:
         bytes, files = int(told.get("total-files-size") or 0), int(told.get("total-data-files") or 0)
         if bytes < SMALL or reach.count >= MANY * files:
             return None
-        names = named(near(view, launch, reach), reach, F.col("_file"))
-        found = chosen(self._calls, table, snapshot.snapshotId(), names)
-        if found is None or 2 * len(names) > files:
+        found = self._found(table, snapshot.snapshotId(), near(view, launch, reach), reach)
+        if found is None or 2 * len(found.names) > files:
             return None
-        return self._staged(session, table, found, key) if names else KeyFiles(view.limit(0), found)
+        return self._staged(session, table, found, key) if found.names else KeyFiles(view.limit(0), found)
 
     # --- inside
+
+    def _found(self, table: JavaObject, snapshot: int, rows: DataFrame, reach: Reach) -> DataFiles | None:
+        """By the statistics of files; if these leave many bytes, by their keys. ``None``: not all can be replaced."""
+        tasks = self._calls.within(table, snapshot, self._shim.read_conditions(rows))
+        if tasks is not None:
+            found = DataFiles(snapshot, tuple(self._calls.places(tasks)), tasks)
+            if are_few(self._calls.sizeOf(tasks), len(found.names), reach):
+                return found
+        return chosen(self._calls, table, snapshot, named(rows, reach, F.col("_file")))
 
     def _staged(self, session: SparkSession, table: JavaObject, chosen: DataFiles, key: str) -> KeyFiles:
         self._calls.lend(table, key, chosen.tasks)

@@ -67,7 +67,7 @@ class IcebergTables(ViewFormat):
         self._calls, self._catalogs, self._history = calls, Catalogs(shim, session, calls), History(calls)
         self._publishing, self._retention = Publishing(calls, Shapes(calls)), Retention(calls, session)
         self._looks = IcebergLooks(shim, self._catalogs, calls, self._history)
-        self._rows, self._searching = ChangedRowsReader(calls, self._catalogs, self._history), KeySearch(calls)
+        self._rows, self._searching = ChangedRowsReader(calls, self._catalogs, self._history), KeySearch(shim, calls)
         self._staged: dict[str, Staged] = {}
 
     # --- looks

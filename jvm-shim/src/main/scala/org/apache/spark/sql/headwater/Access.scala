@@ -11,11 +11,12 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{AnalysisHelper, LogicalPlan}
 import org.apache.spark.sql.classic.{Dataset, ExpressionUtils, SparkSession}
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier, LookupCatalog, Table, V1Table}
+import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.command.ViewHelper
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, InsertIntoHadoopFsRelationCommand, LogicalRelation}
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2Strategy}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.internal.SQLConf
 
@@ -54,6 +55,10 @@ object Access {
 
   /** Whether a write leaves the partitions alone that it has no row of. */
   def keepsPartitions(write: InsertIntoHadoopFsRelationCommand): Boolean = write.dynamicPartitionOverwrite
+
+  /** The parts of a condition as connectors get them. All of these hold where it holds. */
+  def forConnectors(condition: Expression): Seq[Predicate] =
+    PredicateSplit.conjuncts(condition).flatMap(DataSourceV2Strategy.translateFilterV2)
 
   /** What a finished SQL execution ran, if Spark still holds it. */
   def finished(event: SparkListenerEvent): Option[QueryExecution] = event match {
