@@ -64,6 +64,28 @@ def test_the_totals_of_several_changed_sources_and_what_is_above_them(spark: Spa
     assert set(runs(journal.events(), view)[1:]) == {BY_CHANGES}
 
 
+@pytest.mark.thorough
+def test_a_table_that_is_joined_with_itself_is_followed(spark: SparkSession, journal: Journal) -> None:
+    spark.sql("CREATE TABLE t USING delta AS SELECT id, CAST(id % 9 AS INT) AS k, id % 4 AS x FROM range(100)")
+    pairs = "SELECT a.k, count(*) AS n, sum(b.x) AS s FROM t a JOIN t b ON a.k = b.k AND a.id < b.id GROUP BY a.k"
+    united = "SELECT k, count(*) AS n FROM (SELECT k FROM t UNION ALL SELECT k + 1 FROM t WHERE x > 1) GROUP BY k"
+    views = {"pairs": pairs, "united": united}
+    for name, query in views.items():
+        spark.sql(f"CREATE MATERIALIZED VIEW {name} USING delta {ASKED} AS {query}")
+    for statement in (
+        "INSERT INTO t VALUES (100, 3, 7), (101, 3, 1), (102, NULL, 2)",
+        "UPDATE t SET k = 4 WHERE id IN (3, 100)",
+        "DELETE FROM t WHERE x = 2 AND k < 5",
+    ):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        for name, query in views.items():
+            assert_equals_query(spark, f"{database(spark)}.{name}", query)
+    events = [*journal.events()]
+    for name in views:
+        assert runs(events, f"{database(spark)}.{name}")[1:] == [BY_CHANGES] * 3
+
+
 @pytest.mark.long
 def test_the_least_value_of_a_group_that_went_is_looked_up_anew(spark: SparkSession, journal: Journal) -> None:
     spark.sql("CREATE TABLE t USING delta AS SELECT id % 2 AS k, id FROM range(100)")

@@ -106,7 +106,11 @@ def written(session: SparkSession, name: str, rows: Sequence[Row]) -> Pin:
 
 
 def frame(session: SparkSession, rows: Sequence[Row]) -> DataFrame:
-    return session.createDataFrame(rows, "k INT, x INT, s STRING").coalesce(1)
+    values = ", ".join(f"({', '.join('NULL' if each is None else repr(each) for each in row)})" for row in rows)
+    columns = "CAST(k AS INT) AS k, CAST(x AS INT) AS x, CAST(s AS STRING) AS s"
+    return session.sql(
+        f"SELECT {columns} FROM VALUES {values or '(0, 0, NULL)'} AS v(k, x, s) {'' if values else 'LIMIT 0'}"
+    )
 
 
 def world(session: SparkSession, seed: int) -> World:
@@ -114,9 +118,9 @@ def world(session: SparkSession, seed: int) -> World:
     r = random.Random(seed)
     before, now, changed = {}, {}, {}
     for name in ("t", "u") if seed % 4 else ("t",):
-        old = drawn(r, r.choice([0, 4, 12]) if seed > 1 else 8)
-        went = r.sample(old, r.randrange(len(old) + 1)) if old and r.random() < 0.8 else []
-        came = drawn(r, r.randrange(4))
+        old = drawn(r, r.choice([0, 6, 12]) if seed % 5 == 0 else 10)
+        went = r.sample(old, min(len(old), r.choice([0, 1, 3]) if seed % 5 == 0 else 2))
+        came = drawn(r, r.randrange(1, 4))
         rest = [*(Counter(old) - Counter(went)).elements(), *came]
         before[name], now[name] = written(session, name, old), written(session, name, rest)
         rows = ChangedRows(*(frame(session, each) if each else None for each in (came, went)))
@@ -162,3 +166,11 @@ def test_the_terms_of_all_places_are_the_difference_of_two_states(
 
 def without_zeros(numbers: Counter[Row]) -> dict[Row, int]:
     return {each: number for each, number in numbers.items() if number}
+
+
+def test_a_place_without_changed_rows_has_no_term(session: SparkSession) -> None:
+    made = world(session, 1)
+    rows = frame(session, [(1, 1, "a")])
+    for came, terms in ((ChangedRows(rows, rows), 0), (ChangedRows(rows, None), 2)):
+        [few] = Shim(session).few_rows([came])
+        assert len(World(session, made.before, made.now, {"t": few}).terms(TWICE["paired"])) == terms
