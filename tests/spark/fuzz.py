@@ -198,6 +198,9 @@ class Queries:
         some = self._random.choice([each for each in made.columns if each[0] in any_])
         choices += [(f"{self._random.choice(['min', 'max'])}({some[0]})", some[1])]
         choices += [(f"count(DISTINCT {self._random.choice(any_)})", "BIGINT")]
+        choices += [(f"count_if({self._condition(made)})", "BIGINT")]
+        choices += [(f"{self._random.choice(['every', 'some'])}({self._condition(made)})", "BOOLEAN")]
+        choices += [(f"bit_xor({each})", dict(made.columns)[each]) for each in made.of("INT", "BIGINT")[:1]]
         if exact:
             column = self._random.choice(exact)
             type = dict(made.columns)[column]
@@ -207,6 +210,8 @@ class Queries:
                 choices += [(f"avg({column})", "DOUBLE")]
         told, type = self._random.choice(choices)
         told = f"{told}{only}"
+        if type == "BOOLEAN":
+            return f"CAST({told} AS INT)", "INT"
         return (f"try_cast({told} AS {type})", type) if type == "DECIMAL(8, 2)" else (told, type)
 
     def _distinct(self, depth: int) -> Relation:

@@ -81,6 +81,8 @@ TOTALLED = {
     "united_twice": "SELECT k, count(*) AS n FROM (SELECT customer AS k FROM sales UNION ALL SELECT customer + 1 "
     "FROM sales UNION ALL SELECT customer FROM customers) GROUP BY k",
     "ends": "SELECT customer, min(day) AS first, max(price) AS most, min(note) AS note FROM sales GROUP BY customer",
+    "decided": "SELECT customer, every(price > 10) AS e, some(note = 'a b') FILTER (WHERE id % 2 = 1) AS s, "
+    "count_if(price > 10) AS c, bit_xor(id) AS x FROM sales GROUP BY customer",
     "above_average": "SELECT customer, sum(price) AS p FROM sales GROUP BY customer "
     "HAVING sum(price) > (SELECT avg(price) FROM sales)",
     "joined_sums": "SELECT c.region, c.since, sum(s.price) AS p, avg(s.price) AS a, count(*) AS n "

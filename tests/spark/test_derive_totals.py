@@ -12,6 +12,9 @@ from headwater.spark.jvm.shim import Shim
 FOLLOWED = (
     "SELECT k, sum(x), avg(x), count(d), min(s), max(x) FROM t GROUP BY k",
     "SELECT count(*) FROM t",
+    "SELECT k, count_if(x > 1), every(x > 1), bool_and(x > 1), some(x > 1) FROM t GROUP BY k",
+    "SELECT k, any(x > 1), bool_or(x > 1) FROM t GROUP BY k",
+    "SELECT k, bit_xor(id), mean(x) FROM t GROUP BY k",
     "SELECT k, count(*) FILTER (WHERE x > 1) FROM t WHERE s <> 'a' GROUP BY k HAVING sum(x) > 1",
     "SELECT u.s, sum(t.x) FROM t JOIN u ON t.k = u.k GROUP BY u.s",
     "SELECT t.k, count(u.k) FROM t LEFT JOIN u ON t.k = u.k AND u.k < 5 GROUP BY t.k",
@@ -38,6 +41,8 @@ REFUSED = {
     "SELECT k, try_avg(x) FROM t GROUP BY k": "is computed from all rows of a group",
     "SELECT k, count(DISTINCT x) FROM t GROUP BY k": "count(DISTINCT …) is computed from all rows of a group",
     "SELECT k, stddev(x) FROM t GROUP BY k": "is computed from all rows of a group",
+    "SELECT k, bit_or(id) FROM t GROUP BY k": "bit_or is computed from all rows of a group",
+    "SELECT k, max_by(s, x) FROM t GROUP BY k": "max_by is computed from all rows of a group",
     "SELECT k, collect_list(x) FROM t GROUP BY k": "collect_list is computed from all rows of a group",
     "SELECT u.k, count(t.k) FROM u LEFT JOIN t ON u.k = t.k GROUP BY u.k": "LEFT OUTER JOIN",
     "SELECT t.k, count(u.k) FROM t FULL JOIN u ON t.k = u.k GROUP BY t.k": "FULL OUTER JOIN",

@@ -28,7 +28,8 @@ from headwater.spark.refreshing.methods.buckets import Manifest, TotalsDirectory
 
 COLUMNS = "i INT, s STRING, b BINARY, d DATE, n DECIMAL(30, 2), x BIGINT"
 GROUPED = (
-    "SELECT {keys}, count(*) AS c, sum(x) AS s, count(x) AS k, avg(CAST(x AS INT)) AS a FROM {table} GROUP BY {keys}"
+    "SELECT {keys}, count(*) AS c, sum(x) AS total, count(x) AS k, avg(CAST(x AS INT)) AS a, every(x > 0) AS e, "
+    "some(x > 0) AS o, count_if(x > 0) FILTER (WHERE i > 5) AS f, bit_xor(x) AS t FROM {table} GROUP BY {keys}"
 )
 KEYS = ["i", "s, b", "d, i, n", "s"]
 QUERIES = [*(GROUPED.replace("{keys}", each) for each in KEYS), "SELECT count(*) AS c, sum(x) AS s FROM {table}"]
@@ -115,10 +116,20 @@ class World:
     def found(self, manifest: Manifest) -> Counter[Row]:
         return bag(self.directory().read(manifest))
 
+    def shown(self, manifest: Manifest) -> Counter[Row]:
+        """The rows of the query by its totals."""
+        directory = self.directory()
+        return bag(directory._totals.finished(directory.read(manifest)))
+
+    def expected(self) -> Counter[Row]:
+        """The rows of the query."""
+        self.frame([*self.rows.elements()]).createOrReplaceTempView("all_rows")
+        return bag(self.session.sql(self.query.format(table="all_rows")))
+
 
 def bag(rows: DataFrame) -> Counter[Row]:
     """Rows of a query, or totals: of no values, their sum is NULL or 0, and no query reads it."""
-    sums = [name for name in rows.columns if re.fullmatch(r"sum\d+", name)]
+    sums = [name for name in rows.columns if re.fullmatch(r"(sum|xor)\d+", name)]
     read = {name: f"IF(`count{name[3:]}` = 0, NULL, `{name}`) AS `{name}`" for name in sums}
     told = rows.selectExpr(*(read.get(name, f"`{name}`") for name in rows.columns)).collect()
     return Counter(tuple(bytes(v) if isinstance(v, bytearray) else v for v in row) for row in told)
@@ -151,6 +162,7 @@ def test_totals_follow_random_changes(
         manifest = world.follow(few=n % 3 != 0)
         assert len(manifest.buckets) == 7
         assert world.found(manifest) == bag(world.of_all())
+        assert world.shown(manifest) == world.expected()
 
 
 def test_a_bucket_has_all_equal_keys_and_the_driver_finds_the_same_one(session: SparkSession) -> None:

@@ -259,6 +259,14 @@ def test_an_aggregate_follows_the_rows_below_it():
     assert adding(aggregated(below=relation(kind="file", partition_columns=[]))) == FOLLOWED, "new files tell new rows"
 
 
+def test_functions_that_follow_from_counts_and_bits_are_followed():
+    for call, *names in (("CountIf", "count_if"), ("BoolAnd", "every", "bool_and"), ("BoolOr", "any", "bool_or")):
+        assert all(adding(aggregated(call=call, name=each)) == FOLLOWED for each in names)
+    assert adding(aggregated(call="BitXorAgg", name="bit_xor")) == FOLLOWED
+    for call, name in (("BitAndAgg", "bit_and"), ("StddevSamp", "stddev_samp"), ("Sum", "try_sum")):
+        assert adding(aggregated(call=call, name=name)).reason.code is Code.QUERY_AGGREGATE_NOT_ADDITIVE
+
+
 def test_what_it_cannot_follow_has_a_reason():
     assert adding(aggregated(distinct=True)).reason.text == "count(DISTINCT …) is computed from all rows of a group"
     assert adding(aggregated(name="count_if")).reason.text == "count_if is computed from all rows of a group"

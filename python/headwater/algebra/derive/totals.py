@@ -47,7 +47,17 @@ _SUMMED = re.compile(r"TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)", re.I)
 _AVERAGED = re.compile(r"TINYINT|SMALLINT|INT|DECIMAL\(.*\)", re.I)
 """Types whose averages Spark computes from an exact sum."""
 
-_NAMES = {"Sum": ("sum",), "Average": ("avg", "mean"), "Count": ("count",), "Min": ("min",), "Max": ("max",)}
+_NAMES = {
+    "Sum": ("sum",),
+    "Average": ("avg", "mean"),
+    "Count": ("count",),
+    "CountIf": ("count_if",),
+    "Min": ("min",),
+    "Max": ("max",),
+    "BoolAnd": ("bool_and", "every"),
+    "BoolOr": ("bool_or", "some", "any"),
+    "BitXorAgg": ("bit_xor",),
+}
 """The aggregates that have totals; others have the same class and another name, such as ``try_sum``."""
 
 

@@ -28,8 +28,7 @@ final class Totals(query: DataFrame) {
   private lazy val keys = aggregate.groupingExpressions.zipWithIndex.map { case (each, n) => Alias(each, s"key$n")() }
   private lazy val functions = distinct(
     aggregate.aggregateExpressions.flatMap(_.collect { case each: AggregateExpression => each }))
-  private lazy val own = Part(Rows, Count(Literal(1)).toAggregateExpression(), Adding()) +:
-    functions.zipWithIndex.flatMap { case (each, n) => parts(each, n) }
+  private lazy val own = TotalsPart.rows +: functions.zipWithIndex.flatMap { case (each, n) => TotalsPart.of(each, n) }
   private lazy val columns = keys ++ own.map(_.column)
 
   /** The totals of the rows that the query reads. */
@@ -65,7 +64,7 @@ final class Totals(query: DataFrame) {
     val taken = Aggregate(groups, groups ++ own.flatMap(_.taken(columns)), all)
     val rows = Project(groups ++ own.map(_.checked(byName(taken.output))), taken)
     // An aggregate without keys has its one row also of no rows.
-    if (keys.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(Rows), Literal(0L)), rows)
+    if (keys.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(TotalsPart.Rows), Literal(0L)), rows)
   }
 
   /** The totals of changed rows, brought to the driver; null if there are more than `most`. */
@@ -122,7 +121,7 @@ final class Totals(query: DataFrame) {
     val known = totals.queryExecution.analyzed
     val columns = byName(known.output)
     def told(expression: Expression): Expression = expression match {
-      case function: AggregateExpression => value(function, functions.indexWhere(_.semanticEquals(function)), columns)
+      case function: AggregateExpression => TotalsPart.value(function, functions.indexWhere(_.semanticEquals(function)), columns)
       case other => aggregate.groupingExpressions.indexWhere(_.semanticEquals(other)) match {
         case -1 => other.mapChildren(told)
         case n => columns(keys(n).name)
@@ -152,59 +151,6 @@ final class Totals(query: DataFrame) {
 
 private[spark] object Totals {
 
-  /** How a part of totals is put together of several. */
-  private sealed trait Kind
-
-  /** It is added; a sum of values has `count`, the part that counts those that are not NULL. */
-  private final case class Adding(count: Option[String] = None) extends Kind
-  private final case class Extreme(least: Boolean) extends Kind
-
-  /** A column of totals: its value for a group of rows. */
-  private final case class Part(name: String, value: AggregateExpression, kind: Kind) {
-    private val alias = Alias(value, name)()
-
-    def column: NamedExpression = alias
-
-    /** What is taken of the totals of a group from all sides. */
-    def taken(columns: Map[String, Attribute]): Seq[NamedExpression] = {
-      val own = columns(name)
-      def where(condition: Expression): Expression = If(condition, own, Literal(null, own.dataType))
-      val came = GreaterThan(columns(Weight), Literal(0))
-      kind match {
-        case Adding(count) =>
-          val lost = count.map(each => Alias(Max(And(IsNull(own), GreaterThan(columns(each), Literal(0L))))
-            .toAggregateExpression(), s"$name lost")())
-          Alias(Sum(If(came, own, UnaryMinus(own))).toAggregateExpression(), name)() +: lost.toSeq
-        case Extreme(least) =>
-          def of(value: Expression) = (if (least) Min(value) else Max(value)).toAggregateExpression()
-          Seq(
-            Alias(of(where(came)), name)(),
-            Alias(of(where(EqualTo(columns(Weight), Literal(StandIns.Came)))), s"$name came")(),
-            Alias((if (least) Min(where(Not(came))) else Max(where(Not(came)))).toAggregateExpression(), s"$name went")())
-      }
-    }
-
-    /** The new value; it fails where nobody knows. */
-    def checked(taken: Map[String, Attribute]): NamedExpression = {
-      val now = taken(name)
-      Alias(kind match {
-        case Adding(None) => If(LessThan(now, Literal(0L)), failed("more rows went than there were"), now)
-        case Adding(Some(count)) =>
-          val sum = Cast(now, value.dataType)
-          val unknown = Or(taken(s"$name lost"), And(IsNull(sum), GreaterThan(taken(count), Literal(0L))))
-          If(unknown, failed("a sum is too large"), sum)
-        case Extreme(_) =>
-          // Another row may have the value that went, but nobody knows.
-          val lost = And(EqualTo(taken(s"$name went"), now), Not(EqualNullSafe(taken(s"$name came"), now)))
-          val known = If(lost, failed("the least or greatest value of a group went"), now)
-          If(EqualTo(taken(Rows), Literal(0L)), Literal(null, value.dataType), known)
-      }, name)()
-    }
-
-    private def failed(why: String): Expression = Cast(new RaiseError(Literal(why)), value.dataType)
-  }
-
-  private val Rows = "rows"
   private val InBucket = "bucket"
 
   /** The bucket of a group, of so many: Spark exchanges equal groups by this expression. */
@@ -250,38 +196,4 @@ private[spark] object Totals {
   private def distinct(functions: Seq[AggregateExpression]): Seq[AggregateExpression] =
     functions.foldLeft(Seq.empty[AggregateExpression])((known, each) =>
       if (known.exists(_.semanticEquals(each))) known else known :+ each)
-
-  /** The parts of the `n`th function. */
-  private def parts(function: AggregateExpression, n: Int): Seq[Part] = {
-    // Spark tells results of one aggregate apart by this number.
-    def same(of: AggregateFunction) = function.copy(aggregateFunction = of, resultId = NamedExpression.newExprId)
-    function.aggregateFunction match {
-      case Sum(x, _) => summed(same, x, n)
-      case Average(x, _) => summed(same, x, n)
-      case _: Count => Seq(Part(s"count$n", same(function.aggregateFunction), Adding()))
-      case _: Min => Seq(Part(s"extreme$n", function, Extreme(least = true)))
-      case _: Max => Seq(Part(s"extreme$n", function, Extreme(least = false)))
-      case other => throw new IllegalArgumentException(s"${other.prettyName} has no totals")
-    }
-  }
-
-  private def summed(same: AggregateFunction => AggregateExpression, x: Expression, n: Int): Seq[Part] =
-    Seq(Part(s"count$n", same(Count(x)), Adding()), Part(s"sum$n", same(Sum(x)), Adding(Some(s"count$n"))))
-
-  /** The value of the `n`th function by the totals. */
-  private def value(function: AggregateExpression, n: Int, totals: Map[String, Attribute]): Expression =
-    function.aggregateFunction match {
-      case _: Sum => nullIfNone(totals(s"sum$n"), totals(s"count$n"))
-      case average: Average =>
-        val Seq(sum, count) = average.aggBufferAttributes
-        val known = Map(sum.exprId -> Cast(totals(s"sum$n"), sum.dataType), count.exprId -> totals(s"count$n"))
-        nullIfNone(average.evaluateExpression.transform {
-          case each: AttributeReference if known.contains(each.exprId) => known(each.exprId)
-        }, totals(s"count$n"))
-      case _: Count => totals(s"count$n")
-      case _ => totals(s"extreme$n")
-    }
-
-  private def nullIfNone(value: Expression, count: Expression): Expression =
-    If(EqualTo(count, Literal(0L)), Literal(null, value.dataType), value)
 }

@@ -1,0 +1,119 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.types.IntegerType
+
+/** A column of totals: its value for a group of rows, and how it is put together of several. */
+private[spark] final case class TotalsPart(name: String, value: AggregateExpression, kind: TotalsPart.Kind) {
+  import TotalsPart._
+
+  private val alias = Alias(value, name)()
+
+  def column: NamedExpression = alias
+
+  /** What is taken of the totals of a group from all sides. */
+  def taken(columns: Map[String, Attribute]): Seq[NamedExpression] = {
+    val own = columns(name)
+    def where(condition: Expression): Expression = If(condition, own, Literal(null, own.dataType))
+    val came = GreaterThan(columns(StandIns.Weight), Literal(0))
+    kind match {
+      case Adding(count) =>
+        val unknown = count.map(each => Alias(lost(own, columns(each)), s"$name lost")())
+        Alias(Sum(If(came, own, UnaryMinus(own))).toAggregateExpression(), name)() +: unknown.toSeq
+      case Toggling => Seq(Alias(BitXorAgg(own).toAggregateExpression(), name)())
+      case Extreme(least) =>
+        def of(value: Expression) = (if (least) Min(value) else Max(value)).toAggregateExpression()
+        Seq(
+          Alias(of(where(came)), name)(),
+          Alias(of(where(EqualTo(columns(StandIns.Weight), Literal(StandIns.Came)))), s"$name came")(),
+          Alias((if (least) Min(where(Not(came))) else Max(where(Not(came)))).toAggregateExpression(), s"$name went")())
+    }
+  }
+
+  /** The new value; it fails where nobody knows. */
+  def checked(taken: Map[String, Attribute]): NamedExpression = {
+    val now = taken(name)
+    Alias(kind match {
+      case Adding(None) => If(LessThan(now, Literal(0L)), failed("more rows went than there were"), now)
+      case Adding(Some(count)) =>
+        val sum = Cast(now, value.dataType)
+        val unknown = Or(taken(s"$name lost"), And(IsNull(sum), GreaterThan(taken(count), Literal(0L))))
+        If(unknown, failed("a sum is too large"), sum)
+      case Toggling => now
+      case Extreme(_) =>
+        // Another row may have the value that went, but nobody knows.
+        val lost = And(EqualTo(taken(s"$name went"), now), Not(EqualNullSafe(taken(s"$name came"), now)))
+        val known = If(lost, failed("the least or greatest value of a group went"), now)
+        If(EqualTo(taken(Rows), Literal(0L)), Literal(null, value.dataType), known)
+    }, name)()
+  }
+
+  private def failed(why: String): Expression = Cast(new RaiseError(Literal(why)), value.dataType)
+}
+
+private[spark] object TotalsPart {
+
+  /** How a part is put together of several. */
+  sealed trait Kind
+
+  /** It is added; a sum of values has `count`, the part that counts those that are not NULL. */
+  final case class Adding(count: Option[String] = None) extends Kind
+
+  /** Its bits are toggled by the rows that come, and once more when these go. */
+  case object Toggling extends Kind
+  final case class Extreme(least: Boolean) extends Kind
+
+  /** The part that counts the rows of a group. */
+  val Rows = "rows"
+
+  def rows: TotalsPart = TotalsPart(Rows, Count(Literal(1)).toAggregateExpression(), Adding())
+
+  /** The parts of the `n`th function. */
+  def of(function: AggregateExpression, n: Int): Seq[TotalsPart] = {
+    // Spark tells results of one aggregate apart by this number.
+    def same(of: AggregateFunction) = function.copy(aggregateFunction = of, resultId = NamedExpression.newExprId)
+    def counted(x: Expression, name: String = "count") = TotalsPart(s"$name$n", same(Count(x)), Adding())
+    def summed(x: Expression) = Seq(counted(x), TotalsPart(s"sum$n", same(Sum(x)), Adding(Some(s"count$n"))))
+    function.aggregateFunction match {
+      case Sum(x, _) => summed(x)
+      case Average(x, _) => summed(x)
+      case _: Count => Seq(TotalsPart(s"count$n", same(function.aggregateFunction), Adding()))
+      case CountIf(x) => Seq(counted(ifTrue(x)))
+      case BoolAnd(x) => Seq(counted(x), counted(ifTrue(x), "true"))
+      case BoolOr(x) => Seq(counted(x), counted(ifTrue(x), "true"))
+      case BitXorAgg(x) => Seq(counted(x), TotalsPart(s"xor$n", same(BitXorAgg(x)), Toggling))
+      case _: Min => Seq(TotalsPart(s"extreme$n", function, Extreme(least = true)))
+      case _: Max => Seq(TotalsPart(s"extreme$n", function, Extreme(least = false)))
+      case other => throw new IllegalArgumentException(s"${other.prettyName} has no totals")
+    }
+  }
+
+  /** The value of the `n`th function by the totals. */
+  def value(function: AggregateExpression, n: Int, totals: Map[String, Attribute]): Expression = {
+    lazy val count = totals(s"count$n")
+    function.aggregateFunction match {
+      case _: Sum => nullIfNone(totals(s"sum$n"), count)
+      case average: Average =>
+        val Seq(sum, number) = average.aggBufferAttributes
+        val known = Map(sum.exprId -> Cast(totals(s"sum$n"), sum.dataType), number.exprId -> count)
+        nullIfNone(average.evaluateExpression.transform {
+          case each: AttributeReference if known.contains(each.exprId) => known(each.exprId)
+        }, count)
+      case _: Count | _: CountIf => count
+      case _: BoolAnd => nullIfNone(EqualTo(totals(s"true$n"), count), count)
+      case _: BoolOr => nullIfNone(GreaterThan(totals(s"true$n"), Literal(0L)), count)
+      case _: BitXorAgg => nullIfNone(totals(s"xor$n"), count)
+      case _ => totals(s"extreme$n")
+    }
+  }
+
+  /** Whether some sum was too large, among several of which each adds so many values. */
+  private def lost(sum: Expression, count: Expression): AggregateExpression =
+    Max(And(IsNull(sum), GreaterThan(count, Literal(0L)))).toAggregateExpression()
+
+  private def ifTrue(x: Expression): Expression = If(x, Literal(1), Literal(null, IntegerType))
+
+  private def nullIfNone(value: Expression, count: Expression): Expression =
+    If(EqualTo(count, Literal(0L)), Literal(null, value.dataType), value)
+}
