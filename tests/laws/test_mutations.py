@@ -64,6 +64,9 @@ BY_EXAMPLE = {
     "a table has the watermark of another one of its name": ("test_noticed.py",),
     "a refresh starts though a promise must start before it ends": ("test_urgency.py",),
     "a promise counts as nothing": ("test_urgency.py",),
+    "a function of another name has totals": ("test_totals.py",),
+    "the order of the rows does not matter to an average": ("test_totals.py",),
+    "equal values that differ in text count twice": ("test_totals.py",),
     "a frame goes back with the clock": ("test_window_frames.py",),
     "a frame has no end": ("test_window_frames.py",),
     "a join above a window makes a row of several": ("test_window_frames.py",),
@@ -457,6 +460,21 @@ MUTATIONS = {
         "algebra/derive/totals.py",
         "next(filter(None, hurdles), None)",
         "next(hurdles, None)",
+    ),
+    "a function of another name has totals": (
+        "algebra/derive/totals.py",
+        "    if call.name not in _NAMES.get(call.call, ()):\n",
+        "    if call.call not in _NAMES:\n",
+    ),
+    "the order of the rows does not matter to an average": (
+        "algebra/derive/totals.py",
+        """        case "Average" if not _AVERAGED.fullmatch(types[0]):\n""",
+        """        case "Average" if False:\n""",
+    ),
+    "equal values that differ in text count twice": (
+        "algebra/derive/totals.py",
+        """    return comparable(type) or type.upper() in ("FLOAT", "DOUBLE")\n""",
+        "    return True\n",
     ),
     "a frame goes back with the clock": (
         "algebra/derive/frames.py",

@@ -198,6 +198,7 @@ class Queries:
         some = self._random.choice([each for each in made.columns if each[0] in any_])
         choices += [(f"{self._random.choice(['min', 'max'])}({some[0]})", some[1])]
         choices += [(f"count(DISTINCT {self._random.choice(any_)})", "BIGINT")]
+        choices += [(f"count(DISTINCT {', '.join(self._random.sample(any_, min(2, len(any_))))})", "BIGINT")]
         choices += [(f"count_if({self._condition(made)})", "BIGINT")]
         choices += [(f"{self._random.choice(['every', 'some'])}({self._condition(made)})", "BOOLEAN")]
         choices += [(f"bit_xor({each})", dict(made.columns)[each]) for each in made.of("INT", "BIGINT")[:1]]
@@ -205,7 +206,7 @@ class Queries:
             column = self._random.choice(exact)
             type = dict(made.columns)[column]
             total = "BIGINT" if type in ("INT", "BIGINT") else "DECIMAL(8, 2)"
-            choices += [(f"sum({column})", total)] * 2
+            choices += [(f"sum({column})", total)] * 2 + [(f"sum(DISTINCT {column})", total)]
             if type != "BIGINT":
                 choices += [(f"avg({column})", "DOUBLE")]
         told, type = self._random.choice(choices)

@@ -83,6 +83,12 @@ TOTALLED = {
     "ends": "SELECT customer, min(day) AS first, max(price) AS most, min(note) AS note FROM sales GROUP BY customer",
     "decided": "SELECT customer, every(price > 10) AS e, some(note = 'a b') FILTER (WHERE id % 2 = 1) AS s, "
     "count_if(price > 10) AS c, bit_xor(id) AS x FROM sales GROUP BY customer",
+    "distinct_values": "SELECT day, count(DISTINCT customer) AS c, count(DISTINCT weight) AS w, sum(price) AS p, "
+    "sum(DISTINCT price) FILTER (WHERE id % 2 = 1) AS odd, count(DISTINCT customer, note) AS n, avg(price) AS a "
+    "FROM sales GROUP BY day",
+    "distinct_regions": "SELECT c.since, count(DISTINCT region, note) AS n, every(s.price > 1) AS e "
+    "FROM sales s JOIN customers c USING (customer) GROUP BY ROLLUP (c.since, c.region)",
+    "all_distinct": "SELECT count(DISTINCT customer) AS c, sum(id) AS ids FROM sales",
     "above_average": "SELECT customer, sum(price) AS p FROM sales GROUP BY customer "
     "HAVING sum(price) > (SELECT avg(price) FROM sales)",
     "joined_sums": "SELECT c.region, c.since, sum(s.price) AS p, avg(s.price) AS a, count(*) AS n "

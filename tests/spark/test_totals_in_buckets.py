@@ -31,8 +31,20 @@ GROUPED = (
     "SELECT {keys}, count(*) AS c, sum(x) AS total, count(x) AS k, avg(CAST(x AS INT)) AS a, every(x > 0) AS e, "
     "some(x > 0) AS o, count_if(x > 0) FILTER (WHERE i > 5) AS f, bit_xor(x) AS t FROM {table} GROUP BY {keys}"
 )
-KEYS = ["i", "s, b", "d, i, n", "s"]
-QUERIES = [*(GROUPED.replace("{keys}", each) for each in KEYS), "SELECT count(*) AS c, sum(x) AS s FROM {table}"]
+ONCE = (
+    "count(DISTINCT x) AS v, sum(DISTINCT CAST(x AS INT)) FILTER (WHERE i > 5) AS f, count(DISTINCT d, x) AS p, "
+    "count(DISTINCT x * IF(i > 5, 0.0D, -0.0D)) AS z, count(DISTINCT 3) AS o, sum(n) AS total, "
+    "avg(DISTINCT CAST(x AS INT)) AS a, count(d) AS k, every(x > 0) AS e, bit_xor(x) AS t, bit_xor(DISTINCT x) AS u, "
+    "avg(i) AS m FROM {table}"
+)
+QUERIES = {
+    **{each: GROUPED.replace("{keys}", each) for each in ("i", "s, b", "d, i, n", "s")},
+    "no key": "SELECT count(*) AS c, sum(x) AS s FROM {table}",
+    "values": f"SELECT s, {ONCE} GROUP BY s",
+    "values of all rows": f"SELECT {ONCE}",
+    "pairs": "SELECT i, s, count(DISTINCT b, x) AS p, max(DISTINCT s) AS m FROM {table} GROUP BY i, s HAVING p <> 1",
+}
+DAILY = ("s, b", "no key", "values")
 Row = tuple[Any, ...]
 
 
@@ -146,18 +158,12 @@ def session(plain_spark: SparkSession) -> Iterator[SparkSession]:
     session.sql("DROP DATABASE spark_catalog.totalling CASCADE")
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        pytest.param(query, id=keys, marks=() if keys in ("s, b", "no key") else pytest.mark.thorough)
-        for query, keys in zip(QUERIES, [*KEYS, "no key"], strict=True)
-    ],
-)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in DAILY else pytest.mark.thorough) for n in QUERIES])
 def test_totals_follow_random_changes(
-    session: SparkSession, tmp_path: Path, query: str, monkeypatch: pytest.MonkeyPatch
+    session: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(buckets, "count", lambda size: 7)
-    world = World(session, query, tmp_path / "of totals", QUERIES.index(query))
+    world = World(session, QUERIES[name], tmp_path / "of totals", [*QUERIES].index(name))
     for n in range(7):
         manifest = world.follow(few=n % 3 != 0)
         assert len(manifest.buckets) == 7
@@ -224,7 +230,7 @@ def test_a_lost_or_cut_file_is_noticed_when_it_is_read(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(buckets, "count", lambda size: 3)
-    world = World(session, QUERIES[0], tmp_path / "t", 5)
+    world = World(session, QUERIES["i"], tmp_path / "t", 5)
     manifest = world.follow(few=True)
     while not all(each.files for each in manifest.buckets):
         manifest = world.follow(few=True)

@@ -263,12 +263,26 @@ def test_functions_that_follow_from_counts_and_bits_are_followed():
     for call, *names in (("CountIf", "count_if"), ("BoolAnd", "every", "bool_and"), ("BoolOr", "any", "bool_or")):
         assert all(adding(aggregated(call=call, name=each)) == FOLLOWED for each in names)
     assert adding(aggregated(call="BitXorAgg", name="bit_xor")) == FOLLOWED
+    whole = [{"lit": "1", "type": "BIGINT"}]
+    assert "order" in adding(aggregated(call="Average", name="avg", args=whole)).reason.text
     for call, name in (("BitAndAgg", "bit_and"), ("StddevSamp", "stddev_samp"), ("Sum", "try_sum")):
         assert adding(aggregated(call=call, name=name)).reason.code is Code.QUERY_AGGREGATE_NOT_ADDITIVE
 
 
+def test_values_that_count_once_are_told_apart_as_they_are_grouped():
+    def counted(*types: str) -> Adding:
+        return adding(aggregated(distinct=True, args=[{"lit": "x", "type": each} for each in types]))
+
+    followed = ("INT", "STRING", "VARCHAR(3)", "DOUBLE", "FLOAT", "TIMESTAMP", "DECIMAL(10,2)", "BINARY")
+    assert all(counted(each) == FOLLOWED for each in followed) and counted(*followed) == FOLLOWED
+    for strange in ("STRING COLLATE UTF8_LCASE", "STRUCT<a: INT>", "ARRAY<INT>", "VARIANT"):
+        assert counted("INT", strange).reason.code is Code.QUERY_INEXACT_TYPE
+    lone = [{"lit": "x", "type": "DOUBLE"}]
+    for call, name in (("Sum", "sum"), ("Average", "avg"), ("Min", "min")):
+        assert adding(aggregated(call=call, name=name, distinct=True, args=lone)).reason.code is Code.QUERY_INEXACT_TYPE
+
+
 def test_what_it_cannot_follow_has_a_reason():
-    assert adding(aggregated(distinct=True)).reason.text == "count(DISTINCT …) is computed from all rows of a group"
     assert adding(aggregated(name="count_if")).reason.text == "count_if is computed from all rows of a group"
     partitioned = relation(kind="file", partition_columns=["p"])
     assert adding(aggregated(below=partitioned)).reason.text == "t has a format without a record of changed rows"

@@ -4,6 +4,9 @@ Example: ``SELECT customer, sum(price) FROM sales GROUP BY customer``. Its *tota
 of rows, the sum of the prices and the count of those that are not NULL. The totals of rows that came are added to
 them, those of rows that went are subtracted.
 
+An aggregate with ``count(DISTINCT item)`` has these for each customer and item. How many items a customer has is the
+number of such totals then.
+
 A query without an aggregate, such as ``SELECT * FROM sales WHERE price > 0``, has no totals. Rows that came are rows of
 the view, if each operator is linear.
 
@@ -121,10 +124,8 @@ def _parts(node: Node) -> Iterator[Expr]:
 
 def _unknown(call: Call) -> Reason | None:
     """Why an aggregate function cannot follow changes; ``None`` if it can."""
-    known = call.name in _NAMES.get(call.call, ())
-    if call.distinct or not known:
-        of = "(DISTINCT …)" if known else ""
-        return Reason(Code.QUERY_AGGREGATE_NOT_ADDITIVE, f"{call.name}{of} is computed from all rows of a group")
+    if call.name not in _NAMES.get(call.call, ()):
+        return Reason(Code.QUERY_AGGREGATE_NOT_ADDITIVE, f"{call.name} is computed from all rows of a group")
     types = [plain(type_of(each)) for each in call.args]
     match call.call:
         case "Sum" if not _SUMMED.fullmatch(types[0]):
@@ -132,10 +133,21 @@ def _unknown(call: Call) -> Reason | None:
         case "Average" if not _AVERAGED.fullmatch(types[0]):
             order = f"the average of a {types[0]} depends on the order of the rows"
             return Reason(Code.QUERY_INEXACT_TYPE, order)
-        case "Min" | "Max" if not comparable(type_of(call.args[0])):
-            spelled = f"values of a {types[0]} may be equal and spelled differently"
-            return Reason(Code.QUERY_INEXACT_TYPE, spelled)
+        case "Min" | "Max" if not comparable(types[0]):
+            return Reason(Code.QUERY_INEXACT_TYPE, _spelled(types[0]))
+        case _ if call.distinct and (strange := next((each for each in types if not _counted(each)), None)):
+            return Reason(Code.QUERY_INEXACT_TYPE, _spelled(strange))
     return None
+
+
+def _counted(type: str) -> bool:
+    """Whether stored values of a type are told apart as a group of rows has them. Whether 0.0 or -0.0 stands for both
+    does not matter where values are only counted."""
+    return comparable(type) or type.upper() in ("FLOAT", "DOUBLE")
+
+
+def _spelled(type: str) -> str:
+    return f"values of a {type} may be equal and spelled differently"
 
 
 # --- the way from a source to the aggregate, or to the view

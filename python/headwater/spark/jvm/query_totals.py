@@ -58,7 +58,7 @@ class QueryTotals:
         return None if found is None else ChangedGroups(found, self._session)
 
     def bucketed(self, totals: DataFrame, count: int) -> DataFrame:
-        """Totals with the column ``bucket``, the bucket of each group, of so many."""
+        """Totals with the column ``bucket``, the bucket of each row, of so many."""
         return self._frame(self._totals.bucketed(totals._jdf, count))
 
     @property
@@ -67,6 +67,11 @@ class QueryTotals:
         group, and no other group matters to it."""
         found = self._totals.shown()
         return None if found is None else [*found]
+
+    @property
+    def is_by_value(self) -> bool:
+        """Whether a group has totals for each value that a ``DISTINCT`` function takes."""
+        return self._totals.isByValue()
 
     @property
     def is_arranged(self) -> bool:

@@ -48,10 +48,16 @@ def clustered(run: Ingredients, query: DataFrame, totals: QueryTotals, size: int
     replaces few files.
 
     Args:
-        size: bytes of the totals, which those of the rows resemble.
+        size: bytes of the totals, which those of the rows resemble. Totals by value say nothing of these.
     """
     definition = run.launch.definition
-    if size < SMALL or definition.partitioned_by or not definition.storage.replaces_files or totals.is_arranged:
+    if (
+        size < SMALL
+        or totals.is_by_value
+        or definition.partitioned_by
+        or not definition.storage.replaces_files
+        or totals.is_arranged
+    ):
         return rows
     keys = [each for each in _columns(run, query, totals) or () if _IN_STATISTICS.fullmatch(each.type)]
     if not keys:

@@ -12,9 +12,11 @@ import org.apache.spark.sql.headwater.Access
  * The totals of changed rows, in the driver: they are read once, and no job reads them again.
  *
  * @param output the columns: first the `keys` of the groups, last the weight
+ * @param places how many of the first columns tell the bucket
  * @param rows the totals of each group and weight; several sources may have changed one group
  */
-final class ChangedGroups private[spark] (session: SparkSession, output: Seq[Attribute], keys: Int, rows: Array[InternalRow]) {
+final class ChangedGroups private[spark] (
+    session: SparkSession, output: Seq[Attribute], keys: Int, places: Int, rows: Array[InternalRow]) {
 
   /** The totals. */
   def totals: DataFrame = Access.frame(session)(LocalRelation(output, rows.toSeq))
@@ -27,7 +29,7 @@ final class ChangedGroups private[spark] (session: SparkSession, output: Seq[Att
 
   /** The buckets that have them, of so many. */
   def buckets(count: Int): Array[Int] = {
-    val bucket = BindReferences.bindReference(Totals.bucket(output.take(keys), count), output)
+    val bucket = BindReferences.bindReference(Totals.bucket(output.take(places), count), output)
     rows.map(bucket.eval(_).asInstanceOf[Int]).distinct.sorted
   }
 

@@ -14,7 +14,8 @@ import org.apache.spark.sql.headwater.Access
 
 /**
  * The totals of a query: for each group of its lowest aggregate the number of rows, and sums, counts and extremes of what it
- * aggregates. The query's rows follow from them, and the totals of changed rows can be added to them.
+ * aggregates. The query's rows follow from them, and the totals of changed rows can be added to them. Totals of an aggregate
+ * with `DISTINCT` functions have these for each group and value ([[DistinctValues]]).
  *
  * Which queries have totals, and which changes can be added, is decided in Python (`headwater.algebra.derive.totals`).
  */
@@ -28,11 +29,21 @@ final class Totals(query: DataFrame) {
   private lazy val keys = aggregate.groupingExpressions.zipWithIndex.map { case (each, n) => Alias(each, s"key$n")() }
   private lazy val functions = distinct(
     aggregate.aggregateExpressions.flatMap(_.collect { case each: AggregateExpression => each }))
-  private lazy val own = TotalsPart.rows +: functions.zipWithIndex.flatMap { case (each, n) => TotalsPart.of(each, n) }
-  private lazy val columns = keys ++ own.map(_.column)
+  private lazy val values = new DistinctValues(functions)
+  private lazy val own = TotalsPart.rows +: functions.zipWithIndex.flatMap {
+    case (each, _) if DistinctValues.takesOnce(each) => Nil
+    case (each, n) => TotalsPart.of(each, n)
+  }
+
+  /** The columns that tell the rows of the totals apart. */
+  private lazy val groups = keys ++ values.columns
+
+  /** What tells the bucket. All values of a group are in one, unless there is one group. */
+  private lazy val places = if (keys.isEmpty) groups else keys
+  private lazy val columns = groups ++ own.map(_.column)
 
   /** The totals of the rows that the query reads. */
-  def rows: DataFrame = Access.frame(session)(Aggregate(aggregate.groupingExpressions, columns, aggregate.child))
+  def rows: DataFrame = Access.frame(session)(Aggregate(groups.map(_.child), columns, aggregate.child))
 
   /**
    * The totals of changed rows, for each place where the query reads a table that changed: of each weight, what the query
@@ -44,7 +55,7 @@ final class Totals(query: DataFrame) {
       val (child, weight) = StandIns.weighing(new Narrowing(session, term).narrowed)
       val alone = child.collectLeaves().size == StandIns.find(child).collectLeaves().size
       val read = if (few && alone) Repartition(1, shuffle = false, child) else child
-      Aggregate(aggregate.groupingExpressions :+ weight, columns :+ Alias(weight, Weight)(), read)
+      Aggregate(groups.map(_.child) :+ weight, columns :+ Alias(weight, Weight)(), read)
     }
   }.asJava
 
@@ -55,29 +66,29 @@ final class Totals(query: DataFrame) {
    * @param few whether one task adds them sooner than several would exchange them
    */
   def changed(before: DataFrame, changed: JList[DataFrame], few: Boolean): DataFrame = Access.frame(session) {
-    val known = before.queryExecution.analyzed
-    val there = Project(known.output :+ Alias(Literal(StandIns.There), Weight)(), known)
+    val old = before.queryExecution.analyzed
+    val there = Project(old.output :+ Alias(Literal(StandIns.There), Weight)(), old)
     val sides = union(there +: changed.asScala.map(_.queryExecution.analyzed).toSeq)
     val all = if (few) Repartition(1, shuffle = false, sides) else sides
     val columns = byName(all.output)
-    val groups = keys.map(key => columns(key.name))
-    val taken = Aggregate(groups, groups ++ own.flatMap(_.taken(columns)), all)
-    val rows = Project(groups ++ own.map(_.checked(byName(taken.output))), taken)
+    val known = groups.map(each => columns(each.name))
+    val taken = Aggregate(known, known ++ own.flatMap(_.taken(columns)), all)
+    val rows = Project(known ++ own.map(_.checked(byName(taken.output))), taken)
     // An aggregate without keys has its one row also of no rows.
-    if (keys.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(TotalsPart.Rows), Literal(0L)), rows)
+    if (groups.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(TotalsPart.Rows), Literal(0L)), rows)
   }
 
   /** The totals of changed rows, brought to the driver; null if there are more than `most`. */
   def collected(changed: JList[DataFrame], most: Int): ChangedGroups = {
     val (output, rows) = Access.first(session, most + 1)(union(changed.asScala.map(_.queryExecution.analyzed).toSeq))
-    if (rows.length > most) null else new ChangedGroups(session, output, keys.size, rows)
+    if (rows.length > most) null else new ChangedGroups(session, output, keys.size, places.size, rows)
   }
 
-  /** Totals with the bucket of each group, of so many. Groups that are equal are in one bucket, as Spark groups them. */
+  /** Totals with the bucket of each row, of so many. Groups that are equal are in one bucket, as Spark groups them. */
   def bucketed(totals: DataFrame, count: Int): DataFrame = Access.frame(session) {
     val known = totals.queryExecution.analyzed
     val columns = byName(known.output)
-    Project(known.output :+ Alias(bucket(keys.map(key => columns(key.name)), count), InBucket)(), known)
+    Project(known.output :+ Alias(bucket(places.map(each => columns(each.name)), count), InBucket)(), known)
   }
 
   /**
@@ -90,6 +101,9 @@ final class Totals(query: DataFrame) {
     val alone = aggregate.aggregateExpressions.forall(ofItsRow) && above.forall(rowwise)
     if (places.isEmpty || places.contains(-1) || !alone) null else places.map(Int.box).asJava
   }
+
+  /** Whether a group has totals for each of its values. */
+  def isByValue: Boolean = values.columns.nonEmpty
 
   /** Whether the query says itself in which order or files its rows come. */
   def isArranged: Boolean = above.exists(arranges)
@@ -118,7 +132,7 @@ final class Totals(query: DataFrame) {
    * @param disordered whether their order does not matter
    */
   def finished(totals: DataFrame, disordered: Boolean): DataFrame = Access.frame(session) {
-    val known = totals.queryExecution.analyzed
+    val known = whole(totals.queryExecution.analyzed)
     val columns = byName(known.output)
     def told(expression: Expression): Expression = expression match {
       case function: AggregateExpression => TotalsPart.value(function, functions.indexWhere(_.semanticEquals(function)), columns)
@@ -138,6 +152,16 @@ final class Totals(query: DataFrame) {
     }
   }
 
+  /** The totals of whole groups, and the functions that take each value once. */
+  private def whole(totals: LogicalPlan): LogicalPlan = if (values.columns.isEmpty) totals else {
+    val columns = byName(totals.output)
+    val known = keys.map(key => columns(key.name))
+    val once = functions.zipWithIndex.collect {
+      case (each, n) if DistinctValues.takesOnce(each) => Alias(values.over(each, columns), TotalsPart.once(n))()
+    }
+    Aggregate(known, known ++ own.map(_.together(columns)) ++ once, totals)
+  }
+
   private def union(totals: Seq[LogicalPlan]): LogicalPlan = totals.map(inOrder) match {
     case Seq(one) => one
     case several => Union(several)
@@ -145,7 +169,7 @@ final class Totals(query: DataFrame) {
 
   private def inOrder(totals: LogicalPlan): LogicalPlan = {
     val columns = byName(totals.output)
-    Project((keys.map(_.name) ++ own.map(_.name) :+ Weight).map(columns), totals)
+    Project((groups.map(_.name) ++ own.map(_.name) :+ Weight).map(columns), totals)
   }
 }
 

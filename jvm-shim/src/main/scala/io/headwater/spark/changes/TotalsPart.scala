@@ -49,6 +49,18 @@ private[spark] final case class TotalsPart(name: String, value: AggregateExpress
     }, name)()
   }
 
+  /** The part for all rows of a group, by the totals of which each has some of them. */
+  def together(columns: Map[String, Attribute]): NamedExpression = {
+    val own = columns(name)
+    def sum = Sum(own).toAggregateExpression()
+    Alias(kind match {
+      case Adding(None) => Coalesce(Seq(sum, Literal(0L)))
+      case Adding(Some(count)) => If(lost(own, columns(count)), Literal(null, value.dataType), Cast(sum, value.dataType))
+      case Toggling => BitXorAgg(own).toAggregateExpression()
+      case Extreme(least) => (if (least) Min(own) else Max(own)).toAggregateExpression()
+    }, name)()
+  }
+
   private def failed(why: String): Expression = Cast(new RaiseError(Literal(why)), value.dataType)
 }
 
@@ -72,7 +84,8 @@ private[spark] object TotalsPart {
   /** The parts of the `n`th function. */
   def of(function: AggregateExpression, n: Int): Seq[TotalsPart] = {
     // Spark tells results of one aggregate apart by this number.
-    def same(of: AggregateFunction) = function.copy(aggregateFunction = of, resultId = NamedExpression.newExprId)
+    def same(of: AggregateFunction) =
+      function.copy(aggregateFunction = of, isDistinct = false, resultId = NamedExpression.newExprId)
     def counted(x: Expression, name: String = "count") = TotalsPart(s"$name$n", same(Count(x)), Adding())
     def summed(x: Expression) = Seq(counted(x), TotalsPart(s"sum$n", same(Sum(x)), Adding(Some(s"count$n"))))
     function.aggregateFunction match {
@@ -83,16 +96,19 @@ private[spark] object TotalsPart {
       case BoolAnd(x) => Seq(counted(x), counted(ifTrue(x), "true"))
       case BoolOr(x) => Seq(counted(x), counted(ifTrue(x), "true"))
       case BitXorAgg(x) => Seq(counted(x), TotalsPart(s"xor$n", same(BitXorAgg(x)), Toggling))
-      case _: Min => Seq(TotalsPart(s"extreme$n", function, Extreme(least = true)))
-      case _: Max => Seq(TotalsPart(s"extreme$n", function, Extreme(least = false)))
+      case _: Min => Seq(TotalsPart(s"extreme$n", same(function.aggregateFunction), Extreme(least = true)))
+      case _: Max => Seq(TotalsPart(s"extreme$n", same(function.aggregateFunction), Extreme(least = false)))
       case other => throw new IllegalArgumentException(s"${other.prettyName} has no totals")
     }
   }
 
-  /** The value of the `n`th function by the totals. */
+  /** The column with the `n`th function, if it takes each value once. */
+  def once(n: Int): String = s"once$n"
+
+  /** The value of the `n`th function by the totals of whole groups. */
   def value(function: AggregateExpression, n: Int, totals: Map[String, Attribute]): Expression = {
     lazy val count = totals(s"count$n")
-    function.aggregateFunction match {
+    if (DistinctValues.takesOnce(function)) totals(once(n)) else function.aggregateFunction match {
       case _: Sum => nullIfNone(totals(s"sum$n"), count)
       case average: Average =>
         val Seq(sum, number) = average.aggBufferAttributes
