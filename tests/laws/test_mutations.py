@@ -67,6 +67,7 @@ BY_EXAMPLE = {
     "a function of another name has totals": ("test_totals.py",),
     "the order of the rows does not matter to an average": ("test_totals.py",),
     "equal values that differ in text count twice": ("test_totals.py",),
+    "copies of rows do not matter to a count": ("test_totals.py",),
     "a frame goes back with the clock": ("test_window_frames.py",),
     "a frame has no end": ("test_window_frames.py",),
     "a join above a window makes a row of several": ("test_window_frames.py",),
@@ -475,6 +476,11 @@ MUTATIONS = {
         "algebra/derive/totals.py",
         """    return comparable(type) or type.upper() in ("FLOAT", "DOUBLE")\n""",
         "    return True\n",
+    ),
+    "copies of rows do not matter to a count": (
+        "algebra/derive/totals.py",
+        "    return all(each.distinct or each.call in",
+        "    return all(True or each.call in",
     ),
     "a frame goes back with the clock": (
         "algebra/derive/frames.py",

@@ -282,6 +282,19 @@ def test_values_that_count_once_are_told_apart_as_they_are_grouped():
         assert adding(aggregated(call=call, name=name, distinct=True, args=lone)).reason.code is Code.QUERY_INEXACT_TYPE
 
 
+def test_rows_that_are_there_once_are_followed_where_copies_do_not_matter():
+    alone = {"op": "Distinct", "output": [0, 1], "children": [relation(kind="delta")]}
+    stated = {"op": "LocalRelation", "output": [0, 1], "children": [], "rows": []}
+    once = {"op": "Union", "output": [0, 1], "children": [alone, stated], "expressions": [], "facts": []}
+    least = {"call": "Min", "name": "min", "args": [{"lit": "1", "type": "INT"}]}
+    assert adding(aggregated(below=once)).reason.text == "Distinct takes several rows of t together"
+    assert adding(aggregated(below=once, distinct=True)) == adding(aggregated(below=once, **least)) == FOLLOWED
+    assert adding(aggregated(below=once, call="BoolAnd", name="every")) == FOLLOWED
+    assert adding({"op": "Distinct", "output": [0, 1], "children": [once]}) == FOLLOWED
+    limited = {"op": "GlobalLimit", "output": [0, 1], "children": [once]}
+    assert not adding(aggregated(below=limited, distinct=True)).possible
+
+
 def test_what_it_cannot_follow_has_a_reason():
     assert adding(aggregated(name="count_if")).reason.text == "count_if is computed from all rows of a group"
     partitioned = relation(kind="file", partition_columns=["p"])

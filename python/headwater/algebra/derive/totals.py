@@ -78,7 +78,7 @@ def derive_totals(description: Mapping[str, Any]) -> dict[str, Adding]:
     if why := _without(aggregate):
         return {table: Adding(why) for table in sources}
     [below] = aggregate.children
-    return {table: _followed(below, table) for table in sources}
+    return {table: _followed(below, table, _ignores_copies(aggregate)) for table in sources}
 
 
 def _lowest(root: Node) -> Node | None:
@@ -118,6 +118,13 @@ def _without(aggregate: Node) -> Reason | None:
     return None
 
 
+def _ignores_copies(aggregate: Node) -> bool:
+    """Whether copies of a row below an aggregate do not matter to it. So a ``Distinct`` below it does not either:
+    ``a UNION b UNION c`` has the rows of ``a UNION ALL b UNION ALL c``, each once. ``Totals.scala`` leaves it out."""
+    functions = [each for each in _parts(aggregate) if isinstance(each, Call) and each.kind == "aggregate"]
+    return all(each.distinct or each.call in ("Min", "Max", "BoolAnd", "BoolOr") for each in functions)
+
+
 def _parts(node: Node) -> Iterator[Expr]:
     return (part for each in node.expressions() for part in parts(each))
 
@@ -153,10 +160,11 @@ def _spelled(type: str) -> str:
 # --- the way from a source to the aggregate, or to the view
 
 
-def _followed(below: Node, table: str) -> Adding:
-    """Whether each place where a plan reads a table is one in which changed rows may stand."""
+def _followed(below: Node, table: str, copies: bool = False) -> Adding:
+    """Whether each place where a plan reads a table is one in which changed rows may stand; ``copies``: whether copies
+    of rows do not matter."""
     places = [each for each in below.walk() if each.op == "Relation" and source(each) == table]
-    hurdles = (_hurdle(below, each) or _unfit(each) for each in places)
+    hurdles = (_hurdle(below, each, copies) or _unfit(each) for each in places)
     why = next(filter(None, hurdles), None)
     return Adding(why) if why else Adding(None, bool(places))
 
@@ -176,7 +184,7 @@ def _unfit(relation: Node) -> Reason | None:
     return None
 
 
-def _hurdle(node: Node, place: Node) -> Reason | None:
+def _hurdle(node: Node, place: Node, copies: bool) -> Reason | None:
     """The first operator, from the top, that is not linear in the rows of a relation; ``None`` if all are."""
     if node is place:
         return None
@@ -187,7 +195,7 @@ def _hurdle(node: Node, place: Node) -> Reason | None:
         return Reason(Code.QUERY_NONDETERMINISTIC, "an expression has another value each time")
     side = next(i for i, child in enumerate(node.children) if any(each is place for each in child.walk()))
     match node.op:
-        case op if op in LINEAR:
+        case op if op in LINEAR or (op == "Distinct" and copies):
             pass
         case "Join" | "LateralJoin":
             kind = node.facts.get("type", "").upper()
@@ -196,4 +204,4 @@ def _hurdle(node: Node, place: Node) -> Reason | None:
                 return Reason(Code.QUERY_JOIN_TYPE, depends)
         case op:
             return Reason(Code.QUERY_ROWS_TOGETHER, f"{op} takes several rows of {table} together")
-    return _hurdle(node.children[side], place)
+    return _hurdle(node.children[side], place, copies)

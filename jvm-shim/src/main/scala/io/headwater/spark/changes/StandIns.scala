@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.{AliasIdentifier, InternalRow}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, JoinedRow, Literal}
-import org.apache.spark.sql.catalyst.plans.logical.{Expand, LocalRelation, LogicalPlan, Project, Repartition, SubqueryAlias, Union}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Expand, LocalRelation, LogicalPlan, Project, Repartition, SubqueryAlias, Union}
 import org.apache.spark.sql.headwater.{Access, Gathered}
 import org.apache.spark.sql.types.IntegerType
 
@@ -124,6 +124,8 @@ object StandIns {
     case expand: Expand =>
       val (child, weight) = weighing(expand.child)
       (expand.copy(expand.projections.map(_ :+ weight), expand.output :+ weight, child), weight)
+    case together @ (_: Aggregate | _: Distinct) => // A row of its result has no weight.
+      throw new IllegalArgumentException(s"${together.nodeName} stands between changed rows and an aggregate")
     case other =>
       val at = other.children.indexWhere(in)
       val (child, weight) = weighing(other.children(at))

@@ -25,7 +25,7 @@ final class Totals(query: DataFrame) {
   private val session = query.sparkSession
   private lazy val plan = InlineCTE(alwaysInline = true)(query.queryExecution.analyzed)
   private lazy val found = lowest(plan)
-  private lazy val aggregate = grouped(found)
+  private lazy val aggregate = CopiesOfRows.kept(grouped(found))
   private lazy val keys = aggregate.groupingExpressions.zipWithIndex.map { case (each, n) => Alias(each, s"key$n")() }
   private lazy val functions = distinct(
     aggregate.aggregateExpressions.flatMap(_.collect { case each: AggregateExpression => each }))
