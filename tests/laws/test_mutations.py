@@ -68,6 +68,7 @@ BY_EXAMPLE = {
     "the order of the rows does not matter to an average": ("test_totals.py",),
     "equal values that differ in text count twice": ("test_totals.py",),
     "copies of rows do not matter to a count": ("test_totals.py",),
+    "an operation of bags is one of sets": ("test_totals.py",),
     "a frame goes back with the clock": ("test_window_frames.py",),
     "a frame has no end": ("test_window_frames.py",),
     "a join above a window makes a row of several": ("test_window_frames.py",),
@@ -477,6 +478,7 @@ MUTATIONS = {
         """    return comparable(type) or type.upper() in ("FLOAT", "DOUBLE")\n""",
         "    return True\n",
     ),
+    "an operation of bags is one of sets": ("algebra/derive/totals.py", """ and not node.facts["facts"][0]\n""", "\n"),
     "copies of rows do not matter to a count": (
         "algebra/derive/totals.py",
         "    return all(each.distinct or each.call in",

@@ -99,6 +99,37 @@ def test_the_least_value_of_a_group_that_went_is_looked_up_anew(spark: SparkSess
     assert first == second == BY_CHANGES and third[0] is Mode.CHANGES and "least or greatest" in third[1]
 
 
+@pytest.mark.thorough
+def test_a_value_counts_until_its_last_row_goes(spark: SparkSession, journal: Journal) -> None:
+    spark.sql("CREATE TABLE t USING delta AS SELECT id % 3 AS k, id % 5 AS x, id FROM range(30)")
+    spark.sql("CREATE TABLE u USING delta AS SELECT id AS x FROM range(3)")
+    queries = {
+        "of_groups": "SELECT k, count(DISTINCT x) AS n, sum(DISTINCT x) AS s, sum(id) AS ids FROM t GROUP BY k",
+        "of_all": "SELECT count(DISTINCT k, x) AS n, every(id > 0) AS e, bit_xor(id) AS b FROM t",
+        "left_over": "SELECT x FROM t EXCEPT SELECT x FROM u",
+        "of_each": "SELECT x FROM t UNION SELECT x FROM u UNION SELECT 77",
+    }
+    for name, query in queries.items():
+        spark.sql(f"CREATE MATERIALIZED VIEW {name} USING delta {ASKED} AS {query}")
+    for statement in (
+        "DELETE FROM t WHERE k = 0 AND x = 0 AND id > 0",
+        "DELETE FROM t WHERE k = 0 AND x = 0",
+        "INSERT INTO t VALUES (1, 9, 99), (1, NULL, 98), (NULL, 0, 0)",
+        "INSERT INTO u VALUES (9), (NULL)",
+        "DELETE FROM u WHERE x = 1",
+        "UPDATE t SET x = x + 1 WHERE k = 1",
+        "DELETE FROM t WHERE k = 2",
+        "DELETE FROM t",
+    ):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        for name, query in queries.items():
+            assert_equals_query(spark, f"{database(spark)}.{name}", query)
+    events = journal.events()
+    for name in queries:
+        assert set(runs(events, f"{database(spark)}.{name}")[1:]) == {BY_CHANGES}
+
+
 @pytest.mark.long
 def test_a_changed_row_of_an_iceberg_table_is_followed(spark: SparkSession, journal: Journal) -> None:
     spark.sql(f"CREATE NAMESPACE lake.{database(spark)}")

@@ -88,10 +88,13 @@ TOTALLED = {
     "FROM sales GROUP BY day",
     "distinct_regions": "SELECT c.since, count(DISTINCT region, note) AS n, every(s.price > 1) AS e "
     "FROM sales s JOIN customers c USING (customer) GROUP BY ROLLUP (c.since, c.region)",
-    "united_twice": "SELECT customer AS k, day FROM sales UNION SELECT customer, CAST(since AS DATE) FROM customers "
+    "united_days": "SELECT customer AS k, day FROM sales UNION SELECT customer, CAST(since AS DATE) FROM customers "
     "UNION SELECT 3, DATE'2024-02-01'",
     "regions_of_pairs": "SELECT count(DISTINCT region) AS n, some(day > DATE'2024-02-01') AS late "
     "FROM (SELECT DISTINCT customer, day FROM sales) s JOIN customers c USING (customer)",
+    "common": SHAPES["common"],
+    "excepted_sets": "SELECT customer, region FROM customers EXCEPT (SELECT customer, note FROM sales "
+    "INTERSECT (SELECT 3, 'merged' UNION SELECT * FROM VALUES (1, ''), (2, NULL)))",
     "all_distinct": "SELECT count(DISTINCT customer) AS c, sum(id) AS ids FROM sales",
     "above_average": "SELECT customer, sum(price) AS p FROM sales GROUP BY customer "
     "HAVING sum(price) > (SELECT avg(price) FROM sales)",

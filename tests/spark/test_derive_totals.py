@@ -23,6 +23,8 @@ FOLLOWED = (
     "SELECT k, count(*) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k) GROUP BY k",
     "SELECT DISTINCT k, s FROM t",
     "SELECT k FROM t UNION SELECT x FROM u UNION SELECT 3 UNION ALL SELECT 4 UNION SELECT 5",
+    "SELECT s, count(*) FROM (SELECT s FROM t INTERSECT SELECT s FROM u) GROUP BY s",
+    "SELECT s FROM u EXCEPT (SELECT s FROM t INTERSECT (SELECT 'a' UNION SELECT 'b'))",
     "SELECT count(DISTINCT a.k), max(s) FROM (SELECT DISTINCT k FROM t) a LEFT JOIN u ON a.k = u.k",
     "SELECT k, s, count(*) FROM t GROUP BY ROLLUP (k, s)",
     "SELECT word, count(*) FROM t LATERAL VIEW explode(split(s, ' ')) AS word GROUP BY word",
@@ -59,7 +61,8 @@ REFUSED = {
     "SELECT s, count(*) FROM (SELECT s, rank() OVER (ORDER BY x) FROM t) GROUP BY s": "Window",
     "SELECT u.s, count(*) FROM (SELECT DISTINCT k FROM t) JOIN u USING (k) GROUP BY u.s": "Distinct takes several",
     "SELECT s, count(*) FROM (SELECT s FROM t LIMIT 3) GROUP BY s": "takes several rows of t together",
-    "SELECT s, count(*) FROM (SELECT s FROM t INTERSECT SELECT s FROM u) GROUP BY s": "Intersect",
+    "SELECT s, count(*) FROM (SELECT s FROM t INTERSECT ALL SELECT s FROM u) GROUP BY s": "Intersect",
+    "SELECT d FROM t EXCEPT SELECT x FROM u": "it groups by a DOUBLE",
     "SELECT k, sum((SELECT max(x) FROM u)) FROM t GROUP BY k": "its aggregate has a subquery",
     "SELECT k, count(_metadata.file_path) FROM t GROUP BY k": "the query reads",
 }

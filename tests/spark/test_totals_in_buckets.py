@@ -43,6 +43,10 @@ QUERIES = {
     "values": f"SELECT s, {ONCE} GROUP BY s",
     "values of all rows": f"SELECT {ONCE}",
     "pairs": "SELECT i, s, count(DISTINCT b, x) AS p, max(DISTINCT s) AS m FROM {table} GROUP BY i, s HAVING p <> 1",
+    "sets": "SELECT i, s FROM {table} EXCEPT (SELECT * FROM VALUES (1, 'a'), (NULL, NULL), (3, 'a'), (3, 'b') "
+    "INTERSECT (SELECT 3, 'a' UNION SELECT NULL, NULL))",
+    "other side": "SELECT i AS j, i AS k FROM VALUES (-1), (1), (2), (NULL) AS v(i) EXCEPT SELECT i, x FROM {table}",
+    "unions": "SELECT i FROM {table} UNION SELECT 100 UNION SELECT 7",
 }
 DAILY = ("s, b", "no key", "values")
 Row = tuple[Any, ...]

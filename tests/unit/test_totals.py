@@ -295,6 +295,27 @@ def test_rows_that_are_there_once_are_followed_where_copies_do_not_matter():
     assert not adding(aggregated(below=limited, distinct=True)).possible
 
 
+def test_set_operations_that_leave_out_copies_are_aggregates():
+    def compared(op: str, all: bool, *children):
+        return {"op": op, "output": [0, 1], "children": [*children], "expressions": [], "facts": [all]}
+
+    stated = {"op": "LocalRelation", "output": [0, 1], "children": [], "rows": []}
+    read, limited = (
+        relation(kind="delta"),
+        {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]},
+    )
+    union = {"op": "Union", "output": [0, 1], "children": [stated, read], "expressions": [], "facts": []}
+    either = {"op": "Distinct", "output": [0, 1], "children": [union]}
+    assert adding(compared("Except", False, stated, read)) == FOLLOWED
+    assert adding(compared("Intersect", False, stated, compared("Except", False, stated, either))) == FOLLOWED
+    assert adding(aggregated(below=compared("Intersect", False, stated, read))) == FOLLOWED
+    several = "{} takes several rows of t together"
+    assert adding(compared("Except", True, stated, read)).reason.text == several.format("Except")
+    within = compared("Intersect", False, stated, compared("Except", True, stated, read))
+    assert adding(within).reason.text == several.format("Except")
+    assert adding(compared("Except", False, stated, limited)).reason.text == several.format("GlobalLimit")
+
+
 def test_what_it_cannot_follow_has_a_reason():
     assert adding(aggregated(name="count_if")).reason.text == "count_if is computed from all rows of a group"
     partitioned = relation(kind="file", partition_columns=["p"])

@@ -77,6 +77,9 @@ def derive_totals(description: Mapping[str, Any]) -> dict[str, Adding]:
         return {table: evolve(_followed(root, table), rows=True) for table in sources}
     if why := _without(aggregate):
         return {table: Adding(why) for table in sources}
+    if _is_of_sets(aggregate):
+        below = Node("Union", aggregate.output, tuple(_sides(aggregate)), {})
+        return {table: _followed(below, table, copies=True) for table in sources}
     [below] = aggregate.children
     return {table: _followed(below, table, _ignores_copies(aggregate)) for table in sources}
 
@@ -84,11 +87,29 @@ def derive_totals(description: Mapping[str, Any]) -> dict[str, Adding]:
 def _lowest(root: Node) -> Node | None:
     """The lowest aggregate above which each operator has one input. ``Totals.scala`` finds the same one."""
     found, node = None, root
-    while len(node.children) == 1:
-        if node.op in ("Aggregate", "Distinct"):
+    while True:
+        if node.op in ("Aggregate", "Distinct") or _is_of_sets(node):
             found = node
+        if len(node.children) != 1:
+            return found
         [node] = node.children
-    return found
+
+
+def _is_of_sets(node: Node) -> bool:
+    """Whether a node is ``INTERSECT`` or ``EXCEPT``, which leave out copies. Each is an aggregate: which of its inputs
+    have a row tells whether the row is there. ``SetOperations.scala`` rewrites it so."""
+    return node.op in ("Intersect", "Except") and not node.facts["facts"][0]
+
+
+def _sides(node: Node) -> Iterator[Node]:
+    """What set operations compare, also that of operations in them."""
+    match node:
+        case Node(op="Distinct", children=(Node(op="Union") as union,)):
+            yield from (side for each in union.children for side in _sides(each))
+        case _ if _is_of_sets(node):
+            yield from (side for each in node.children for side in _sides(each))
+        case _:
+            yield node
 
 
 # --- the aggregate
@@ -96,10 +117,7 @@ def _lowest(root: Node) -> Node | None:
 
 def _without(aggregate: Node) -> Reason | None:
     """Why an aggregate has no totals; ``None`` if it has."""
-    if aggregate.op == "Distinct":
-        keys: tuple[Expr, ...] = aggregate.children[0].output
-    else:
-        keys = aggregate.groupings
+    keys: tuple[Expr, ...] = aggregate.groupings if aggregate.op == "Aggregate" else aggregate.output
     for key in keys:
         if not comparable(type_of(key)):
             return Reason(Code.QUERY_INEXACT_TYPE, f"it groups by a {type_of(key)}")

@@ -33,7 +33,7 @@ private[spark] object CopiesOfRows {
       join.copy(left = if (left) without(join.left) else join.left, right = if (right) without(join.right) else join.right)
     case join: LateralJoin => join.withNewChildren(join.children.map(without))
     case _: Project | _: Filter | _: Expand | _: Generate | _: Union | _: SubqueryAlias | _: View | _: Sort |
-        _: RepartitionOperation | _: ResolvedHint =>
+        _: RepartitionOperation | _: RebalancePartitions | _: ResolvedHint =>
       plan.withNewChildren(plan.children.map(without))
     case other => other
   }

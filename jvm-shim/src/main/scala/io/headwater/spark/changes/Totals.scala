@@ -23,7 +23,7 @@ final class Totals(query: DataFrame) {
   import Totals._
 
   private val session = query.sparkSession
-  private lazy val plan = InlineCTE(alwaysInline = true)(query.queryExecution.analyzed)
+  private lazy val plan = SetOperations.grouped(InlineCTE(alwaysInline = true)(query.queryExecution.analyzed))
   private lazy val found = lowest(plan)
   private lazy val aggregate = CopiesOfRows.kept(grouped(found))
   private lazy val keys = aggregate.groupingExpressions.zipWithIndex.map { case (each, n) => Alias(each, s"key$n")() }
