@@ -21,9 +21,6 @@ LAWS = Path(__file__).parent
 PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is of
 
 BY_EXAMPLE = {
-    "a view goes back to an older state": ("test_common_cut.py",),
-    "a change passes an older one of another partition that waits": ("test_common_cut.py",),
-    "changes that came out unchanged together are not held": ("test_common_cut.py",),
     "a new partition inherits nothing of what is pending before it": ("test_succession.py",),
     "a run takes along a change that came after its snapshots": ("test_noticed.py",),
     "a snapshot moves past what was written past Headwater": ("test_noticed.py",),
@@ -112,49 +109,9 @@ MUTATIONS = {
         "    if holds >= owed[table]:\n",
         "    if False:\n",
     ),
-    "a run reads the newest version of each source": (
-        "engine/methods/basis.py",
-        "    return found.versions if isinstance(found, Common) else {}\n",
-        "    return {}\n",
-    ),
-    "a run is for changes that a version lacks": (
-        "engine/decide/readiness.py",
-        "    lacking = lacked(state, view, agreed) if isinstance(agreed, Common) else frozenset()\n",
-        "    lacking: frozenset[int] = frozenset()\n",
-    ),
-    "an older version of a source lacks no more than the newest": (
-        "engine/requests/common_cut.py",
-        "            until[table] = min(change, until.get(table, change))\n",
-        "            pass\n",
-    ),
-    "a view without a common cut waits for nothing": (
-        "engine/decide/readiness.py",
-        "    if name not in state.index.apart:\n",
-        "    if True:\n",
-    ),
-    "a view goes back to an older state": (
-        "engine/requests/common_cut.py",
-        "    own = _Version(0, {each: view.holds[each] for each in tables if each in view.holds}, {})\n",
-        "    own = _Version(0, {}, {})\n",
-    ),
-    "a change passes an older one of another partition that waits": (
-        "engine/decide/readiness.py",
-        "    if goes_in_order(view) and len(every) > 1:\n",
-        "    if False:\n",
-    ),
-    "a change starts before an older one of another partition": (
-        "engine/decide/readiness.py",
-        "    if chosen and len(chosen) < len(groups) and goes_in_order(view):\n",
-        "    if False:\n",
-    ),
-    "changes that came out unchanged together are not held": (
-        "engine/requests/cut.py",
-        "    return newest(view.holds, several)\n",
-        "    return dict(view.holds)\n",
-    ),
     "a request does not wait for its inputs": (
         "engine/decide/readiness.py",
-        "    if not blocking and not lacking:\n        return origins\n",
+        "    if not blocking:\n        return origins\n",
         "    return origins\n",
     ),
     "an overtaken request takes the newer changes along": (
@@ -226,8 +183,8 @@ MUTATIONS = {
     ),
     "slices that overlap run apart": (
         "engine/decide/readiness.py",
-        "    every = overlapping(view.pending)\n",
-        "    every = [[each] for each in view.pending]\n",
+        "    for group in overlapping(view.pending):\n",
+        "    for group in [[each] for each in view.pending]:\n",
     ),
     "a run records inputs that it did not read": (
         "engine/decide/starting.py",
@@ -604,8 +561,8 @@ MUTATIONS = {
     ),
     "a wait is said to end with its last change": (
         "engine/decide/readiness.py",
-        "    at, change = min((ends(origin), origin)",
-        "    at, change = max((ends(origin), origin)",
+        "    at, change = min((due.at(origin), origin)",
+        "    at, change = max((due.at(origin), origin)",
     ),
     # --- the interpreter
     "a run goes on although it is not wanted any more": (

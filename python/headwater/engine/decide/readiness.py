@@ -16,14 +16,12 @@ certain time is left to its partitions in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 from attrs import frozen
 
 from headwater.engine.requests.ahead import blockers
-from headwater.engine.requests.common_cut import Common, common_cut
-from headwater.engine.requests.limits import AGREES_WITHIN, GRACE, HALTED, latest_end
-from headwater.engine.requests.prefix import goes_in_order, in_order, lacked, with_older
+from headwater.engine.requests.limits import GRACE, HALTED, latest_end
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.reasons import reason
 from headwater.engine.requests.succession import awaited, is_dated, spread, unspread
@@ -32,7 +30,6 @@ from headwater.engine.waits.freshness import waits_for
 from headwater.engine.waits.ration import renew
 from headwater.model.event import Skipped
 from headwater.model.extract import Shared
-from headwater.model.index import Apart
 from headwater.model.partition import Needs, Slice, Value, Version, overlapping, sort_key
 from headwater.model.state import State, ViewState
 
@@ -68,10 +65,8 @@ def ready_of(state: State, name: str, now: int) -> Ready | None:
     view, groups = state.views[name], _free_views(state).get(name, ())
     if view.retry_at > now:
         return None
-    at = _ends(state, name)
-    chosen = [needs for needs in groups if any(at(origin) <= now for origin in _origins(needs))]
-    if chosen and len(chosen) < len(groups) and goes_in_order(view):
-        chosen = with_older(state, groups, chosen)
+    due = Due(state, view)
+    chosen = [needs for needs in groups if any(due.at(origin) <= now for origin in _origins(needs))]
     needs = sorted((need for group in chosen for need in group), key=lambda need: sort_key(need[0]))
     return Ready(name, tuple(needs)) if needs else None
 
@@ -131,8 +126,8 @@ def wake_at(state: State, now: int) -> int | None:
     for name, groups in _free_views(state).items():
         view = state.views[name]
         times.append(view.retry_at)
-        at = _ends(state, name)
-        times += [at(origin) for origin in _origins(need for needs in groups for need in needs)]
+        due = Due(state, view)
+        times += [due.at(origin) for origin in _origins(need for needs in groups for need in needs)]
     for run in state.running.values():
         if (until := latest_end(state, run)) is not None:
             times += [until, until + GRACE]
@@ -152,23 +147,10 @@ def starts(state: State, name: str) -> Start | None:
     groups = _free_views(state).get(name)
     if not groups:
         return None
-    ends = _ends(state, name)
-    at, change = min((ends(origin), origin) for origin in _origins(need for needs in groups for need in needs))
-    return Start(max(state.views[name].retry_at, at), change)
-
-
-def apart(state: State, name: str) -> Apart | None:
-    """Why a view waits although its sources reflect changes that it lacks: they have no common cut."""
-    _look_again(state)
-    return state.index.apart.get(name)
-
-
-def _ends(state: State, name: str) -> Callable[[Version], int]:
-    """When a change need not wait any more: for others that come with it, nor for a common cut of the sources."""
-    due = Due(state, state.views[name])
-    if name not in state.index.apart:
-        return due.at
-    return lambda origin: max(due.at(origin), state.origins[origin].at + AGREES_WITHIN)
+    view = state.views[name]
+    due = Due(state, view)
+    at, change = min((due.at(origin), origin) for origin in _origins(need for needs in groups for need in needs))
+    return Start(max(view.retry_at, at), change)
 
 
 def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:
@@ -182,47 +164,30 @@ def _look_again(state: State) -> None:
     for name in sorted(state.index.stale):
         state.index.free.pop(name, None)
         state.index.idle.pop(name, None)
-        state.index.apart.pop(name, None)
         if name in state.views:
-            found = _sorted_out(state, name)
-            if found.free:
-                state.index.free[name] = found.free
-            if found.idle:
-                state.index.idle[name] = found.idle
-            if found.apart:
-                state.index.apart[name] = found.apart
+            free, idle = _sorted_out(state, name)
+            if free:
+                state.index.free[name] = free
+            if idle:
+                state.index.idle[name] = idle
     state.index.stale.clear()
 
 
-@frozen
-class _Found:
-    """What of a view can run, in groups of overlapping slices; what need not, with what is left of that; and why what
-    can run waits all the same."""
-
-    free: tuple[Needs, ...] = ()
-    idle: tuple[Needs, Needs] | None = None
-    apart: Apart | None = None
-
-
-def _sorted_out(state: State, name: str) -> _Found:
+def _sorted_out(state: State, name: str) -> tuple[tuple[Needs, ...], tuple[Needs, Needs] | None]:
+    """What of a view can run, in groups of overlapping slices; and what need not, with what is left of that."""
     view = state.views[name]
     if not view.pending or view.status in HALTED or name in state.running:
-        return _Found()
-    blocking, news, agreed = blockers(state, view), Reached(view.news.items()), common_cut(state, name)
-    split = agreed if isinstance(agreed, Apart) else None
+        return (), None
+    blocking, news = blockers(state, view), Reached(view.news.items())
     if view.definition.earlier:
         undated = [each for each in view.pending if not is_dated(view.definition, each)]
         if undated:
-            return _Found(idle=_spread(state, view, undated, blocking))
+            return (), _spread(state, view, undated, blocking)
         for each, origins in awaited(state, name):
             blocking.add(each, origins)
-    lacking = lacked(state, view, agreed) if isinstance(agreed, Common) else frozenset()
-    every = overlapping(view.pending)
-    alone = [_free(state, view, group, blocking, lacking) for group in every]
-    if goes_in_order(view) and len(every) > 1:
-        alone = in_order(state, view, every, alone)
     groups, idle, left = [], [], []
-    for group, free in zip(every, alone, strict=True):
+    for group in overlapping(view.pending):
+        free = _free(state, view, group, blocking)
         needs = []
         for each in group:
             origins = view.pending[each] & free
@@ -234,7 +199,7 @@ def _sorted_out(state: State, name: str) -> _Found:
                 left += [(part, tuple(sorted(some))) for part, some in parts.items()]
         if needs:
             groups.append(tuple(needs))
-    return _Found(tuple(groups), (tuple(idle), tuple(left)) if idle and split is None else None, split)
+    return tuple(groups), (tuple(idle), tuple(left)) if idle else None
 
 
 def _spread(state: State, view: ViewState, undated: list[Slice], blocking: Reached) -> tuple[Needs, Needs] | None:
@@ -252,15 +217,12 @@ def _origins(needs: Iterable[tuple[Slice, tuple[Version, ...]]]) -> set[Version]
     return {origin for _, origins in needs for origin in origins}
 
 
-def _free(
-    state: State, view: ViewState, group: Sequence[Slice], blocking: Reached, lacking: frozenset[Version] = frozenset()
-) -> frozenset[Version]:
-    """The origins for which these slices may run as far as their inputs are concerned; ``lacking``: those that the
-    versions lack which a run reads."""
+def _free(state: State, view: ViewState, group: list[Slice], blocking: Reached) -> frozenset[Version]:
+    """The origins for which these slices may run as far as their inputs are concerned."""
     origins = frozenset().union(*(view.pending[each] for each in group))
-    if not blocking and not lacking:
+    if not blocking:
         return origins
-    awaited = {origin for each in group for origin in blocking.at(each)} | (origins & lacking)
+    awaited = {origin for each in group for origin in blocking.at(each)}
     if not awaited:
         return origins
     alone = origins - awaited

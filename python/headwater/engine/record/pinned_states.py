@@ -27,13 +27,11 @@ def went_on(record: TableRecord, churn: int | None, went: int) -> None:
         del record.past[next(iter(record.past))]
 
 
-def hold(record: TableRecord, holds: Mapping[str, Version], first: Mapping[str, Version] | None = None) -> None:
-    """Notes which changes the newest state of a view reflects, and the oldest of each table that came with it, if that
-    is not ``None``: it stays as noted."""
+def hold(record: TableRecord, holds: Mapping[str, Version], first: Mapping[str, Version]) -> None:
+    """Notes which changes the newest state of a view reflects, and the oldest of each table that came with it."""
     known = record.past.get(record.highest)
     if known is not None:
-        came = known.first if first is None else tuple(first.items())
-        record.past[record.highest] = evolve(known, holds=tuple(holds.items()), first=came)
+        record.past[record.highest] = evolve(known, holds=tuple(holds.items()), first=tuple(first.items()))
 
 
 def reached(record: TableRecord, watermark: int | None) -> None:

@@ -16,7 +16,7 @@ from headwater.algebra import graph
 from headwater.algebra.dependency import forward
 from headwater.engine.record import pinned_states, queue, runs
 from headwater.engine.requests import ahead
-from headwater.engine.requests.coverage import Reach, cover, cover_each, downstream, together, unresolved
+from headwater.engine.requests.coverage import Reach, cover, cover_each, together, unresolved
 from headwater.engine.requests.limits import follows
 from headwater.engine.waits.ration import learn_gap
 from headwater.model import event as events
@@ -101,18 +101,6 @@ def _requested(state: State, event: events.Requested) -> None:
 
 
 def _of_view(state: State, view: ViewState, event: events.Event) -> None:
-    before = view.released, view.status, view.definition
-    _happened(state, view, event)
-    if before != (view.released, view.status, view.definition) and view.definition.view in state.views:
-        _went_on(state, view.definition.view)
-
-
-def _went_on(state: State, name: str) -> None:
-    """Whether a view can be waited for concerns all that is made from it."""
-    state.index.stale |= downstream(state, name) & state.views.keys()
-
-
-def _happened(state: State, view: ViewState, event: events.Event) -> None:
     match event:
         case events.Reworked():
             runs.reworked(state, event)
@@ -288,7 +276,6 @@ def _unreadable(state: State, table: str, reason: Reason | None) -> None:
             _resumed(state, name)
         _halt_unreadable(state, name)
         _reconsider(state, name)
-        _went_on(state, name)
 
 
 def _resumed(state: State, name: str) -> None:
@@ -322,8 +309,6 @@ def _rewire(state: State) -> None:
     state.index.stale |= state.views.keys() | state.index.free.keys() | state.index.idle.keys()
     state.index.routes.clear()
     state.index.slack.clear()
-    state.index.above.clear()
-    state.index.shared.clear()
     state.index.learned = True
 
 

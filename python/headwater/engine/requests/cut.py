@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from headwater.engine.requests.ahead import prepared_by
-from headwater.model.event import Skipped, Started
+from headwater.model.event import Started
 from headwater.model.partition import Inputs, Version
-from headwater.model.state import Run, State, ViewState
+from headwater.model.state import Run, State
 
 Changes = Mapping[str, Version]
 """One change of each table, by its version."""
@@ -64,22 +64,13 @@ def ended(state: State, run: Run) -> tuple[dict[str, Version], dict[str, Version
     return newest(dict(run.holds), carried(state, needs, max)), carried(state, needs, min)
 
 
-def skipped(state: State, view: ViewState, event: Skipped) -> dict[str, Version]:
-    """What a view holds after changes that need no run. It is as before one change that came out unchanged. Between
-    several that did so together it may have been another, so it holds the newest of them."""
-    needs = [origins for _, origins in event.needs]
-    oldest_ones, newest_ones = carried(state, needs, min), carried(state, needs, max)
-    several = {table: version for table, version in newest_ones.items() if version > oldest_ones[table]}
-    return newest(view.holds, several)
-
-
 Of = Callable[[Version, Version], Version]
 
 
 def carried(state: State, needs: Iterable[Iterable[Version]], of: Of) -> dict[str, Version]:
-    """The newest change of each table in some requests, or the oldest. Where rows were asked for, nothing changed."""
+    """The newest change of each table in some requests, or the oldest."""
     found: dict[str, Version] = {}
     for version in {each for origins in needs for each in origins}:
-        if (origin := state.origins.get(version)) is not None and not origin.asked:
+        if (origin := state.origins.get(version)) is not None:
             found[origin.table] = of(version, found.get(origin.table, version))
     return found
