@@ -108,7 +108,7 @@ def first(disk: Disk, held: int) -> tuple[Totals, Manifest]:
     written = {n: Bucket(f"v1/a/bucket={n}", {"part-1": 2}) for n in range(held)}
     for n in range(held):
         disk.files[f"{PLACE}/v1/a/bucket={n}/part-1"] = f"{n}!"
-    manifest = Manifest("4.1.4", SCHEMA, tuple(written[n] for n in range(held)))
+    manifest = Manifest("4.1.4", SCHEMA, tuple(written[n] for n in range(held)), rules=buckets.RULES)
     of(disk, 1).keep(manifest, None)
     return Totals(1, (), manifest.digest), manifest
 
@@ -213,6 +213,13 @@ def test_a_manifest_that_is_not_the_one_on_record_is_none(disk: Disk) -> None:
         disk.files[f"{PLACE}/v1/manifest.json"] = text
         with pytest.raises(ChangesUnknown, match="not all there"):
             of(disk, 2).recorded(known)
+
+
+def test_totals_of_other_rules_are_computed_anew(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    known, _ = first(disk, 2)
+    monkeypatch.setattr(buckets, "RULES", buckets.RULES + 1)
+    with pytest.raises(ChangesUnknown, match="other rules"):
+        of(disk, 2).recorded(known)
 
 
 def test_another_version_of_spark_may_have_another_hash(disk: Disk) -> None:

@@ -282,6 +282,16 @@ def test_values_that_count_once_are_told_apart_as_they_are_grouped():
         assert adding(aggregated(call=call, name=name, distinct=True, args=lone)).reason.code is Code.QUERY_INEXACT_TYPE
 
 
+def test_sums_that_may_be_too_large_for_one_value_are_not_followed_by_value():
+    def summed(type: str, distinct: bool) -> Adding:
+        made = aggregated(call="Sum", name="sum", args=[{"lit": "1", "type": type}])
+        counted = aggregated(distinct=distinct)["projections"][1]
+        return adding(made | {"projections": [*made["projections"], counted]})
+
+    assert summed("DECIMAL(28,2)", True) == summed("DECIMAL(38,2)", False) == FOLLOWED
+    assert summed("DECIMAL(29,2)", True).reason.code is Code.QUERY_INEXACT_TYPE
+
+
 def test_rows_that_are_there_once_are_followed_where_copies_do_not_matter():
     alone = {"op": "Distinct", "output": [0, 1], "children": [relation(kind="delta")]}
     stated = {"op": "LocalRelation", "output": [0, 1], "children": [], "rows": []}
@@ -291,6 +301,12 @@ def test_rows_that_are_there_once_are_followed_where_copies_do_not_matter():
     assert adding(aggregated(below=once, distinct=True)) == adding(aggregated(below=once, **least)) == FOLLOWED
     assert adding(aggregated(below=once, call="BoolAnd", name="every")) == FOLLOWED
     assert adding({"op": "Distinct", "output": [0, 1], "children": [once]}) == FOLLOWED
+    by_v = aggregated(below=once, distinct=True)
+    by_v |= {"output": [0], "groupings": [{"attr": 0}], "projections": [{"attr": 0}, by_v["projections"][1]]}
+    for strange in ("DOUBLE", "STRING COLLATE UTF8_LCASE"):
+        why = derive_totals(description(by_v, strange))["db.t"].reason
+        assert why.text == "Distinct takes several rows of t together", "it takes one spelling of equal values"
+    assert derive_totals(description(by_v, "STRING"))["db.t"] == FOLLOWED
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [once]}
     assert not adding(aggregated(below=limited, distinct=True)).possible
 

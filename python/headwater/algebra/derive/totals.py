@@ -50,6 +50,12 @@ _SUMMED = re.compile(r"TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)", re.I)
 _AVERAGED = re.compile(r"TINYINT|SMALLINT|INT|DECIMAL\(.*\)", re.I)
 """Types whose averages Spark computes from an exact sum."""
 
+_WIDE = re.compile(r"DECIMAL\((29|3\d),.*\)", re.I)
+"""Types of which ten values may have a sum of more than 38 digits."""
+
+_WITH_COPIES = ("Min", "Max", "BoolAnd", "BoolOr")
+"""Aggregates that have the same result with copies of rows."""
+
 _NAMES = {
     "Sum": ("sum",),
     "Average": ("avg", "mean"),
@@ -133,6 +139,18 @@ def _without(aggregate: Node) -> Reason | None:
             case Call(kind="window" | "function"):
                 code = Code.QUERY_WINDOW if each.kind == "window" else Code.QUERY_FUNCTION
                 return Reason(code, f"its aggregate is computed with {each.name}")
+    return _overflow(aggregate)
+
+
+def _overflow(aggregate: Node) -> Reason | None:
+    """Why totals by value have no sum where the group has one: those of two values may be too large, and of other
+    signs."""
+    functions = [each for each in _parts(aggregate) if isinstance(each, Call) and each.kind == "aggregate"]
+    if any(each.distinct and each.call not in _WITH_COPIES for each in functions):
+        for each in functions:
+            if each.call in ("Sum", "Average") and not each.distinct and _WIDE.fullmatch(plain(type_of(each.args[0]))):
+                why = f"the sum of a {plain(type_of(each.args[0]))} may be too large for one value of a DISTINCT"
+                return Reason(Code.QUERY_INEXACT_TYPE, why)
     return None
 
 
@@ -140,7 +158,7 @@ def _ignores_copies(aggregate: Node) -> bool:
     """Whether copies of a row below an aggregate do not matter to it. So a ``Distinct`` below it does not either:
     ``a UNION b UNION c`` has the rows of ``a UNION ALL b UNION ALL c``, each once. ``Totals.scala`` leaves it out."""
     functions = [each for each in _parts(aggregate) if isinstance(each, Call) and each.kind == "aggregate"]
-    return all(each.distinct or each.call in ("Min", "Max", "BoolAnd", "BoolOr") for each in functions)
+    return all(each.distinct or each.call in _WITH_COPIES for each in functions)
 
 
 def _parts(node: Node) -> Iterator[Expr]:
@@ -213,7 +231,9 @@ def _hurdle(node: Node, place: Node, copies: bool) -> Reason | None:
         return Reason(Code.QUERY_NONDETERMINISTIC, "an expression has another value each time")
     side = next(i for i, child in enumerate(node.children) if any(each is place for each in child.walk()))
     match node.op:
-        case op if op in LINEAR or (op == "Distinct" and copies):
+        case op if op in LINEAR:
+            pass
+        case "Distinct" if copies and all(comparable(type_of(each)) for each in node.output):
             pass
         case "Join" | "LateralJoin":
             kind = node.facts.get("type", "").upper()

@@ -251,7 +251,8 @@ public final class Iceberg {
     Expression all = Expressions.alwaysTrue();
     for (Predicate each : conditions) all = Expressions.and(all, known(table, each));
     List<FileScanTask> found = new ArrayList<FileScanTask>();
-    TableScan scan = (TableScan) table.newScan().useSnapshot(snapshot).filter(all);
+    // The tasks read whole files. Otherwise a reader would skip row groups by what is left of the conditions.
+    TableScan scan = (TableScan) ((TableScan) table.newScan().useSnapshot(snapshot).filter(all)).ignoreResiduals();
     CloseableIterable<FileScanTask> planned = scan.planFiles();
     try {
       for (FileScanTask each : planned) {

@@ -63,6 +63,9 @@ FIRST, SECOND = "a", "b"
 
 MANIFEST = "manifest.json"
 
+RULES = 2
+"""What the numbers of totals count. By other rules, equal columns may have other numbers."""
+
 
 @frozen
 class Bucket:
@@ -90,12 +93,14 @@ class Manifest:
         schema: the columns, as Spark writes a schema in JSON.
         buckets: in the order of their hashes.
         replaced: what it took the place of. The totals before it may need that.
+        rules: what its numbers count (``RULES``).
     """
 
     spark: str
     schema: str
     buckets: tuple[Bucket, ...]
     replaced: tuple[str, ...] = ()
+    rules: int = 1
 
     @cached_property
     def text(self) -> str:
@@ -168,6 +173,10 @@ class TotalsDirectory:
         found = self._found(known)
         if found is None:
             raise lost()
+        if found.rules != RULES:
+            raise ChangesUnknown(
+                Code.METHOD_TOTALS_LOST, "its totals were written by other rules than those of this version"
+            )
         if found.spark != self._session.version:
             said = f"Spark {found.spark} wrote its totals, and this is {self._session.version}"
             raise ChangesUnknown(Code.METHOD_TOTALS_LOST, said)
@@ -191,7 +200,9 @@ class TotalsDirectory:
         twice."""
         self._clear()
         written = self._written(rows, FIRST, (0,), 1)
-        return self._spread(Manifest(self._session.version, rows.schema.json(), (written.get(0, Bucket()),)))
+        return self._spread(
+            Manifest(self._session.version, rows.schema.json(), (written.get(0, Bucket()),), rules=RULES)
+        )
 
     def write_some(
         self, known: Version, before: Manifest, rows: Callable[[], DataFrame], touched: Collection[int]

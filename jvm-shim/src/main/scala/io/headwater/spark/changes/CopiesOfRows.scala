@@ -3,6 +3,7 @@ package io.headwater.spark
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types._
 
 /** Copies of rows below an aggregate to which they do not matter. `derive/totals.py` has the same rules. */
 private[spark] object CopiesOfRows {
@@ -21,8 +22,16 @@ private[spark] object CopiesOfRows {
     case _ => false
   })
 
+  private def isSpelledOnce(kind: DataType): Boolean = kind match {
+    case BooleanType | ByteType | ShortType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType | BinaryType => true
+    case _: DecimalType => true
+    case text: StringType => text == StringType
+    case _ => false
+  }
+
   private def without(plan: LogicalPlan): LogicalPlan = plan match {
-    case Distinct(child) => without(child)
+    // Of other values, it also takes one spelling for all that are equal.
+    case Distinct(child) if child.output.forall(each => isSpelledOnce(each.dataType)) => without(child)
     case join: Join =>
       val (left, right) = join.joinType match {
         case _: InnerLike => (true, true)
