@@ -156,7 +156,7 @@ def _overflow(aggregate: Node) -> Reason | None:
 
 def _ignores_copies(aggregate: Node) -> bool:
     """Whether copies of a row below an aggregate do not matter to it. So a ``Distinct`` below it does not either:
-    ``a UNION b UNION c`` has the rows of ``a UNION ALL b UNION ALL c``, each once. ``Totals.scala`` leaves it out."""
+    ``a UNION b UNION c`` has the rows of ``a UNION ALL b UNION ALL c``, each once (``CopiesOfRows.scala``)."""
     functions = [each for each in _parts(aggregate) if isinstance(each, Call) and each.kind == "aggregate"]
     return all(each.distinct or each.call in _WITH_COPIES for each in functions)
 
