@@ -27,7 +27,7 @@ from benchmarks.parts.tpcdi import BATCHES, View
 SETUPS = ("bare", "auto", "followed")
 METHODS = {"auto": "auto", "followed": "incremental, keys, full"}
 """The methods of the views in the set-ups of Headwater."""
-LOAD, BATCH = 1.1, 0.5
+LOAD, BATCH = 1.1, 0.45
 """The most that a load and a batch should take, in times of the bare statements."""
 SMOKE = ("account_changes", "trade_events", "trade_lifecycles", "cash_daily", "watch_spans", "market_52_weeks")
 """The views of the smallest form."""

@@ -60,6 +60,7 @@ REFUSED = {
     "SELECT t.k, count(*) FROM t JOIN (SELECT max(x) AS m FROM t GROUP BY k) ON x = m GROUP BY t.k": "Aggregate",
     "SELECT s, count(*) FROM (SELECT s, rank() OVER (ORDER BY x) FROM t) GROUP BY s": "Window",
     "SELECT u.s, count(*) FROM (SELECT DISTINCT k FROM t) JOIN u USING (k) GROUP BY u.s": "Distinct takes several",
+    "SELECT k, count(DISTINCT d) FROM (SELECT DISTINCT k, d FROM t) GROUP BY k": "Distinct takes several",
     "SELECT s, count(*) FROM (SELECT s FROM t LIMIT 3) GROUP BY s": "takes several rows of t together",
     "SELECT s, count(*) FROM (SELECT s FROM t INTERSECT ALL SELECT s FROM u) GROUP BY s": "Intersect",
     "SELECT d FROM t EXCEPT SELECT x FROM u": "it groups by a DOUBLE",
