@@ -80,6 +80,14 @@ TOTALLED = {
     "ON a.customer = s.customer JOIN c b ON b.customer = s.id % 14 GROUP BY a.region, b.region",
     "united_twice": "SELECT k, count(*) AS n FROM (SELECT customer AS k FROM sales UNION ALL SELECT customer + 1 "
     "FROM sales UNION ALL SELECT customer FROM customers) GROUP BY k",
+    "full_joined": SHAPES["full_joined"],
+    "optional_sums": "SELECT c.region, count(s.id) AS n, sum(s.price) AS p FROM customers c LEFT JOIN sales s "
+    "ON c.customer = s.customer GROUP BY c.region",
+    "without_sales": "SELECT region, count(*) AS n FROM customers c LEFT ANTI JOIN sales s "
+    "ON c.customer = s.customer GROUP BY region",
+    "busy_regions": "SELECT c.region, max(n) AS most, sum(p) AS p, count(*) AS n FROM customers c JOIN "
+    "(SELECT customer, count(*) AS n, sum(price) AS p FROM sales GROUP BY customer HAVING count(*) > 1) s "
+    "ON c.customer = s.customer GROUP BY c.region",
     "ends": "SELECT customer, min(day) AS first, max(price) AS most, min(note) AS note FROM sales GROUP BY customer",
     "decided": "SELECT customer, every(price > 10) AS e, some(note = 'a b') FILTER (WHERE id % 2 = 1) AS s, "
     "count_if(price > 10) AS c, bit_xor(id) AS x FROM sales GROUP BY customer",
@@ -108,7 +116,7 @@ APPENDED = {
 }
 """Without an aggregate, and linear in the rows of ``sales`` or of ``customers``."""
 
-EXTREME = ("grouped", "ends", "paired_sums")
+EXTREME = ("grouped", "ends", "paired_sums", "full_joined", "busy_regions")
 """Of these, the least or greatest value of a group may go. Then the totals are made anew."""
 
 

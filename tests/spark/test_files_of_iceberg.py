@@ -50,7 +50,7 @@ def test_no_file_of_iceberg_with_a_row_is_left_out(spark: SparkSession, zone: st
     for n, each in enumerate(asked):
         with jobs_of_this_thread(spark) as jobs:
             tasks = calls.within(loaded, snapshot, shim.read_conditions(spark.table(table).where(each)))
-            found = {*calls.places(tasks)}
+            found = {*calls.locations(tasks)}
         assert not jobs
         assert {row.file for row in files if row[n + 2]} <= found, each
         left += len(files) - len(found)

@@ -48,8 +48,42 @@ TWICE = {
 }
 """Queries that read tables in several places; each is linear in the rows of each place."""
 
-SHAPES = TWICE
-QUICK = ("paired", "united and joined", "of a name")
+KEYED = {
+    "optional": "SELECT t.s, count(*), count(u.k), sum(u.x) FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.s",
+    "optional on a condition": "SELECT t.s, count(u.k) FROM t LEFT JOIN u ON t.k = u.k AND t.x < u.x GROUP BY t.s",
+    "optional to the left": "SELECT u.s, count(t.k), sum(t.x) FROM t RIGHT JOIN u ON u.k = t.k GROUP BY u.s",
+    "optional on both sides": "SELECT t.s, u.s, count(*), count(t.x) FROM t FULL JOIN u ON t.k = u.k GROUP BY t.s, u.s",
+    "optional on a key of two": "SELECT t.s, count(u.k) FROM t LEFT JOIN u ON t.k = u.k AND t.x <=> u.x GROUP BY t.s",
+    "there": "SELECT s, count(*), sum(x) FROM t LEFT SEMI JOIN u ON t.k = u.k AND t.x >= u.x GROUP BY s",
+    "not there": "SELECT s, count(*), sum(x) FROM t LEFT ANTI JOIN u ON t.k = u.k GROUP BY s",
+    "optional to itself": "SELECT a.s, count(b.k), sum(b.x) FROM t a LEFT JOIN t b ON a.k = b.x GROUP BY a.s",
+    "optional twice": "SELECT t.s, count(a.k), count(b.x) FROM t LEFT JOIN u a ON t.k = a.k "
+    "LEFT JOIN u b ON a.x = b.x GROUP BY t.s",
+    "optional within": "SELECT t.s, count(v.k) FROM t LEFT JOIN (SELECT a.k, b.x FROM u a LEFT JOIN t b "
+    "ON a.x = b.x) v ON t.k = v.k GROUP BY t.s",
+    "optional and joined": "SELECT c.s, count(*), sum(u.x) FROM (SELECT k, s FROM t UNION ALL SELECT x, s FROM u) c "
+    "LEFT JOIN u ON c.k = u.k JOIN t ON t.x = coalesce(u.x, 1) GROUP BY c.s",
+    "optional groups": "SELECT t.s, count(n), sum(n) FROM t LEFT JOIN u ON t.k = u.k LEFT JOIN "
+    "(SELECT k, count(*) AS n FROM VALUES (1), (1), (2) AS v(k) GROUP BY k) v ON v.k = u.x GROUP BY t.s",
+    "optional union": "SELECT t.s, count(v.k), sum(v.x) FROM t LEFT JOIN (SELECT k, x FROM u UNION ALL "
+    "SELECT x, k FROM t UNION ALL VALUES (1, 2)) v ON t.k = v.k GROUP BY t.s",
+    "neither there": "SELECT s, count(*) FROM (SELECT s FROM t LEFT ANTI JOIN u ON t.k <=> u.k AND t.x = u.x UNION ALL "
+    "SELECT s FROM u LEFT SEMI JOIN t ON t.k = u.x) GROUP BY s",
+    "grouped twice": "SELECT n, m, count(*) FROM (SELECT k, count(*) AS n, max(s) AS m FROM t GROUP BY k) JOIN "
+    "(SELECT k, sum(x) AS x FROM u GROUP BY ALL HAVING sum(x) > 2) USING (k) GROUP BY n, m",
+    "grouped and optional": "SELECT t.s, count(n), sum(y) FROM t LEFT JOIN (SELECT k, x % 2 AS r, count(s) AS n, "
+    "sum(x) AS y FROM u GROUP BY k, x % 2) v ON t.k = v.k AND v.r <= t.x GROUP BY t.s",
+    "once": "SELECT a.k, count(*), sum(b.x) FROM (SELECT DISTINCT k, s FROM t) a JOIN (SELECT k, x FROM u UNION "
+    "SELECT x, x FROM t) b ON a.k = b.k GROUP BY a.k",
+    "in sets of all": "SELECT a.k, count(*) FROM (SELECT k, x FROM t EXCEPT ALL SELECT x, k FROM u) a JOIN "
+    "(SELECT x FROM t INTERSECT SELECT k FROM u) b ON a.k = b.x GROUP BY a.k",
+    "in sets by keys": "SELECT n, count(*) FROM (SELECT k, s, count(*) AS n FROM t GROUP BY CUBE (k, s)) JOIN u "
+    "ON u.k = n GROUP BY n",
+}
+"""Queries in which rows of an operator depend on several rows of a table."""
+
+SHAPES = TWICE | KEYED
+QUICK = ("paired", "optional on both sides", "grouped twice")
 
 
 @frozen
@@ -142,11 +176,13 @@ def added(totals: DataFrame, sign: int = 0) -> Counter[Row]:
     return Counter({each: number for each, number in found.items() if number})
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "seed, shapes",
     [
         pytest.param(1, QUICK),
-        pytest.param(2, tuple(SHAPES), marks=pytest.mark.thorough),
+        pytest.param(2, tuple(TWICE), marks=pytest.mark.thorough),
+        pytest.param(2, tuple(KEYED), marks=pytest.mark.thorough),
         *(pytest.param(seed, tuple(SHAPES), marks=pytest.mark.long) for seed in range(3, 15)),
     ],
 )

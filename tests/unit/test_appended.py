@@ -192,3 +192,6 @@ def test_rows_that_depend_on_others_are_not_followed():
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta")]}
     found = derive_totals(description(limited))["db.t"]
     assert not found.possible and found.reason.text == "GlobalLimit takes several rows of t together"
+    alone = {"op": "Join", "type": "LEFT ANTI", "output": [0, 1], "children": [relation(table="db.u"), limited]}
+    found = derive_totals(description(alone))["db.t"]
+    assert found.reason.text == "t is on a side of a LEFT ANTI JOIN whose rows depend on each other"

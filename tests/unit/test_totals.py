@@ -297,7 +297,7 @@ def test_rows_that_are_there_once_are_followed_where_copies_do_not_matter():
     stated = {"op": "LocalRelation", "output": [0, 1], "children": [], "rows": []}
     once = {"op": "Union", "output": [0, 1], "children": [alone, stated], "expressions": [], "facts": []}
     least = {"call": "Min", "name": "min", "args": [{"lit": "1", "type": "INT"}]}
-    assert adding(aggregated(below=once)).reason.text == "Distinct takes several rows of t together"
+    assert adding(aggregated(below=once)) == FOLLOWED, "by keys"
     assert adding(aggregated(below=once, distinct=True)) == adding(aggregated(below=once, **least)) == FOLLOWED
     assert adding(aggregated(below=once, call="BoolAnd", name="every")) == FOLLOWED
     assert adding({"op": "Distinct", "output": [0, 1], "children": [once]}) == FOLLOWED
@@ -305,7 +305,7 @@ def test_rows_that_are_there_once_are_followed_where_copies_do_not_matter():
     by_v |= {"output": [0], "groupings": [{"attr": 0}], "projections": [{"attr": 0}, by_v["projections"][1]]}
     for strange in ("DOUBLE", "STRING COLLATE UTF8_LCASE"):
         why = derive_totals(description(by_v, strange))["db.t"].reason
-        assert why.text == "Distinct takes several rows of t together", "it takes one spelling of equal values"
+        assert why.text == f"rows are put together below its aggregate by a {strange}", "it takes one spelling"
     assert derive_totals(description(by_v, "STRING"))["db.t"] == FOLLOWED
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [once]}
     assert not adding(aggregated(below=limited, distinct=True)).possible
@@ -328,7 +328,7 @@ def test_set_operations_that_leave_out_copies_are_aggregates():
     several = "{} takes several rows of t together"
     assert adding(compared("Except", True, stated, read)).reason.text == several.format("Except")
     within = compared("Intersect", False, stated, compared("Except", True, stated, read))
-    assert adding(within).reason.text == several.format("Except")
+    assert adding(within) == FOLLOWED, "by keys"
     assert adding(compared("Except", False, stated, limited)).reason.text == several.format("GlobalLimit")
 
 
@@ -355,6 +355,94 @@ def test_a_table_may_be_read_in_several_places_if_each_of_them_is_followed():
     assert adding(paired(place, place)) == FOLLOWED
     for sides in ((place, limited), (limited, place)):
         assert adding(paired(*sides)).reason.text == "GlobalLimit takes several rows of t together"
+
+
+def described(plan) -> Adding:
+    """Whether ``t`` is followed in a plan whose relations have columns of their own, as Spark writes them."""
+    made, known = description(plan), {0, 1}
+    for each in walked(plan):
+        for column in each.get("columns", ()):
+            if column["id"] not in known:
+                known.add(column["id"])
+                made["attributes"].append(column)
+    return derive_totals(made)["db.t"]
+
+
+def walked(plan):
+    yield plan
+    for each in plan["children"]:
+        yield from walked(each)
+
+
+def of_t(key: str = "DATE"):
+    columns = [{"id": 3, "name": "v", "type": "INT"}, {"id": 4, "name": "q", "type": key}]
+    return relation(kind="delta", columns=columns) | {"output": [3, 4]}
+
+
+def optional(other, call: str = "EqualTo", kind: str = "LEFT OUTER", right=None):
+    """``SELECT p, count(*) FROM other LEFT JOIN t ON p = q GROUP BY p``, with the name of the comparison."""
+    args = [{"attr": 1}, {"attr": 4}]
+    equal = {
+        "call": call,
+        "name": call,
+        "kind": "scalar",
+        "sql": "",
+        "args": args,
+        "type": "BOOLEAN",
+        "deterministic": True,
+    }
+    facts = {"type": kind, "output": [0, 1, 3, 4], "condition": equal}
+    return {"op": "Join", **facts, "children": [other, right or of_t()]}
+
+
+def test_the_side_of_a_join_that_decides_is_followed_by_the_keys_that_it_compares():
+    other = relation(kind="delta", table="db.u")
+    for kind in ("LEFT OUTER", "LEFT SEMI", "LEFT ANTI", "FULL OUTER"):
+        assert described(aggregated(below=optional(other, kind=kind))) == FOLLOWED
+    less = described(aggregated(below=optional(other, "LessThan")))
+    assert less.reason.text == "no equality ties t to the other side of a LEFT OUTER JOIN"
+    spelled = described(aggregated(below=optional(other, right=of_t("STRING COLLATE UTF8_LCASE"))))
+    assert "no equality ties t" in spelled.reason.text
+    within = optional(other, right=of_t())
+    within["condition"] = within["condition"] | {"args": [{"attr": 3}, {"attr": 4}]}
+    assert "no equality ties t" in described(aggregated(below=within)).reason.text, "both are of one side"
+
+
+def test_rows_that_are_computed_again_are_the_same_to_the_last_digit():
+    other = relation(kind="delta", table="db.u")
+
+    def beside(left) -> str:
+        return described(aggregated(below=optional(left))).reason.text
+
+    limited = {"op": "GlobalLimit", "output": [0, 1], "children": [other]}
+    assert beside(limited) == "GlobalLimit may make other rows when it is computed again"
+    for function in ("first", "max_by"):
+        assert (
+            beside(aggregated(below=other, name=function))
+            == f"{function} may have another value when it is computed again"
+        )
+    grouped = aggregated(below=other) | {"groupings": [{"lit": "1.0D", "type": "DOUBLE"}]}
+    assert beside(grouped) == "rows are put together below its aggregate by a DOUBLE"
+    assert described(aggregated(below=optional(aggregated(below=other)))) == FOLLOWED
+
+
+def test_rows_below_an_aggregate_or_a_set_operation_are_followed_by_its_keys():
+    stated = {"op": "LocalRelation", "output": [0, 1], "children": [], "rows": []}
+    read = relation(kind="delta")
+    for below in (
+        aggregated(below=read),
+        {"op": "Distinct", "output": [0, 1], "children": [read]},
+        {"op": "Except", "output": [0, 1], "children": [stated, read], "expressions": [], "facts": [True]},
+    ):
+        assert adding(paired(below, stated)) == FOLLOWED
+    alone = aggregated(below=read) | {"groupings": []}
+    assert adding(paired(alone, stated)).reason.text == "Aggregate takes several rows of t together"
+
+
+def test_rows_go_from_no_view_without_an_aggregate():
+    other = relation(kind="delta", table="db.u")
+    found = described({"op": "Project", "output": [1], "projections": [{"attr": 1}], "children": [optional(other)]})
+    assert found.reason.text == "t is on a side of a LEFT OUTER JOIN whose rows depend on each other"
 
 
 def test_a_column_of_a_fixed_length_is_not_read_as_it_is_stored():

@@ -22,7 +22,7 @@ from headwater.algebra.derive.image import Image, comparable, exact, plain, type
 from headwater.algebra.derive.query import Attr, Call, Expr, Lit, Node, parts
 from headwater.algebra.derive.resolve import resolve
 from headwater.algebra.derive.rules import ROWWISE, transfer
-from headwater.algebra.derive.totals import SIDES
+from headwater.algebra.derive.way import SIDES
 from headwater.model.dependency import Frames
 
 _BELOW = ROWWISE | {

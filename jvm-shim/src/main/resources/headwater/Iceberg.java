@@ -279,7 +279,7 @@ public final class Iceberg {
     }
   }
 
-  public List<String> places(List<FileScanTask> tasks) {
+  public List<String> locations(List<FileScanTask> tasks) {
     List<String> found = new ArrayList<String>();
     for (FileScanTask each : tasks) found.add(each.file().location());
     return found;

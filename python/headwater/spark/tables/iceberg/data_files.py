@@ -16,7 +16,7 @@ class DataFiles:
 
     Attributes:
         snapshot: its number; 0: none.
-        names: the places of the files.
+        names: the locations of the files.
         tasks: Iceberg's tasks that read them, one for each.
     """
 

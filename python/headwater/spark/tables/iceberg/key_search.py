@@ -49,7 +49,7 @@ class KeySearch:
         """By the statistics of files; if these leave many bytes, by their keys. ``None``: not all can be replaced."""
         tasks = self._calls.within(table, snapshot, self._shim.read_conditions(rows))
         if tasks is not None:
-            found = DataFiles(snapshot, tuple(self._calls.places(tasks)), tasks)
+            found = DataFiles(snapshot, tuple(self._calls.locations(tasks)), tasks)
             if are_few(self._calls.sizeOf(tasks), len(found.names), reach):
                 return found
         return chosen(self._calls, table, snapshot, named(rows, reach, F.col("_file")))

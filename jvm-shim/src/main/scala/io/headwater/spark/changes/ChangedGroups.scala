@@ -12,11 +12,11 @@ import org.apache.spark.sql.headwater.Access
  * The totals of changed rows, in the driver: they are read once, and no job reads them again.
  *
  * @param output the columns: first the `keys` of the groups, last the weight
- * @param places how many of the first columns tell the bucket
+ * @param bucketKeys how many of the first columns tell the bucket
  * @param rows the totals of each group and weight; several sources may have changed one group
  */
 final class ChangedGroups private[spark] (
-    session: SparkSession, output: Seq[Attribute], keys: Int, places: Int, rows: Array[InternalRow]) {
+    session: SparkSession, output: Seq[Attribute], keys: Int, bucketKeys: Int, rows: Array[InternalRow]) {
 
   /** The totals. */
   def totals: DataFrame = Access.frame(session)(LocalRelation(output, rows.toSeq))
@@ -29,7 +29,7 @@ final class ChangedGroups private[spark] (
 
   /** The buckets that have them, of so many. */
   def buckets(count: Int): Array[Int] = {
-    val bucket = BindReferences.bindReference(Totals.bucket(output.take(places), count), output)
+    val bucket = BindReferences.bindReference(Totals.bucket(output.take(bucketKeys), count), output)
     rows.map(bucket.eval(_).asInstanceOf[Int]).distinct.sorted
   }
 

@@ -112,7 +112,7 @@ private[spark] final class Narrowing(session: SparkSession, plan: LogicalPlan) {
   }
 }
 
-private object Narrowing {
+private[spark] object Narrowing {
 
   /** Of more changed rows, no values are looked at. */
   private val Most = 20000
@@ -143,7 +143,7 @@ private object Narrowing {
     case _ => Nil
   }
 
-  private def conjuncts(condition: Option[Expression]): Seq[Expression] = condition.toSeq.flatMap {
+  private[spark] def conjuncts(condition: Option[Expression]): Seq[Expression] = condition.toSeq.flatMap {
     case And(left, right) => conjuncts(Some(left)) ++ conjuncts(Some(right))
     case between: Between => conjuncts(Some(between.replacement))
     case With(child, definitions) =>

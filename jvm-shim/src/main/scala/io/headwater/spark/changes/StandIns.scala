@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.{AliasIdentifier, InternalRow}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, JoinedRow, Literal}
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Expand, LocalRelation, LogicalPlan, Project, Repartition, SubqueryAlias, Union}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Expand, Join, LocalRelation, LogicalPlan, Project, Repartition, SubqueryAlias, Union}
 import org.apache.spark.sql.headwater.{Access, Gathered}
 import org.apache.spark.sql.types.IntegerType
 
@@ -81,10 +81,14 @@ object StandIns {
     }
     // What follows needs no exchange then to bring rows of one group together.
     val rows = if (changed.small) Repartition(1, shuffle = false, read) else read
-    SubqueryAlias(Name, Terms.renamed(rows, place.output.zip(rows.output)))
+    of(rows, place.output)
   }
 
-  private def weighted(plan: LogicalPlan, weight: Int): LogicalPlan =
+  /** Rows with a weight as their last column, which stand in for a plan with some columns. */
+  private[spark] def of(rows: LogicalPlan, columns: Seq[Attribute]): LogicalPlan =
+    SubqueryAlias(Name, Terms.renamed(rows, columns.zip(rows.output)))
+
+  private[spark] def weighted(plan: LogicalPlan, weight: Int): LogicalPlan =
     Project(plan.output :+ Alias(Literal(weight), Weight)(), plan)
 
   /** Rows in memory, with their weights. A union would make them a task for each side, and no query would be evaluated with them. */
@@ -101,6 +105,9 @@ object StandIns {
 
   /** The rows that stand in for a table, in a plan that reads some. */
   private[spark] def find(plan: LogicalPlan): LogicalPlan = plan.find(isOne).get
+
+  /** Whether these rows stand in for an operator ([[ReachedRows]]), and tables are read for them. */
+  private[spark] def areReached(plan: LogicalPlan): Boolean = find(plan).exists(_.isInstanceOf[Join])
 
   /** Whether a plan reads rows that stand in for a table. */
   private[spark] def in(plan: LogicalPlan): Boolean = plan.exists(isOne)

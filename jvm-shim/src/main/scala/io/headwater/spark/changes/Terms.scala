@@ -32,12 +32,7 @@ private[spark] object Terms {
   def of(session: SparkSession, plan: LogicalPlan): Seq[LogicalPlan] = {
     val all = numbered(plan)
     val changing = all.collectWithSubqueries { case each: OpenPlace if StandIns.some(each.rows) => each }
-    changing.map { place =>
-      Access.everywhere(onTheWay(all, place)) {
-        case each: OpenPlace if each.number == place.number => StandIns.at(each, alone = changing.size == 1)
-        case each: OpenPlace => read(session, each, isNew = each.number < place.number)
-      }
-    }
+    changing.map(new Term(session, _, alone = changing.size == 1).of(all))
   }
 
   private def numbered(plan: LogicalPlan): LogicalPlan = {
@@ -45,15 +40,36 @@ private[spark] object Terms {
     Access.everywhere(plan) { case each: OpenPlace => each.copy(number = numbers.next()) }
   }
 
-  /** A plan without the inputs of unions that do not read a place: their rows are no changed ones. */
-  private def onTheWay(plan: LogicalPlan, place: OpenPlace): LogicalPlan =
-    if (!plan.exists(isIt(_, place))) plan
-    else plan match {
-      case union: Union =>
-        val input = union.children.find(_.exists(isIt(_, place))).get
-        renamed(onTheWay(input, place), union.output.zip(input.output))
-      case other => other.withNewChildren(other.children.map(onTheWay(_, place)))
+  /** The term of a place; `alone`: no other place has changed rows. */
+  private final class Term(session: SparkSession, place: OpenPlace, alone: Boolean) {
+
+    def of(plan: LogicalPlan): LogicalPlan = withOthers(changed(plan))
+
+    /** A plan with changed rows that stand in for the place, or for the highest operator that takes several rows together. */
+    private def changed(plan: LogicalPlan): LogicalPlan = plan match {
+      case each if isIt(each, place) => StandIns.at(place, alone)
+      case union: Union => // The rows of its other inputs are no changed ones.
+        val input = union.children(side(union))
+        Terms.renamed(changed(input), union.output.zip(input.output))
+      case node if ReachedRows.isKeyed(node, side(node)) =>
+        val from = withOthers(changed(node.children(side(node))))
+        new ReachedRows(session, node, side(node), from, states(node, isNew = true), states(node, isNew = false)).rows(alone)
+      case other => other.withNewChildren(other.children.map(each => if (reads(each)) changed(each) else each))
     }
+
+    private def side(node: LogicalPlan): Int = node.children.indexWhere(reads)
+
+    private def reads(plan: LogicalPlan): Boolean = plan.exists(isIt(_, place))
+
+    /** The inputs of an operator as they are now, or as they were before rows changed in the place. */
+    private def states(node: LogicalPlan, isNew: Boolean): Seq[LogicalPlan] = node.children.map(child => withOthers(
+      Access.rewrite(child) { case each: OpenPlace if each.number == place.number => read(session, each, isNew) }))
+
+    /** A plan in which the places before the own one read their tables as they are now, and those after it as they were. */
+    private def withOthers(plan: LogicalPlan): LogicalPlan = Access.everywhere(plan) {
+      case each: OpenPlace if each.number != place.number => read(session, each, isNew = each.number < place.number)
+    }
+  }
 
   private def isIt(node: LogicalPlan, place: OpenPlace): Boolean = node match {
     case each: OpenPlace => each.number == place.number

@@ -39,7 +39,7 @@ final class Totals(query: DataFrame) {
   private lazy val groups = keys ++ values.columns
 
   /** What tells the bucket. All values of a group are in one, unless there is one group. */
-  private lazy val places = if (keys.isEmpty) groups else keys
+  private lazy val bucketKeys = if (keys.isEmpty) groups else keys
   private lazy val columns = groups ++ own.map(_.column)
 
   /** The totals of the rows that the query reads. */
@@ -53,7 +53,7 @@ final class Totals(query: DataFrame) {
   def terms(few: Boolean): JList[DataFrame] = Terms.of(session, aggregate.child).map { term =>
     Access.frame(session) {
       val (child, weight) = StandIns.weighing(new Narrowing(session, term).narrowed)
-      val alone = child.collectLeaves().size == StandIns.find(child).collectLeaves().size
+      val alone = child.collectLeaves().size == StandIns.find(child).collectLeaves().size && !StandIns.areReached(child)
       val read = if (few && alone) Repartition(1, shuffle = false, child) else child
       Aggregate(groups.map(_.child) :+ weight, columns :+ Alias(weight, Weight)(), read)
     }
@@ -81,25 +81,25 @@ final class Totals(query: DataFrame) {
   /** The totals of changed rows, brought to the driver; null if there are more than `most`. */
   def collected(changed: JList[DataFrame], most: Int): ChangedGroups = {
     val (output, rows) = Access.first(session, most + 1)(union(changed.asScala.map(_.queryExecution.analyzed).toSeq))
-    if (rows.length > most) null else new ChangedGroups(session, output, keys.size, places.size, rows)
+    if (rows.length > most) null else new ChangedGroups(session, output, keys.size, bucketKeys.size, rows)
   }
 
   /** Totals with the bucket of each row, of so many. Groups that are equal are in one bucket, as Spark groups them. */
   def bucketed(totals: DataFrame, count: Int): DataFrame = Access.frame(session) {
     val known = totals.queryExecution.analyzed
     val columns = byName(known.output)
-    Project(known.output :+ Alias(bucket(places.map(each => columns(each.name)), count), InBucket)(), known)
+    Project(known.output :+ Alias(bucket(bucketKeys.map(each => columns(each.name)), count), InBucket)(), known)
   }
 
   /**
-   * The places of the groups' keys among the columns of the query; null unless each of its rows is made of one group alone,
+   * The positions of the groups' keys among the columns of the query; null unless each of its rows is made of one group alone,
    * and shows each key of that.
    */
   def shown: JList[Integer] = {
     val origins = plan.output.map(origin(_, plan))
-    val places = keys.indices.map(n => origins.indexOf(Some(n)))
+    val positions = keys.indices.map(n => origins.indexOf(Some(n)))
     val alone = aggregate.aggregateExpressions.forall(ofItsRow) && above.forall(rowwise)
-    if (places.isEmpty || places.contains(-1) || !alone) null else places.map(Int.box).asJava
+    if (positions.isEmpty || positions.contains(-1) || !alone) null else positions.map(Int.box).asJava
   }
 
   /** Whether a group has totals for each of its values. */
