@@ -78,6 +78,13 @@ BY_EXAMPLE = {
     "rows below a window are others each time": ("test_window_frames.py",),
     "a view does not show what a window is ordered by": ("test_window_frames.py",),
     "a window of values whose order decides has frames": ("test_window_frames.py",),
+    "rows are told apart by some columns of a window": ("test_window_neighbours.py",),
+    "a row of any place is a neighbour": ("test_window_neighbours.py",),
+    "a row before another one is not NULL": ("test_window_neighbours.py",),
+    "a row knows how many come after it": ("test_window_foremost.py",),
+    "equal rows have one rank": ("test_window_foremost.py",),
+    "the first rows are as many as any condition says": ("test_window_foremost.py",),
+    "the first rows are one more": ("test_window_foremost.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
@@ -478,21 +485,48 @@ MUTATIONS = {
     ),
     "a frame has no end": ("algebra/derive/frames.py", "moves = bool(ends) and all(", "moves = all("),
     "a join above a window makes a row of several": (
-        "algebra/derive/frames.py",
+        "algebra/derive/window.py",
         """        case "Join" if side in SIDES.get(node.facts["type"].upper(), ()):\n""",
         """        case "Join":\n""",
     ),
     "one of several windows has frames": (
-        "algebra/derive/frames.py",
+        "algebra/derive/window.py",
         "    if len(windows) != 1:\n",
         "    if not windows:\n",
     ),
-    "rows below a window are others each time": ("algebra/derive/frames.py", "each.op in _BELOW and ", ""),
+    "rows below a window are others each time": ("algebra/derive/window.py", "each.op in _BELOW and ", ""),
     "a view does not show what a window is ordered by": (
-        "algebra/derive/frames.py",
-        "    if len(spec) <= len(window.partition_by) or not all(",
-        "    if not all(",
+        "algebra/derive/window.py",
+        "    if not all(columns) or ",
+        "    if ",
     ),
+    "rows are told apart by some columns of a window": (
+        "algebra/derive/window.py",
+        "len({*columns}) < grouped + several or ",
+        "",
+    ),
+    "a row of any place is a neighbour": ("algebra/derive/neighbours.py", " and not any(map(is_open, frame.args))", ""),
+    "a row before another one is not NULL": (
+        "algebra/derive/neighbours.py",
+        """return bool(json.loads(beside or "[]") == ["false"])""",
+        "return True",
+    ),
+    "a row knows how many come after it": (
+        "algebra/derive/foremost.py",
+        "    if not all(_is(each, _BEFORE) for each in functions.values()):\n        return None\n",
+        "",
+    ),
+    "equal rows have one rank": (
+        "algebra/derive/foremost.py",
+        """_RANKS = ("RowNumber", "Rank")""",
+        """_RANKS = ("RowNumber", "Rank", "DenseRank")""",
+    ),
+    "the first rows are as many as any condition says": (
+        "algebra/derive/foremost.py",
+        "    most = min(found[1], default=0)",
+        "    most = max(found[1], default=0)",
+    ),
+    "the first rows are one more": ("algebra/derive/foremost.py", "return [int(sql) - 1]", "return [int(sql)]"),
     "a window of values whose order decides has frames": (
         "algebra/derive/frames.py",
         "            return _WHOLE.fullmatch(types[0]) is not None\n",

@@ -33,6 +33,15 @@ SHAPES = {
     "framed_regions": "SELECT customer, region, day, m FROM (SELECT s.customer, c.region, s.day, max(s.price) OVER "
     "(PARTITION BY s.customer ORDER BY s.day DESC RANGE BETWEEN INTERVAL 2 MONTHS PRECEDING AND INTERVAL 1 MONTH "
     "PRECEDING) AS m FROM sales s JOIN customers c ON s.customer = c.customer) WHERE m > 1 OR m IS NULL",
+    "beside": "SELECT customer, day, id, note, price, lag(price) OVER w AS l, lead(id, 2, 0) OVER w AS f FROM sales "
+    "WINDOW w AS (PARTITION BY customer ORDER BY day DESC, id, note, price)",
+    "beside_regions": "SELECT s.customer, c.region, s.day, s.id, s.note, s.price, sum(s.price) OVER (PARTITION BY "
+    "s.customer ORDER BY s.day, s.id, s.note, s.price, c.region ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS p "
+    "FROM sales s JOIN customers c ON s.customer = c.customer",
+    "first": "SELECT customer, price, id FROM (SELECT *, row_number() OVER (PARTITION BY customer "
+    "ORDER BY price DESC, id) AS place FROM sales) WHERE place <= 2",
+    "first_ranks": "SELECT customer, price, day, note, r FROM (SELECT *, rank() OVER (PARTITION BY customer "
+    "ORDER BY price DESC NULLS FIRST, day) AS r FROM sales) WHERE r < 4 AND note IS NOT NULL",
     "united": "SELECT customer, note FROM sales UNION ALL SELECT customer, region FROM customers",
     "distinct_rows": "SELECT DISTINCT customer, day FROM sales",
     "existing": "SELECT * FROM customers c WHERE EXISTS (SELECT 1 FROM sales s WHERE s.customer = c.customer)",

@@ -6,7 +6,7 @@ from attrs import evolve
 from cases import view
 
 from headwater.engine.tell.foresee import foresee
-from headwater.model.dependency import Adding, Frames, Keys
+from headwater.model.dependency import Adding, Foremost, Frames, Keys, Neighbours
 from headwater.model.reason import Code, Reason
 
 BOTH = frozenset({"t", "u"})
@@ -35,8 +35,12 @@ def test_each_source_has_its_methods():
 
 
 def test_a_window_is_followed_by_its_frames():
-    keys = Keys(("a", "b"), (("a", "b"),), frames=Frames(("a", "d"), (("a", "d"),)))
+    keys = Keys(("a", "b"), (("a", "b"),), through=Frames(("a", "d"), (("a", "d"),)))
     assert lines(made(Adding(LIMITED), keys))[-1] == "    can be followed by keys (a, b) and frames of d"
+    keys = evolve(keys, through=Neighbours(("a", "d", "e"), (("a", "d", "e"),), 1))
+    assert lines(made(Adding(LIMITED), keys))[-1] == "    can be followed by keys (a, b) and neighbours by d, e"
+    keys = evolve(keys, through=Foremost(("a", "d", "e"), (("a", "d", "e"),), 1, 3))
+    assert lines(made(Adding(LIMITED), keys))[-1] == "    can be followed by keys (a, b) and the first 3 by d, e"
 
 
 def test_a_method_that_is_out_has_its_reason():

@@ -14,7 +14,7 @@ from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
 from headwater.model.costs import Narrow
-from headwater.model.dependency import Dependency, Frames, Keys, Occurrence
+from headwater.model.dependency import Dependency, Foremost, Frames, Keys, Neighbours, Occurrence
 from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Reworked, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
@@ -258,14 +258,20 @@ def test_a_run_that_goes_on_with_other_work_is_explained_as_it_is():
 def test_a_run_that_follows_frames_says_so():
     made, run = started_by_keys()
     made.state.running["mart.v"] = evolve(run, work=run.started.work)
-    framed = Frames(("symbol", "day"), (("`symbol`", "`day`"),))
+    columns, places = ("symbol", "day"), (("`symbol`", "`day`"),)
     definition = made.state.views["mart.v"].definition
     one, *others = (each for each in definition.dependencies if each.source == "base.u")
-    line = "    of the keys (symbol), the rows in whose frames of day a row changed"
-    for frames in (framed, None):
-        dependency = evolve(one, keys=Keys(("symbol",), (("`symbol`",),), frames=frames))
+    said = {
+        Frames(columns, places): "the rows in whose frames of day a row changed",
+        Neighbours(columns, places, 1): "the rows next to a changed one by day",
+        Foremost(columns, places, 1, 3): "those with a changed row among the first 3 by day",
+        None: None,
+    }
+    for through, rows in said.items():
+        dependency = evolve(one, keys=Keys(("symbol",), (("`symbol`",),), through=through))
         made.state.views["mart.v"].definition = evolve(definition, dependencies=(dependency, *others))
-        assert (line in report.explain(made.state, "mart.v", made.now)) == (frames is framed)
+        told = [each for each in report.explain(made.state, "mart.v", made.now) if "of the keys" in each]
+        assert told == ([] if rows is None else [f"    of the keys (symbol), {rows}"])
 
 
 def test_explain_a_refresh_of_everything_that_also_has_single_changes():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from headwater.model.calendar import Window
 from headwater.model.reason import Code, Reason
@@ -87,6 +87,44 @@ class Frames:
 
 
 @frozen
+class Neighbours:
+    """The rows of a view that a changed row of a source reaches through a window function: those that agree with it on
+    the columns of ``PARTITION BY``, and are few places before or after it.
+
+    Attributes:
+        columns: of the view: those of ``PARTITION BY``, then those of ``ORDER BY``.
+        places: as ``Frames`` has them.
+        grouped: so many of the columns are those of ``PARTITION BY``.
+    """
+
+    columns: tuple[str, ...]
+    places: tuple[tuple[str, ...], ...]
+    grouped: int
+
+
+@frozen
+class Foremost:
+    """The rows of a view that a changed row of a source reaches, where the view has the first rows of each partition of
+    a window: those of its partition, if it is no later than the last row that the view has of it.
+
+    Attributes:
+        columns: of the view: those of ``PARTITION BY``, then those of ``ORDER BY``.
+        places: as ``Frames`` has them.
+        grouped: so many of the columns are those of ``PARTITION BY``.
+        most: so many rows of a partition are the first ones.
+    """
+
+    columns: tuple[str, ...]
+    places: tuple[tuple[str, ...], ...]
+    grouped: int
+    most: int
+
+
+Through = Frames | Neighbours | Foremost
+"""What a window function leaves of the rows that share a changed row's keys."""
+
+
+@frozen
 class Keys:
     """The rows of a view that a changed row of a source reaches: those that agree with it on some columns.
 
@@ -95,13 +133,13 @@ class Keys:
         places: for each place where the query reads the source, an SQL expression for each of the columns, over the
             columns of the source.
         reason: why no column is known.
-        frames: which of these rows it reaches at most, where a window function is all that reaches several.
+        through: which of these rows it reaches at most, where a window function is all that reaches several.
     """
 
     columns: tuple[str, ...] = ()
     places: tuple[tuple[str, ...], ...] = ()
     reason: Reason | None = None
-    frames: Frames | None = None
+    through: Through | None = None
 
 
 @frozen
@@ -130,10 +168,11 @@ def common(keys: Iterable[Keys]) -> tuple[str, ...]:
     return tuple(each for each in found[0] if all(each in other for other in found)) if found else ()
 
 
-def in_frames(keys: Iterable[Keys]) -> tuple[str, ...]:
-    """The columns of the rows in whose frames changes of several sources are; none if one of them reaches more."""
-    found = {() if each.frames is None else each.frames.columns for each in keys}
-    return found.pop() if len(found) == 1 else ()
+def through_windows(keys: Iterable[Keys]) -> Through | None:
+    """Which rows changes of several sources reach through a window, without the sources' own expressions; ``None`` if
+    one of them reaches more."""
+    found = {None if each.through is None else evolve(each.through, places=()) for each in keys}
+    return found.pop() if len(found) == 1 else None
 
 
 @frozen

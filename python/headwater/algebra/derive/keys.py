@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headwater.algebra.derive.frames import derive_frames
 from headwater.algebra.derive.image import Image, comparable, plain
 from headwater.algebra.derive.query import Attr, Node, Reader
 from headwater.algebra.derive.relation import otherwise, relations_of, short, source
 from headwater.algebra.derive.resolve import resolve
 from headwater.algebra.derive.rules import transfer
 from headwater.algebra.derive.touched_rows import Delta
+from headwater.algebra.derive.window import derive_window
 from headwater.model.dependency import Keys
 from headwater.model.reason import Code, Reason, together
 
@@ -75,8 +75,8 @@ def _of_table(
         and plain(type).casefold() == plain(queried.type).casefold()
         and name.casefold() not in apart
     }
-    framed = derive_frames(reader.root, nodes, shown)
-    return Keys(tuple(common), tuple(tuple(each[name] for name in common) for each in found), frames=framed)
+    through = derive_window(reader.root, nodes, shown)
+    return Keys(tuple(common), tuple(tuple(each[name] for name in common) for each in found), through=through)
 
 
 def _cast(image: Image, queried: str, declared: str) -> str:

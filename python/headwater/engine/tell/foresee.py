@@ -7,7 +7,7 @@ from collections.abc import Iterator, Set
 from headwater.engine.methods.basis import never, without_snapshots
 from headwater.engine.methods.by_changes import barred
 from headwater.engine.tell.report import mapped
-from headwater.model.dependency import Dependency
+from headwater.model.dependency import Dependency, Foremost, Frames, Keys, Neighbours
 from headwater.model.reason import Reason
 from headwater.model.view import Definition
 
@@ -34,8 +34,19 @@ def _followed(definition: Definition, dependency: Dependency, pinned: Set[str]) 
     keyed = why or (None if keys.columns else keys.reason)
     yield f"by changes is out: {added.coded}" if added else "can be followed by changes"
     named = f"({', '.join(keys.columns)})"
-    framed = f" and frames of {keys.frames.columns[-1]}" if keys.frames else ""
-    yield f"by keys is out: {keyed.coded}" if keyed else f"can be followed by keys {named}{framed}"
+    yield f"by keys is out: {keyed.coded}" if keyed else f"can be followed by keys {named}{_through(keys)}"
+
+
+def _through(keys: Keys) -> str:
+    """Which of the rows with a key a window leaves out."""
+    match keys.through:
+        case Frames(columns=(*_, order)):
+            return f" and frames of {order}"
+        case Neighbours(columns=columns, grouped=grouped):
+            return f" and neighbours by {', '.join(columns[grouped:])}"
+        case Foremost(columns=columns, grouped=grouped, most=most):
+            return f" and the first {most} by {', '.join(columns[grouped:])}"
+    return ""
 
 
 def _never(definition: Definition, pinned: Set[str]) -> Reason | None:

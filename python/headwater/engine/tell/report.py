@@ -19,7 +19,18 @@ from headwater.engine.tell.consistency import Verdict, vertical
 from headwater.engine.tell.cuts import Agreement, TableCut, agreements, cuts
 from headwater.engine.tell.status import VIEWS, Condition, Row, behind, condition, existing, statuses, views
 from headwater.engine.tell.why_it_waits import waits, why_it_waits
-from headwater.model.dependency import Computed, Dependency, Expression, Occurrence, Same, Windowed, in_frames
+from headwater.model.dependency import (
+    Computed,
+    Dependency,
+    Expression,
+    Foremost,
+    Frames,
+    Neighbours,
+    Occurrence,
+    Same,
+    Windowed,
+    through_windows,
+)
 from headwater.model.format import Format
 from headwater.model.name import FunctionName, named
 from headwater.model.partition import WHOLE, Slice, sort_key
@@ -119,11 +130,16 @@ def _rows(chosen: Chosen, definition: Definition) -> list[str]:
     """Which rows a run by keys computes, if it leaves some out that have the keys of changed rows."""
     work = chosen.offer.work
     sources = {source for source, _ in work.since} if isinstance(work, ByKeys) else set()
-    columns = in_frames(each.keys for each in definition.dependencies if each.source in sources)
-    *keys, order = columns or ("",)
-    return (
-        [f"    of the keys ({', '.join(keys)}), the rows in whose frames of {order} a row changed"] if columns else []
-    )
+    match through_windows(each.keys for each in definition.dependencies if each.source in sources):
+        case Frames(columns=(*keys, order)):
+            return [f"    of the keys ({', '.join(keys)}), the rows in whose frames of {order} a row changed"]
+        case Neighbours(columns=columns, grouped=grouped):
+            order = ", ".join(columns[grouped:])
+            return [f"    of the keys ({', '.join(columns[:grouped])}), the rows next to a changed one by {order}"]
+        case Foremost(columns=columns, grouped=grouped, most=most):
+            first = f"the first {most} by {', '.join(columns[grouped:])}"
+            return [f"    of the keys ({', '.join(columns[:grouped])}), those with a changed row among {first}"]
+    return []
 
 
 def _place(name: str, claims: Sequence[Claim], planned: bool, now: int) -> list[str]:

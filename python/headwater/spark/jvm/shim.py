@@ -19,6 +19,7 @@ from headwater.model.seen import ChangedRows
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin, RunProgress
+from headwater.spark.jvm.neighbourhood import Neighbourhood
 from headwater.spark.jvm.query_totals import QueryTotals
 from headwater.spark.jvm.wire import Failure, FailureKind
 
@@ -279,6 +280,27 @@ class Shim:
     def framed(self, query: DataFrame, keys: DataFrame) -> DataFrame:
         """The rows of a query, of which those with these keys are all there."""
         return DataFrame(self._call("Framed", query._jdf).rows(keys._jdf), query.sparkSession)
+
+    def neighbourhood(self, query: DataFrame, changed: DataFrame) -> Neighbourhood | None:
+        """The rows of a query that are few places before or after changed rows; ``None`` if they are many, or if two of
+        them have the same place.
+
+        Args:
+            changed: the values of these rows in ``PARTITION BY`` and ``ORDER BY``.
+        """
+        found = self._call("Neighbours", query._jdf).reached(changed._jdf)
+        return None if found is None else Neighbourhood(found, query.sparkSession)
+
+    def foremost(self, query: DataFrame, changed: DataFrame, there: DataFrame, most: int) -> DataFrame | None:
+        """The partitions of a query's window in which changed rows are among the first ones; ``None`` if they are many.
+
+        Args:
+            changed: the values of these rows in ``PARTITION BY`` and ``ORDER BY``.
+            there: those of the first rows of each partition, before the changes.
+            most: so many rows are the first ones.
+        """
+        found = self._call("Foremost", query._jdf).reached(changed._jdf, there._jdf, most)
+        return None if found is None else DataFrame(found, query.sparkSession)
 
     def stand_in(self, name: str, changed: ChangedRows, now: Pin, before: Pin) -> None:
         """Names changed rows of a table, which queries read in its places one after the other (``Pin``).

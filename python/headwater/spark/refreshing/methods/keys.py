@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headwater.algebra.derive.image import exact
-from headwater.model.dependency import Frames, Keys, common
+from headwater.model.dependency import Keys, Through, common
 from headwater.model.error import ChangesUnknown
 from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
@@ -89,7 +89,7 @@ def reached(run: Ingredients, changed: Pairs) -> Reach:
 
 
 def found(
-    run: Ingredients, changed: Pairs, keyed: Mapping[str, Keys | Frames], columns: Sequence[str]
+    run: Ingredients, changed: Pairs, keyed: Mapping[str, Keys | Through], columns: Sequence[str]
 ) -> list[DataFrame]:
     """The values that changed rows have for some columns of a view.
 
@@ -127,7 +127,7 @@ def frame(run: Ingredients, reach: Reach, computed: DataFrame, key_files: DataFr
 # --- inside
 
 
-def _keys(changed: ChangedRows, keys: Keys | Frames, columns: Sequence[str]) -> Iterator[DataFrame]:
+def _keys(changed: ChangedRows, keys: Keys | Through, columns: Sequence[str]) -> Iterator[DataFrame]:
     """The keys of changed rows, one frame for each place where the query reads the table."""
     frames = [each for each in (changed.added, changed.removed) if each is not None]
     if not frames:

@@ -6,7 +6,6 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, Count}
-import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans.{Inner, LeftOuter, LeftSemi}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.headwater.Access
@@ -27,15 +26,9 @@ final class Framed(query: DataFrame) {
   import Framed._
 
   private val session = query.sparkSession
-  private lazy val plan = InlineCTE(alwaysInline = true)(query.queryExecution.analyzed)
-  private lazy val window = plan.collect { case each: Window => each } match {
-    case Seq(one) => one
-    case several => throw new IllegalArgumentException(s"the query has ${several.size} windows")
-  }
-  private lazy val input = window.child
-  private lazy val groups = window.partitionSpec.map(_.asInstanceOf[Attribute])
-  private lazy val order = window.orderSpec.head.child.asInstanceOf[Attribute]
-  private lazy val functions = window.windowExpressions.map {
+  private lazy val one = WindowOf(query)
+  private lazy val (input, groups, order) = (one.input, one.groups, one.columns.last)
+  private lazy val functions = one.window.windowExpressions.map {
     case alias @ Alias(WindowExpression(function: AggregateExpression, spec), _) => (alias, function, frame(spec))
     case other => throw new IllegalArgumentException(s"${other.sql} is no aggregate over a frame")
   }
@@ -56,11 +49,11 @@ final class Framed(query: DataFrame) {
    */
   def reached(changed: DataFrame): DataFrame = Access.classic(session).withActive {
     val most = if (frames.forall(_.hasEnds)) Dense else Running
-    val found = local(changed.queryExecution.analyzed).flatMap { keys =>
+    val found = KeyRows.local(session, Distinct(changed.queryExecution.analyzed), Most).flatMap { keys =>
       val inside = frames.map(_.holds(order, keys.output.last))
       val rows = narrowed(input, groups, order, keys, _.back)
-      val near = Join(rows, keys, LeftSemi, matched(groups, keys, inside), Broadcast)
-      local(Union(Seq(Project(groups :+ order, near), keys))).map(each => keys.copy(data = each.data))
+      val near = Join(rows, keys, LeftSemi, KeyRows.matched(groups, keys, inside), KeyRows.Broadcast)
+      KeyRows.local(session, Distinct(Union(Seq(Project(groups :+ order, near), keys))), Most).map(each => keys.copy(data = each.data))
     }
     found.filter(densest(_) <= most).map(each => Access.frame(session)(each)).orNull
   }
@@ -73,8 +66,8 @@ final class Framed(query: DataFrame) {
     val keys = reached.queryExecution.analyzed.asInstanceOf[LocalRelation]
     val values = framed(keys)
     val own = narrowed(input, groups, order, keys, _ => Some(Frame.same))
-    val mine = Join(own, keys, LeftSemi, matched(groups :+ order, keys, Nil), Broadcast)
-    val joined = Join(mine, values, LeftOuter, matched(groups :+ order, values, Nil), Broadcast)
+    val mine = Join(own, keys, LeftSemi, KeyRows.matched(groups :+ order, keys), KeyRows.Broadcast)
+    val joined = Join(mine, values, LeftOuter, KeyRows.matched(groups :+ order, values), KeyRows.Broadcast)
     val columns = functions.zip(values.output.drop(keys.output.size)).map { case ((alias, function, _), value) =>
       // Of a row with an empty frame there is no value.
       val known = function.aggregateFunction match {
@@ -84,7 +77,7 @@ final class Framed(query: DataFrame) {
       Alias(known, alias.name)(alias.exprId, alias.qualifier, alias.explicitMetadata)
     }
     val computed = Project(input.output ++ columns, joined)
-    Access.rewrite(plan) { case each if each eq window => computed }
+    one.over(computed)
   }
 
   /** For each key the values of the functions over the rows in its frames. */
@@ -94,7 +87,7 @@ final class Framed(query: DataFrame) {
     val own = keys.newInstance().asInstanceOf[LocalRelation]
     val (at, value) = (own.output.last, columns(order))
     val rows = narrowed(again, groups.map(columns), value, keys, _.around)
-    val near = Join(rows, own, Inner, matched(groups.map(columns), own, frames.map(_.holds(at, value))), Broadcast)
+    val near = Join(rows, own, Inner, KeyRows.matched(groups.map(columns), own, frames.map(_.holds(at, value))), KeyRows.Broadcast)
     val values = functions.map { case (alias, function, frame) =>
       val moved = function.transform { case each: Attribute if columns.contains(each) => columns(each) }
       val over = Option.when(frames.size > 1)(frame.holds(at, value))
@@ -127,13 +120,6 @@ final class Framed(query: DataFrame) {
     }
     columns.reduceOption(And).fold(plan)(Filter(_, plan))
   }
-
-  /** The rows of a plan, in the driver; none if there are too many. */
-  private def local(plan: LogicalPlan): Option[LocalRelation] = {
-    val rows = Access.rows(session)(Limit(Literal(Most + 1), Distinct(plan)))
-    val columns = plan.output.map(each => AttributeReference(each.name, each.dataType)())
-    Option.when(rows.length <= Most)(LocalRelation(columns, rows.toSeq))
-  }
 }
 
 private object Framed {
@@ -146,8 +132,6 @@ private object Framed {
 
   /** The same of frames that reach to the first or the last row. A window adds up each row of these once. */
   private val Running = 8
-
-  private val Broadcast = JoinHint(None, Some(HintInfo(strategy = Some(BROADCAST))))
 
   /** The least and the greatest value of other rows, for those of some rows. */
   private type Ends = (Expression => Expression, Expression => Expression)
@@ -223,10 +207,6 @@ private object Framed {
       case _ => Add(value, by)
     }
   }
-
-  private def matched(columns: Seq[Expression], keys: LogicalPlan, inside: Seq[Expression]): Option[Expression] =
-    (columns.zip(keys.output).map { case (column, key) => EqualNullSafe(column, key) } ++ inside.reduceOption(Or))
-      .reduceOption(And)
 
   /** The value of an expression, which may be greater than the greatest one of its type. Then this fails. */
   private def fitting(expression: Expression): Any = (expression.eval(), expression.dataType) match {

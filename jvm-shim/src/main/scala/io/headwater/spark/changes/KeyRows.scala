@@ -1,0 +1,37 @@
+package io.headwater.spark
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.headwater.Access
+
+/** Rows of plans that have some keys, which lie in the driver. */
+private[spark] object KeyRows {
+  val Broadcast: JoinHint = JoinHint(None, Some(HintInfo(strategy = Some(BROADCAST))))
+
+  /** So many values of a column are listed in a condition; of more, ranges. */
+  private val Listed = 500
+
+  /** The rows of a plan, in the driver; none if there are more than `most`. */
+  def local(session: SparkSession, plan: LogicalPlan, most: Int): Option[LocalRelation] = {
+    val rows = Access.rows(session)(Limit(Literal(most + 1), plan))
+    val columns = plan.output.map(each => AttributeReference(each.name, each.dataType)())
+    Option.when(rows.length <= most)(LocalRelation(columns, rows.toSeq))
+  }
+
+  /** That columns have the values of keys, by their places. */
+  def matched(columns: Seq[Expression], keys: LogicalPlan, inside: Seq[Expression] = Nil): Option[Expression] =
+    (columns.zip(keys.output).map { case (column, key) => EqualNullSafe(column, key) } ++ inside.reduceOption(Or))
+      .reduceOption(And)
+
+  /** The rows of a plan that may have some keys, so that Spark skips files and row groups. */
+  def narrowed(plan: LogicalPlan, columns: Seq[Attribute], keys: LocalRelation): LogicalPlan =
+    columns.zip(keys.output).zipWithIndex.flatMap { case ((column, key), n) =>
+      val values = keys.data.map(_.get(n, key.dataType)).distinct
+      val known = values.filter(_ != null)
+      Option.when(ValueRanges.isOrdered(column) && known.forall(ValueRanges.isFound)) {
+        val among = ValueRanges.among(column, known, Listed)
+        if (values.contains(null)) Or(IsNull(column), among) else among
+      }
+    }.reduceOption(And).fold(plan)(Filter(_, plan))
+}
