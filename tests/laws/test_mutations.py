@@ -21,6 +21,15 @@ LAWS = Path(__file__).parent
 PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is of
 
 BY_EXAMPLE = {
+    "a view goes back to an older state": ("test_common_cut.py",),
+    "a change passes an older one of another partition that waits": ("test_common_cut.py",),
+    "changes that came out unchanged together are not held": ("test_common_cut.py",),
+    "a view waits for a common cut that its sources never reach": ("test_common_cut.py",),
+    "a change starts before an older one of another partition": ("test_common_cut.py",),
+    "a run is for changes that a version lacks": ("test_common_cut.py",),
+    "a partition that waits for a newer change holds up all others": ("test_common_cut.py",),
+    "a run of some partitions holds all that it reads": ("test_common_cut.py",),
+    "a state that is gone stays on record": ("test_common_cut.py",),
     "a new partition inherits nothing of what is pending before it": ("test_succession.py",),
     "a run takes along a change that came after its snapshots": ("test_noticed.py",),
     "a snapshot moves past what was written past Headwater": ("test_noticed.py",),
@@ -113,23 +122,83 @@ are asked, or the contract of all stores."""
 MUTATIONS = {
     "a view holds only the changes that its run was for": (
         "engine/requests/cut.py",
-        "    return tuple(newest(*read, carried(",
-        "    return tuple(newest(carried(",
+        "        return tuple(newest(read, needs).items())\n",
+        "        return tuple(needs.items())\n",
     ),
     "partitions of different states count as one": (
         "engine/tell/cuts.py",
         "    if holds >= owed[table]:\n",
         "    if False:\n",
     ),
+    "a run reads the newest version of each source": (
+        "engine/methods/basis.py",
+        "    return found.versions if isinstance(found, Common) else {}\n",
+        "    return {}\n",
+    ),
+    "a run is for changes that a version lacks": (
+        "engine/decide/readiness.py",
+        "    lacking = lacked(state, view, agreed) if isinstance(agreed, Common) else frozenset()\n",
+        "    lacking: frozenset[int] = frozenset()\n",
+    ),
+    "an older version of a source lacks no more than the newest": (
+        "engine/requests/common_cut.py",
+        "            until[table] = min(change, until.get(table, change))\n",
+        "            pass\n",
+    ),
+    "a view without a common cut waits for nothing": (
+        "engine/decide/readiness.py",
+        "    if split is None:\n        return due.at\n",
+        "    if True:\n        return due.at\n",
+    ),
+    "a view goes back to an older state": (
+        "engine/requests/common_cut.py",
+        "    own = _Version(0, {each: view.holds[each] for each in tables if each in view.holds}, {})\n",
+        "    own = _Version(0, {}, {})\n",
+    ),
+    "a change passes an older one of another partition that waits": (
+        "engine/decide/readiness.py",
+        "    if len(asked) < 2 or not goes_in_order(state, view):\n",
+        "    if True:\n",
+    ),
+    "a change starts before an older one of another partition": (
+        "engine/requests/prefix.py",
+        "            while numbers and first[numbers[-1]][table] <= newest:\n",
+        "            while False:\n",
+    ),
+    "a view waits for a common cut that its sources never reach": (
+        "engine/requests/common_cut.py",
+        "    return _stuck(state, view, found, _common(newest), chosen, newest) or found\n",
+        "    return found\n",
+    ),
+    "a partition that waits for a newer change holds up all others": (
+        "engine/decide/readiness.py",
+        "if going and all(_waits",
+        "if going and any(_waits",
+    ),
+    "a run of some partitions holds all that it reads": (
+        "engine/requests/cut.py",
+        "    if WHOLE in event.slices or any(",
+        "    if True or any(",
+    ),
+    "a state that is gone stays on record": (
+        "engine/record/runs.py",
+        "    if event.error.code in STATE_GONE or ",
+        "    if False and ",
+    ),
+    "changes that came out unchanged together are not held": (
+        "engine/requests/cut.py",
+        "    return newest(view.holds, several)\n",
+        "    return dict(view.holds)\n",
+    ),
     "a request does not wait for its inputs": (
         "engine/decide/readiness.py",
-        "    if not blocking:\n        return origins\n",
-        "    return origins\n",
+        "    if not blocking and not lacking:\n        return _Asked(origins, frozenset())\n",
+        "    return _Asked(origins, frozenset())\n",
     ),
     "an overtaken request takes the newer changes along": (
         "engine/decide/readiness.py",
-        "    alone = origins - awaited\n",
-        "    alone = origins\n",
+        "        return self.origins - self.awaited\n",
+        "        return self.origins\n",
     ),
     "a merge forgets the older changes": (
         "engine/record/queue.py",
@@ -195,8 +264,8 @@ MUTATIONS = {
     ),
     "slices that overlap run apart": (
         "engine/decide/readiness.py",
-        "    for group in overlapping(view.pending):\n",
-        "    for group in [[each] for each in view.pending]:\n",
+        "    every = overlapping(view.pending)\n",
+        "    every = [[each] for each in view.pending]\n",
     ),
     "a run records inputs that it did not read": (
         "engine/decide/starting.py",
@@ -625,8 +694,8 @@ MUTATIONS = {
     ),
     "a wait is said to end with its last change": (
         "engine/decide/readiness.py",
-        "    at, change = min((due.at(origin), origin)",
-        "    at, change = max((due.at(origin), origin)",
+        "    at, change = min((ends(origin), origin)",
+        "    at, change = max((ends(origin), origin)",
     ),
     # --- the interpreter
     "a run goes on although it is not wanted any more": (

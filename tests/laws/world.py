@@ -251,7 +251,9 @@ class World:
         content = self.lake.logs[source].read(snapshot) if source in self.lake else None
         if content is None:
             tables = [table for table, _ in launch.run.snapshots]
-            raise RefreshFailed(f"{snapshot} of {source} cannot be read any more", look_at=tables)
+            raise RefreshFailed(
+                f"{snapshot} of {source} cannot be read any more", code=Code.SOURCE_SNAPSHOT_EXPIRED, look_at=tables
+            )
         return content
 
     def bring(self, launch: Launch, written: Written) -> Written:

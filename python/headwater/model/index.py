@@ -76,6 +76,22 @@ class Expectation:
 
 
 @frozen
+class Apart:
+    """Sources of a view without a common cut.
+
+    Attributes:
+        ahead: holds a change of a table, and no version without it can be read; the view itself, if its rows show it.
+        behind: lacks a change of the table that is not newer.
+        change: the oldest one that ``behind`` lacks.
+    """
+
+    ahead: str
+    behind: str
+    table: str
+    change: Version
+
+
+@frozen
 class Rations:
     """The decisions for each base table, and when they were taken (ms)."""
 
@@ -91,23 +107,30 @@ class Index:
         order, readers: of the graph of views.
         carried: how many slices, pending or running, carry each origin.
         routes: for a table, the views that its changes, or marked ones, may reach (see ``engine.requests.coverage``).
+        above: for a table, all that it is made from, and itself (see ``engine.requests.common_cut``).
+        shared: for a view, the tables that several of its sources are made from.
         promising: the views that promise a freshness.
+        lenient: the views whose readers may not be able to wait for them (see ``engine.requests.common_cut``).
         slack: how long changes of a view can wait for the promises there and downstream (``engine.waits.freshness``).
         rations: how long changes wait for the budget's sake; ``learned``: whether something that this depends on was
             learned since (see ``engine.waits.ration``).
-        stale, free, idle: which views can run as far as their inputs are concerned, and which need not because
-            nothing that they read changed, and for which that has to be found out anew (see
-            ``engine.decide.readiness``).
+        stale, free, idle, apart: which views can run as far as their inputs are concerned, which need not because
+            nothing that they read changed, which of the former wait as their sources have no common cut, and for which
+            that has to be found out anew (see ``engine.decide.readiness``).
     """
 
     order: dict[str, int] = Factory(dict)
     readers: dict[str, tuple[str, ...]] = Factory(dict)
     carried: Counter[Version] = Factory(Counter)
     routes: dict[tuple[str, bool], Route] = Factory(dict)
+    above: dict[str, frozenset[str]] = Factory(dict)
+    shared: dict[str, tuple[str, ...]] = Factory(dict)
     promising: set[str] = Factory(set)
+    lenient: set[str] = Factory(set)
     slack: dict[str, Hold | None] = Factory(dict)
     rations: Rations | None = None
     learned: bool = False
     stale: set[str] = Factory(set)
     free: dict[str, tuple[Needs, ...]] = Factory(dict)
     idle: dict[str, tuple[Needs, Needs]] = Factory(dict)
+    apart: dict[str, Apart] = Factory(dict)

@@ -36,12 +36,19 @@ class Code(Enum):
     WAIT_READERS = "wait.readers"
     WAIT_BUDGET = "wait.budget"
     WAIT_UPSTREAM = "wait.upstream"
+    WAIT_COMMON_CUT = "wait.common_cut"
     WAIT_UPSTREAM_STUCK = "wait.upstream_stuck"
     WAIT_RUN = "wait.run"
     WAIT_RETRY = "wait.retry"
     WAIT_TRACK = "wait.track"
     WAIT_READY = "wait.ready"
     WAIT_ENGINE = "wait.engine"
+
+    # Why nothing tells which state of a table a view shows.
+    CUT_EVENTUAL = "cut.eventual"
+    CUT_RELEASED = "cut.released"
+    CUT_PROPAGATE = "cut.propagate"
+    CUT_UNKNOWN = "cut.unknown"
 
     # What a view misses although it is refreshed.
     FRESHNESS_LATE = "freshness.late"

@@ -16,20 +16,24 @@ certain time is left to its partitions in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from attrs import frozen
 
 from headwater.engine.requests.ahead import blockers
+from headwater.engine.requests.common_cut import Common, common_cut
 from headwater.engine.requests.limits import GRACE, HALTED, latest_end
+from headwater.engine.requests.prefix import goes_in_order, in_order, lacked, out_of_order, with_older
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.reasons import reason
 from headwater.engine.requests.succession import awaited, is_dated, spread, unspread
+from headwater.engine.waits.agreement import agrees_within
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.freshness import waits_for
 from headwater.engine.waits.ration import renew
 from headwater.model.event import Skipped
 from headwater.model.extract import Shared
+from headwater.model.index import Apart
 from headwater.model.partition import Needs, Slice, Value, Version, overlapping, sort_key
 from headwater.model.state import State, ViewState
 
@@ -65,8 +69,10 @@ def ready_of(state: State, name: str, now: int) -> Ready | None:
     view, groups = state.views[name], _free_views(state).get(name, ())
     if view.retry_at > now:
         return None
-    due = Due(state, view)
-    chosen = [needs for needs in groups if any(due.at(origin) <= now for origin in _origins(needs))]
+    at = _ends(state, name)
+    chosen = [needs for needs in groups if any(at(origin) <= now for origin in _origins(needs))]
+    if chosen and len(chosen) < len(groups) and goes_in_order(state, view):
+        chosen = with_older(state, groups, chosen)
     needs = sorted((need for group in chosen for need in group), key=lambda need: sort_key(need[0]))
     return Ready(name, tuple(needs)) if needs else None
 
@@ -126,8 +132,8 @@ def wake_at(state: State, now: int) -> int | None:
     for name, groups in _free_views(state).items():
         view = state.views[name]
         times.append(view.retry_at)
-        due = Due(state, view)
-        times += [due.at(origin) for origin in _origins(need for needs in groups for need in needs)]
+        at = _ends(state, name)
+        times += [at(origin) for origin in _origins(need for needs in groups for need in needs)]
     for run in state.running.values():
         if (until := latest_end(state, run)) is not None:
             times += [until, until + GRACE]
@@ -147,10 +153,25 @@ def starts(state: State, name: str) -> Start | None:
     groups = _free_views(state).get(name)
     if not groups:
         return None
-    view = state.views[name]
-    due = Due(state, view)
-    at, change = min((due.at(origin), origin) for origin in _origins(need for needs in groups for need in needs))
-    return Start(max(view.retry_at, at), change)
+    ends = _ends(state, name)
+    at, change = min((ends(origin), origin) for origin in _origins(need for needs in groups for need in needs))
+    return Start(max(state.views[name].retry_at, at), change)
+
+
+def apart(state: State, name: str) -> Apart | None:
+    """Why a view waits although its sources reflect changes that it lacks: they have no common cut."""
+    _look_again(state)
+    return state.index.apart.get(name)
+
+
+def _ends(state: State, name: str) -> Callable[[Version], int]:
+    """When a change need not wait any more: for others that come with it, nor for a common cut of the sources."""
+    due = Due(state, state.views[name])
+    split = state.index.apart.get(name)
+    if split is None:
+        return due.at
+    within = agrees_within(state, split)
+    return lambda origin: max(due.at(origin), state.origins[origin].at + within)
 
 
 def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:
@@ -164,49 +185,70 @@ def _look_again(state: State) -> None:
     for name in sorted(state.index.stale):
         state.index.free.pop(name, None)
         state.index.idle.pop(name, None)
+        state.index.apart.pop(name, None)
         if name in state.views:
-            free, idle = _sorted_out(state, name)
-            if free:
-                state.index.free[name] = free
-            if idle:
-                state.index.idle[name] = idle
+            found = _sorted_out(state, name)
+            if found.free:
+                state.index.free[name] = found.free
+            if found.idle:
+                state.index.idle[name] = found.idle
+            if found.apart:
+                state.index.apart[name] = found.apart
     state.index.stale.clear()
 
 
-def _sorted_out(state: State, name: str) -> tuple[tuple[Needs, ...], tuple[Needs, Needs] | None]:
-    """What of a view can run, in groups of overlapping slices; and what need not, with what is left of that."""
+@frozen
+class _Found:
+    """What of a view can run, in groups of overlapping slices; what need not, with what is left of that; and why what
+    can run waits all the same."""
+
+    free: tuple[Needs, ...] = ()
+    idle: tuple[Needs, Needs] | None = None
+    apart: Apart | None = None
+
+
+def _sorted_out(state: State, name: str) -> _Found:
     view = state.views[name]
     if not view.pending or view.status in HALTED or name in state.running:
-        return (), None
+        return _Found()
     blocking, news = blockers(state, view), Reached(view.news.items())
     if view.definition.earlier:
         undated = [each for each in view.pending if not is_dated(view.definition, each)]
         if undated:
-            return (), _spread(state, view, undated, blocking)
+            return _Found(idle=_spread(state, view, undated, blocking))
         for each, origins in awaited(state, name):
             blocking.add(each, origins)
+    every = overlapping(view.pending)
+    if not any(_asked(view, group, blocking).alone for group in every):
+        return _Found()  # most views wait for their inputs, whatever versions these have
+    agreed = common_cut(state, name)
+    split = agreed if isinstance(agreed, Apart) else None
+    lacking = lacked(state, view, agreed) if isinstance(agreed, Common) else frozenset()
+    asked = [_asked(view, group, blocking, lacking) for group in every]
+    kept = _in_order(state, view, asked) if split is None else None
+    if kept is not None and not any(kept) and any(each.alone for each in asked):
+        split, kept = out_of_order(state, view, [each.awaited for each in asked]), None
     groups, idle, left = [], [], []
-    for group in overlapping(view.pending):
-        free = _free(state, view, group, blocking)
+    for group, free in zip(every, kept or [_patient(state, view, each) for each in asked], strict=True):
         needs = []
         for each in group:
             origins = view.pending[each] & free
             parts = news.parts(each, origins) if origins else {}
-            if each in parts or len(parts) > MOST_PARTS:
+            if origins and (split is not None or each in parts or len(parts) > MOST_PARTS):
                 needs.append((each, tuple(sorted(origins))))
             elif origins:
                 idle.append((each, tuple(sorted(origins))))
                 left += [(part, tuple(sorted(some))) for part, some in parts.items()]
         if needs:
             groups.append(tuple(needs))
-    return tuple(groups), (tuple(idle), tuple(left)) if idle else None
+    return _Found(tuple(groups), (tuple(idle), tuple(left)) if idle and split is None else None, split)
 
 
 def _spread(state: State, view: ViewState, undated: list[Slice], blocking: Reached) -> tuple[Needs, Needs] | None:
     """Slices of no certain time, as far as they could run, and the partitions that are to run instead."""
     needs, parts = [], []
     for each in undated:
-        free = tuple(sorted(_free(state, view, [each], blocking)))
+        free = tuple(sorted(_patient(state, view, _asked(view, [each], blocking))))
         if free:
             needs.append((each, free))
             parts += [(part, free) for part in spread(state, view.definition.view, each)]
@@ -217,13 +259,44 @@ def _origins(needs: Iterable[tuple[Slice, tuple[Version, ...]]]) -> set[Version]
     return {origin for _, origins in needs for origin in origins}
 
 
-def _free(state: State, view: ViewState, group: list[Slice], blocking: Reached) -> frozenset[Version]:
-    """The origins for which these slices may run as far as their inputs are concerned."""
+@frozen
+class _Asked:
+    """What slices that run together are pending for, and for which of that an input is still to be renewed, or lacks
+    it in the version that a run reads."""
+
+    origins: frozenset[Version]
+    awaited: frozenset[Version]
+
+    @property
+    def alone(self) -> frozenset[Version]:
+        return self.origins - self.awaited
+
+
+def _asked(
+    view: ViewState, group: Sequence[Slice], blocking: Reached, lacking: frozenset[Version] = frozenset()
+) -> _Asked:
     origins = frozenset().union(*(view.pending[each] for each in group))
-    if not blocking:
-        return origins
-    awaited = {origin for each in group for origin in blocking.at(each)}
-    if not awaited:
-        return origins
-    alone = origins - awaited
-    return frozenset() if not alone or waits_for(state, view, origins, awaited) else alone
+    if not blocking and not lacking:
+        return _Asked(origins, frozenset())
+    return _Asked(origins, lacking.intersection(origins).union(*(blocking.at(each) for each in group)))
+
+
+def _waits(state: State, view: ViewState, asked: _Asked) -> bool:
+    """Whether slices that could run for some changes wait for others, which come soon after these."""
+    return bool(asked.awaited) and waits_for(state, view, asked.origins, asked.awaited)
+
+
+def _patient(state: State, view: ViewState, asked: _Asked) -> frozenset[Version]:
+    """The changes for which slices may run by themselves."""
+    return frozenset() if not asked.alone or _waits(state, view, asked) else asked.alone
+
+
+def _in_order(state: State, view: ViewState, asked: Sequence[_Asked]) -> list[frozenset[Version]] | None:
+    """The changes for which groups of slices may run, if the view takes changes in their order; ``None`` if it does
+    not. If one of the groups waits for nothing more, others that would wait for newer changes go with it: as long as
+    these wait, no newer change may pass."""
+    if len(asked) < 2 or not goes_in_order(state, view):
+        return None
+    kept = in_order(state, [each.origins for each in asked], [each.alone for each in asked])
+    going = [each for each, some in zip(asked, kept, strict=True) if some]
+    return [frozenset()] * len(asked) if going and all(_waits(state, view, each) for each in going) else kept

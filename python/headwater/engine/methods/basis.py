@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.engine.requests.ahead import prepared_by
+from headwater.engine.requests.common_cut import Common, common_cut
 from headwater.model.format import FORMATS
 from headwater.model.partition import WHOLE, Inputs, Region, Slice, Version
 from headwater.model.reason import Code, Reason
-from headwater.model.state import State, ViewState
+from headwater.model.state import State, TableRecord, ViewState
 from headwater.model.view import Definition, Pairs, Query
 from headwater.model.work import Mode
 
 
 def inputs(state: State, definition: Definition) -> tuple[tuple[str, Version], ...]:
-    """The versions of its sources that a run of a view reads which starts now."""
-    return tuple((source, _highest(state, source, definition.reads_ahead)) for source in definition.sources)
+    """The versions of its sources that a run of a view reads which starts now: those of their newest common cut, or the
+    newest ones if there is none."""
+    agreed = _agreed(state, definition)
+    newest = {each: _highest(state, each, definition.reads_ahead) for each in definition.sources if each not in agreed}
+    return tuple((source, agreed[source] if source in agreed else newest[source]) for source in definition.sources)
 
 
 def pins(state: State, definition: Definition) -> Pairs:
-    """The snapshots on record of the tables that are pinned, among those that a run reads and writes."""
-    tables = dict.fromkeys((*definition.sources, definition.view))
+    """The snapshots of the tables that are pinned, among those that a run reads and writes."""
+    tables, agreed = dict.fromkeys((*definition.sources, definition.view)), _agreed(state, definition)
     records = {each: state.tables[each] for each in tables if each in state.tables}
-    return tuple((name, record.snapshot) for name, record in records.items() if record.pinned)
+    return tuple((name, _snapshot(record, agreed.get(name))) for name, record in records.items() if record.pinned)
 
 
 def watermarks(state: State, definition: Definition) -> tuple[tuple[str, int], ...]:
-    """The watermarks on record of the streams that write sources of a view, beside the snapshots of these sources."""
-    known = [(each, state.tables[each].watermark) for each in definition.sources if each in state.tables]
+    """The watermarks on record of the streams that write sources of a view, beside the snapshots of these sources. No
+    watermark is known of an older snapshot."""
+    newest = [each for each, version in inputs(state, definition) if not _is_older(state, each, version)]
+    known = [(each, state.tables[each].watermark) for each in newest if each in state.tables]
     return tuple((each, watermark) for each, watermark in known if watermark is not None)
 
 
@@ -112,6 +118,20 @@ def reflected(state: State, view: ViewState, slices: Sequence[Slice], most: int)
 
 
 # --- inside
+
+
+def _agreed(state: State, definition: Definition) -> Mapping[str, Version]:
+    found = common_cut(state, definition.view)
+    return found.versions if isinstance(found, Common) else {}
+
+
+def _is_older(state: State, source: str, version: Version) -> bool:
+    return source in state.tables and version < state.tables[source].highest
+
+
+def _snapshot(record: TableRecord, version: Version | None) -> str:
+    older = version is not None and version < record.highest
+    return record.past[version].snapshot if version is not None and older else record.snapshot
 
 
 def _highest(state: State, source: str, ahead: bool) -> Version:

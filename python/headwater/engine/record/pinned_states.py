@@ -9,8 +9,9 @@ from attrs import evolve
 from headwater.model.partition import Version
 from headwater.model.state import Past, TableRecord
 
-MOST = 100
-"""So many states are kept of a table. A partition that reflects an older one is computed as a whole."""
+MANY, MOST, LASTING = 100, 1_000, 3_600_000
+"""So many states are kept of a table, and of one that changes often up to ``MOST`` of the last hour (ms). A partition
+that reflects an older one is computed as a whole, and views upstream that take longer have no common cut with it."""
 
 
 def went_on(record: TableRecord, churn: int | None, went: int) -> None:
@@ -23,15 +24,24 @@ def went_on(record: TableRecord, churn: int | None, went: int) -> None:
     before = next(reversed(record.past.values())) if record.past else Past("", 0)
     record.past.pop(record.highest, None)
     record.past[record.highest] = Past(record.snapshot, before.churn + (churn or 0), before.went + went)
-    if len(record.past) > MOST:
+    while len(record.past) > MOST or (len(record.past) > MANY and _is_old(record)):
         del record.past[next(iter(record.past))]
 
 
-def hold(record: TableRecord, holds: Mapping[str, Version], first: Mapping[str, Version]) -> None:
-    """Notes which changes the newest state of a view reflects, and the oldest of each table that came with it."""
+def hold(record: TableRecord, holds: Mapping[str, Version], first: Mapping[str, Version] | None = None) -> None:
+    """Notes which changes the newest state of a view reflects, and the oldest of each table that came with it, if that
+    is not ``None``: it stays as noted."""
     known = record.past.get(record.highest)
     if known is not None:
-        record.past[record.highest] = evolve(known, holds=tuple(holds.items()), first=tuple(first.items()))
+        came = known.first if first is None else tuple(first.items())
+        record.past[record.highest] = evolve(known, holds=tuple(holds.items()), first=came)
+
+
+def strike(record: TableRecord, version: Version) -> None:
+    """A run failed that read a state which is not the newest. This state may be gone, and so may those before it."""
+    if version < record.highest:
+        for each in [each for each in record.past if each <= version]:
+            del record.past[each]
 
 
 def reached(record: TableRecord, watermark: int | None) -> None:
@@ -47,3 +57,8 @@ def advance(record: TableRecord, snapshot: str) -> None:
     known = record.past.get(record.highest)
     if known is not None:
         record.past[record.highest] = evolve(known, snapshot=snapshot)
+
+
+def _is_old(record: TableRecord) -> bool:
+    """Whether the oldest state is; versions are times (see decision 19)."""
+    return next(iter(record.past)) < record.highest - LASTING

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import evolve
 
+from headwater.engine.record import pinned_states
 from headwater.engine.requests import ahead
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.coverage import upstream
-from headwater.engine.requests.cut import begun
+from headwater.engine.requests.cut import begun, skipped
 from headwater.engine.requests.limits import PREEMPTED
 from headwater.engine.requests.reach import Changes, Reached
 from headwater.engine.waits.freshness import wave
@@ -209,6 +210,8 @@ def skip(state: State, event: Skipped) -> None:
     view = state.views[event.view]
     for each, origins in event.left:
         request(state, event.view, (each,), frozenset(origins))
+    view.holds = skipped(state, view, event)
+    pinned_states.hold(state.tables[event.view], view.holds)
     for each, carried in event.needs:
         known = view.pending.pop(each, NONE)
         others = known.difference(carried)

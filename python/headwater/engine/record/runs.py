@@ -233,6 +233,11 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
     queue.put_back(state, run, event.unsure)
     if event.cancelled and run.preempted:
         return
+    if event.error.code in STATE_GONE or (view.failures and not event.cancelled):
+        for source, version in run.inputs:
+            if source in state.tables:
+                pinned_states.strike(state.tables[source], version)
+                queue.touch(state, source)
     if event.cancelled:
         view.retry_at, view.stopped = event.at + back_off(1), event.error
         return
@@ -243,6 +248,10 @@ def failed(state: State, view: ViewState, event: Failed) -> None:
     view.reason = event.error
     if gives_up(view.failures) and view.status is Status.ACTIVE:
         release(view, Status.FAILED, event.error)
+
+
+STATE_GONE = (Code.SOURCE_SNAPSHOT_EXPIRED, Code.RUN_SOURCE_REPLACED)
+"""A run failed as rows were not there any more that it was to read: they were expired, vacuumed or overwritten."""
 
 
 def release(view: ViewState, status: Status, reason: Reason) -> None:

@@ -16,7 +16,8 @@ from headwater.algebra import graph
 from headwater.algebra.dependency import forward
 from headwater.engine.record import pinned_states, queue, runs
 from headwater.engine.requests import ahead
-from headwater.engine.requests.coverage import Reach, cover, cover_each, together, unresolved
+from headwater.engine.requests.common_cut import is_lenient
+from headwater.engine.requests.coverage import Reach, cover, cover_each, downstream, together, unresolved
 from headwater.engine.requests.limits import follows
 from headwater.engine.waits.ration import learn_gap
 from headwater.model import event as events
@@ -101,6 +102,18 @@ def _requested(state: State, event: events.Requested) -> None:
 
 
 def _of_view(state: State, view: ViewState, event: events.Event) -> None:
+    before = view.released, view.status, view.definition
+    _happened(state, view, event)
+    if before != (view.released, view.status, view.definition) and view.definition.view in state.views:
+        _went_on(state, view.definition.view)
+
+
+def _went_on(state: State, name: str) -> None:
+    """Whether a view can be waited for concerns all that is made from it."""
+    state.index.stale |= downstream(state, name) & state.views.keys()
+
+
+def _happened(state: State, view: ViewState, event: events.Event) -> None:
     match event:
         case events.Reworked():
             runs.reworked(state, event)
@@ -243,6 +256,7 @@ def _dropped(state: State, view: str) -> None:
     state.tables.pop(view, None)
     state.unreadable.pop(view, None)
     state.index.promising.discard(view)
+    state.index.lenient.discard(view)
     _rewire(state)
 
 
@@ -260,6 +274,7 @@ def _renamed(state: State, old: str, new: str, definition: Definition) -> None:
         if origin.table == old:
             state.origins[version] = evolve(origin, table=new)
     state.index.promising.discard(old)
+    state.index.lenient.discard(old)
     _rewire(state)
 
 
@@ -276,6 +291,7 @@ def _unreadable(state: State, table: str, reason: Reason | None) -> None:
             _resumed(state, name)
         _halt_unreadable(state, name)
         _reconsider(state, name)
+        _went_on(state, name)
 
 
 def _resumed(state: State, name: str) -> None:
@@ -299,6 +315,7 @@ def _reconsider(state: State, name: str) -> None:
         state.index.promising.discard(name)
     else:
         state.index.promising.add(name)
+    (state.index.lenient.add if is_lenient(state.views[name]) else state.index.lenient.discard)(name)
     state.index.learned = True
     queue.reconsider(state, name)
 
@@ -309,6 +326,8 @@ def _rewire(state: State) -> None:
     state.index.stale |= state.views.keys() | state.index.free.keys() | state.index.idle.keys()
     state.index.routes.clear()
     state.index.slack.clear()
+    state.index.above.clear()
+    state.index.shared.clear()
     state.index.learned = True
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from headwater.engine.requests.ahead import prepared_by
-from headwater.model.event import Started
-from headwater.model.partition import Inputs, Version
-from headwater.model.state import Run, State
+from headwater.engine.requests.reach import Reached
+from headwater.model.event import Skipped, Started
+from headwater.model.partition import WHOLE, Inputs, Version
+from headwater.model.state import Run, State, ViewState
 
 Changes = Mapping[str, Version]
 """One change of each table, by its version."""
@@ -53,9 +54,20 @@ def held(state: State, source: str, version: Version) -> Changes:
 
 
 def begun(state: State, event: Started) -> Inputs:
-    """What a run that begins will hold."""
-    read = [held(state, source, version) for source, version in event.inputs]
-    return tuple(newest(*read, carried(state, (origins for _, origins in event.needs), max)).items())
+    """What a run that begins will hold. One of all partitions holds all that it reads. One of some partitions holds of
+    that what reaches them: a newer change of other partitions, which it reads too, makes no difference to its rows.
+
+    Where a view upstream is followed by changes of its own, nobody knows what reaches which partition by it.
+    """
+    read = newest(*(held(state, source, version) for source, version in event.inputs))
+    needs = carried(state, (origins for _, origins in event.needs), max)
+    pending = Reached(state.views[event.view].pending.items())
+    reached = {origin for each, origins in event.needs for origin in (*origins, *pending.at(each))}
+    known = [state.origins[each] for each in reached if each in state.origins]
+    if WHOLE in event.slices or any(each.asked or each.table in state.views for each in known):
+        return tuple(newest(read, needs).items())
+    shown = {each.version for each in known if each.version <= read.get(each.table, 0)}
+    return tuple(newest(needs, carried(state, (shown,), max)).items())
 
 
 def ended(state: State, run: Run) -> tuple[dict[str, Version], dict[str, Version]]:
@@ -64,13 +76,25 @@ def ended(state: State, run: Run) -> tuple[dict[str, Version], dict[str, Version
     return newest(dict(run.holds), carried(state, needs, max)), carried(state, needs, min)
 
 
+def skipped(state: State, view: ViewState, event: Skipped) -> dict[str, Version]:
+    """What a view holds after changes that need no run. It is as before one change that came out unchanged. Between
+    several that did so together it may have been another, so it holds the newest of them; but not yet if each of them
+    is left to some partitions."""
+    needs = [origins for _, origins in event.needs]
+    done = set().union(*needs).difference(*(origins for _, origins in event.left))
+    oldest_ones, newest_ones = carried(state, needs, min), carried(state, needs, max)
+    tables = carried(state, [done], max)
+    several = {table: newest_ones[table] for table in tables if newest_ones[table] > oldest_ones[table]}
+    return newest(view.holds, several)
+
+
 Of = Callable[[Version, Version], Version]
 
 
 def carried(state: State, needs: Iterable[Iterable[Version]], of: Of) -> dict[str, Version]:
-    """The newest change of each table in some requests, or the oldest."""
+    """The newest change of each table in some requests, or the oldest. Where rows were asked for, nothing changed."""
     found: dict[str, Version] = {}
     for version in {each for origins in needs for each in origins}:
-        if (origin := state.origins.get(version)) is not None:
+        if (origin := state.origins.get(version)) is not None and not origin.asked:
             found[origin.table] = of(version, found.get(origin.table, version))
     return found

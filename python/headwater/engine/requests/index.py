@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from headwater.algebra import graph
+from headwater.engine.requests.common_cut import is_lenient
 from headwater.model.index import Index
 from headwater.model.state import State
 
@@ -17,6 +18,7 @@ def rebuilt(state: State) -> Index:
         readers=graph.readers(sources),
         carried=_carried(state),
         promising={name for name, view in state.views.items() if view.definition.policy.freshness is not None},
+        lenient={name for name, view in state.views.items() if is_lenient(view)},
         learned=True,
         stale=set(state.views),
     )

@@ -17,6 +17,9 @@ PATIENCE = 60_000
 """A request waits for changes to its inputs that come at most this long after its own, unless its view
 promises a freshness that says more."""
 
+AGREES_WITHIN = 600_000
+"""A change that all sources of its view have waits at most this long until these show one state of each table."""
+
 TRACKS = 4
 """Views that are refreshed at a time, unless told otherwise. Much of a refresh is waiting, for storage and for the
 driver. With a local master there are no more than its threads (``spark.jvm.settings``)."""

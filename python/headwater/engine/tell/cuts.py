@@ -9,12 +9,13 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from headwater.engine.methods.basis import without_snapshots
+from headwater.engine.methods.basis import inputs, without_snapshots
+from headwater.engine.requests.common_cut import has_states, is_strict, lets_go, loose, meeting
 from headwater.engine.requests.coverage import downstream, unresolved, upstream
 from headwater.engine.requests.cut import Changes, carried
-from headwater.engine.requests.limits import follows
 from headwater.engine.tell.consistency import Verdict, horizontal
 from headwater.model.partition import WHOLE, Version
+from headwater.model.reason import Code, Reason
 from headwater.model.state import State, TableRecord
 
 
@@ -63,6 +64,42 @@ def agreements(state: State, name: str, most: int) -> Iterator[Agreement]:
         yield Agreement(horizontal(state, name, other), since)
 
 
+@frozen
+class ReadTogether:
+    """How a view reads one of its sources, of those that share a table with another one.
+
+    Attributes:
+        version: that its next run reads.
+        older: whether the source has a newer one.
+        reason: why the view may show another state of a table in this source than in others; ``None`` if it does not.
+    """
+
+    source: str
+    version: Version
+    older: bool
+    reason: Reason | None = None
+
+
+def readings(state: State, name: str) -> list[ReadTogether]:
+    """The sources of a view that share a table with another one; none if nothing there can disagree."""
+    definition, tables = state.views[name].definition, meeting(state, name)
+    found = []
+    for source, version in dict(inputs(state, definition)).items():
+        mine = [each for each in tables if each in upstream(state, source)]
+        if mine and source in state.tables:
+            reason = _loosely(state, name, source, mine)
+            found.append(ReadTogether(source, version, version < state.tables[source].highest, reason))
+    return found
+
+
+def _loosely(state: State, name: str, source: str, tables: list[str]) -> Reason | None:
+    if not is_strict(state.views[name]):
+        return Reason(Code.CUT_EVENTUAL, "headwater.consistency is eventual")
+    without = next((each for each in tables if not has_states(state, each)), None)
+    known = loose(state, source, tables)
+    return without_snapshots(without) if without is not None else next(iter(known.values()), None)
+
+
 # --- inside
 
 
@@ -101,10 +138,9 @@ def _through(state: State, name: str, table: str, owed: Changes) -> str:
     for each in sorted(upstream(state, name) & state.views.keys()):
         if table not in upstream(state, each):
             continue
-        if not follows(state.views[each].definition):
-            return f"{each} does not follow every change, as its headwater.propagate says"
-        if each != name and state.views[each].released:
-            return f"{each} is {state.views[each].status.value}, and its readers go on past it"
+        why = lets_go(state, state.views[each])
+        if why is not None and (each != name or why.code is Code.CUT_PROPAGATE):
+            return why.text
         if each in owed:
             return f"{each} changed by more than its sources, and the view follows it"
     return ""

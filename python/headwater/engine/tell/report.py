@@ -16,7 +16,7 @@ from headwater.engine.requests.limits import TRACKS
 from headwater.engine.requests.reasons import of_origin, where
 from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.consistency import Verdict, vertical
-from headwater.engine.tell.cuts import Agreement, TableCut, agreements, cuts
+from headwater.engine.tell.cuts import Agreement, ReadTogether, TableCut, agreements, cuts, readings
 from headwater.engine.tell.status import VIEWS, Condition, Row, behind, condition, existing, statuses, views
 from headwater.engine.tell.why_it_waits import waits, why_it_waits
 from headwater.model.dependency import (
@@ -265,6 +265,9 @@ def describe(state: State, name: str, extended: bool, now: int, formats: Mapping
     rows += [[f"with {each.other}", *_verdict(each, now)] for each in vertical(state, name)]
     rows += [["", "", ""], ["# cut", "state", ""]]
     rows += [[each.table, _state(each), each.note or None] for each in cuts(state, name)]
+    if found := readings(state, name):
+        rows += [["", "", ""], ["# reads together", "version", ""]]
+        rows += [_reading(each) for each in found]
     rows += [["", "", ""], ["# agrees", "", ""]]
     rows += [_agreement(each, now) for each in agreements(state, name, MOST_LINES)]
     rows += [["", "", ""], ["# pending", "because", "waits"]]
@@ -333,6 +336,11 @@ def _state(cut: TableCut) -> str:
     if cut.version is None:
         return "none"
     return f"{cut.version}, snapshot {cut.snapshot}" if cut.snapshot else str(cut.version)
+
+
+def _reading(found: ReadTogether) -> Row:
+    version = f"{found.version}, not its newest" if found.older else str(found.version)
+    return [found.source, version, f"may show another state: {found.reason.coded}" if found.reason else None]
 
 
 def _agreement(found: Agreement, now: int) -> Row:

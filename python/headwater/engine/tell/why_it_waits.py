@@ -10,9 +10,11 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from headwater.engine.decide.readiness import Start, starts
+from headwater.engine.decide.readiness import Start, apart, starts
 from headwater.engine.requests.ahead import blockers
+from headwater.engine.requests.common_cut import Common, common_cut
 from headwater.engine.requests.limits import HALTED, STUCK, awaits
+from headwater.engine.requests.prefix import lacked
 from headwater.engine.waits.deadline import Due
 from headwater.engine.waits.ration import renew
 from headwater.model.index import Expectation, Hold, Ration
@@ -101,8 +103,13 @@ def _phases(state: State, name: str) -> Iterator[Phase]:
     yield from _stopped(view)
     failed = Reason(Code.WAIT_RETRY, "the last refresh failed; the next one starts in")
     yield Phase(view.retry_at, failed, view.retry_at, f": {view.reason}", digits=0)
-    start = starts(state, name)
-    yield from _blocked(state, view) if start is None else _held(state, view, start)
+    start, split = starts(state, name), apart(state, name)
+    if start is not None and split is not None:
+        both = "" if split.ahead == name else f" that {split.ahead} shows"
+        lacks = f"waits for {split.behind}, whose newest version lacks a change of {split.table}{both}"
+        yield Phase(start.at, Reason(Code.WAIT_COMMON_CUT, f"{lacks}; starts at the latest in"), start.at, digits=0)
+    else:
+        yield from _blocked(state, view) if start is None else _held(state, view, start)
     if start is not None:
         yield Phase(None, Reason(Code.WAIT_TRACK, "ready, waits for a free track"))
 
@@ -120,7 +127,9 @@ def _blocked(state: State, view: ViewState) -> Iterator[Phase]:
     late = {name: each for name, each in known.items() if each.pending or name in state.running}
     holding = {name: each for name, each in late.items() if awaits(view.definition, each.status)}
     stuck = [each for each in holding.values() if each.status in STUCK]
-    if not holding or not blockers(state, view):
+    if (lacks := _lacking(state, view)) and not blockers(state, view):
+        why = Reason(Code.WAIT_COMMON_CUT, lacks)
+    elif not holding or not blockers(state, view):
         runs = view.definition.view in state.running
         why = Reason(Code.WAIT_RUN, "waits for the refresh that runs") if runs else Reason(Code.WAIT_READY, "ready")
     elif stuck:
@@ -130,6 +139,15 @@ def _blocked(state: State, view: ViewState) -> Iterator[Phase]:
         said = f"waits for {', '.join(holding)}, so that one refresh takes all changes"
         why = Reason(Code.WAIT_UPSTREAM, said)
     yield Phase(None, why)
+
+
+def _lacking(state: State, view: ViewState) -> str:
+    """The source that lacks what a view waits for, in words; empty if none does."""
+    agreed = common_cut(state, view.definition.view)
+    if not isinstance(agreed, Common) or not (lacking := lacked(state, view, agreed)):
+        return ""
+    table = state.origins[min(lacking)].table
+    return f"waits for {agreed.behind[table]}, whose newest version lacks a change of {table}"
 
 
 def _held(state: State, view: ViewState, start: Start) -> Iterator[Phase]:

@@ -1,0 +1,260 @@
+"""The newest common cut of what a view reads: versions of its sources that show one state of every table.
+
+Example: ``v1`` and ``v2`` read ``s``, and ``d`` joins both. ``s`` changed at 4 and at 9. ``v1`` has a version from
+before each change and one with both, and ``v2`` lacks 9. The newest common cut is ``v1`` as it was at 4, and ``v2``.
+
+A version of a source *spans*, for each table, the states from the newest change that it holds up to the oldest one that
+it lacks (see ``engine.requests.cut``). Versions have a common cut if their spans meet, for every table. A version that
+holds more than the newest version of another source shows is in no common cut. So the search begins with the newest
+versions, and takes the one before of a source that is too new, until all spans meet. The result is the newest one for
+all sources at once. That is the recovery line of [Randell75], System structure for software fault tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+
+from attrs import Factory, evolve, frozen
+
+from headwater.engine.requests.ahead import prepared_by
+from headwater.engine.requests.coverage import unresolved, upstream
+from headwater.engine.requests.cut import carried, newest
+from headwater.engine.requests.limits import STUCK, follows
+from headwater.model.index import Apart
+from headwater.model.partition import Version
+from headwater.model.policy import Consistency, Upstream
+from headwater.model.reason import Code, Reason
+from headwater.model.state import State, TableRecord, ViewState
+
+
+@frozen
+class Common:
+    """Versions of a view's sources with a common cut.
+
+    Attributes:
+        versions: of the sources; those without one are read as they are.
+        until: the first change of each table that some of them lacks.
+        behind: the source that lacks it.
+    """
+
+    versions: Mapping[str, Version] = Factory(dict)
+    until: Mapping[str, Version] = Factory(dict)
+    behind: Mapping[str, str] = Factory(dict)
+
+    def lacks(self, table: str, change: Version) -> bool:
+        """Whether the versions lack a change of a table."""
+        return change >= self.until.get(table, inf)
+
+
+NOTHING = Common()
+"""No two sources of a view can disagree, or it does not ask whether they do."""
+
+
+def common_cut(state: State, name: str) -> Common | Apart:
+    """The versions that a run of a view reads which starts now, or why there are none."""
+    view = state.views.get(name)
+    if view is None or not is_strict(view):
+        return NOTHING
+    tables = shared(state, name)
+    if not tables:
+        return NOTHING
+    own = _Version(0, {each: view.holds[each] for each in tables if each in view.holds}, {})
+    walks = {each: _versions(state, view, each, tables) for each in dict.fromkeys(view.definition.sources)}
+    newest = {source: next(walk) for source, walk in walks.items()}
+    chosen = dict(newest)
+    while (apart := _apart({name: own, **chosen})) is not None:
+        older = next(walks[apart.ahead], None) if apart.ahead in walks else None
+        if older is None:
+            return apart
+        chosen[apart.ahead] = older
+    found = _common({source: each for source, each in chosen.items() if each.holds or each.until})
+    return _stuck(state, view, found, _common(newest), chosen, newest) or found
+
+
+def is_strict(view: ViewState) -> bool:
+    """Whether a view asks for one state of every table."""
+    return view.definition.policy.consistency is Consistency.STRICT
+
+
+def has_states(state: State, table: str) -> bool:
+    """Whether the states of a table can be told apart. Files without snapshots may change while a run reads them."""
+    record = state.tables.get(table)
+    return table in state.views or (record is not None and record.pinned)
+
+
+def shared(state: State, name: str) -> tuple[str, ...]:
+    """The tables that several sources of a view show, and whose states can be told apart."""
+    return tuple(each for each in meeting(state, name) if has_states(state, each))
+
+
+def meeting(state: State, name: str) -> tuple[str, ...]:
+    """The tables that several sources of a view show, whether or not their states can be told apart."""
+    found = state.index.shared.get(name)
+    if found is None:
+        sources = dict.fromkeys(state.views[name].definition.sources)
+        counts: dict[str, int] = {}
+        for source in sources if len(sources) > 1 else ():
+            for table in above(state, source):
+                counts[table] = counts.get(table, 0) + 1
+        found = state.index.shared[name] = tuple(sorted(table for table, count in counts.items() if count > 1))
+    return found
+
+
+def above(state: State, source: str) -> frozenset[str]:
+    """A table and all that it is made from; kept until the graph changes."""
+    found = state.index.above.get(source)
+    if found is None:
+        found = state.index.above[source] = frozenset(upstream(state, source))
+    return found
+
+
+def loose(state: State, source: str, tables: Sequence[str]) -> dict[str, Reason]:
+    """Those of some tables of which nothing tells the state that a source shows, each with the reason."""
+    view, mine = state.views.get(source), above(state, source)
+    found: dict[str, Reason] = {}
+    for each in sorted(mine & state.index.lenient):
+        why = lets_go(state, state.views[each])
+        if why is not None:
+            found.update((table, why) for table in tables if table in above(state, each))
+    if view is not None and state.tables[source].highest:
+        said = f"which states {source} shows is known after its next refresh of all partitions"
+        unknown = Reason(Code.CUT_UNKNOWN, said)
+        here = (table for table in tables if table in mine and table not in state.views)
+        found.update((table, unknown) for table in here if table not in view.holds)
+    return found
+
+
+def is_lenient(view: ViewState) -> bool:
+    """Whether ``lets_go`` may find a reason for a view, in whatever state others are."""
+    policy = view.definition.policy
+    return not follows(view.definition) or view.released or policy.upstream is Upstream.HOLD
+
+
+def lets_go(state: State, view: ViewState) -> Reason | None:
+    """Why a view's readers cannot wait for what it lacks, or nothing tells what that is; ``None`` if they can."""
+    name, policy = view.definition.view, view.definition.policy
+    if not follows(view.definition):
+        return Reason(Code.CUT_PROPAGATE, f"{name} does not follow every change, as its headwater.propagate says")
+    if view.released:
+        return Reason(Code.CUT_RELEASED, f"{name} is {view.status.value}, and its readers go on past it")
+    if policy.upstream is Upstream.HOLD and view.pending:
+        sources = [each for each in view.definition.sources if each in state.views]
+        stuck = [each for each in sources if state.views[each].status in STUCK]
+        if stuck:
+            said = f"{name} waits for {stuck[0]}, which is {state.views[stuck[0]].status.value}"
+            return Reason(Code.CUT_RELEASED, said)
+    return None
+
+
+# --- inside
+
+
+@frozen
+class _Version:
+    """A version of a source.
+
+    Attributes:
+        holds: the newest change of each table that it holds.
+        until: the oldest change of each table that it lacks.
+    """
+
+    version: Version
+    holds: Mapping[str, Version]
+    until: Mapping[str, Version]
+
+
+Chosen = Mapping[str, _Version]
+NONE: frozenset[Version] = frozenset()
+
+
+def _apart(chosen: Chosen) -> Apart | None:
+    """A source that holds a change of a table beyond what another one shows, or beyond what it shows itself."""
+    first: dict[str, tuple[Version, str]] = {}
+    for name, each in chosen.items():
+        for table, change in each.until.items():
+            first[table] = min(first.get(table, (change, name)), (change, name))
+    for name, each in chosen.items():
+        for table, change in each.holds.items():
+            if table in first and change >= first[table][0]:
+                return Apart(name, first[table][1], table, first[table][0])
+    return None
+
+
+def _common(chosen: Chosen) -> Common:
+    until: dict[str, Version] = {}
+    behind: dict[str, str] = {}
+    for source, each in chosen.items():
+        for table, change in each.until.items():
+            if change < until.get(table, inf):
+                until[table], behind[table] = change, source
+    return Common({source: each.version for source, each in chosen.items()}, until, behind)
+
+
+def _stuck(
+    state: State, view: ViewState, found: Common, all_of_them: Common, chosen: Chosen, newest: Chosen
+) -> Apart | None:
+    """Why a view would stand still: a table of which the newest versions of all sources show a change that it is
+    pending for, while their newest common cut shows none. Such a cut may be as old as what the view shows."""
+    pending = NONE.union(*view.pending.values()) if found.until != all_of_them.until else ()
+    counted = [each for each in map(state.origins.__getitem__, sorted(pending)) if not each.asked]
+    going = {each.table for each in counted if not found.lacks(each.table, each.version)}
+    for each in counted:
+        if each.table not in going and not all_of_them.lacks(each.table, each.version):
+            ahead = (source for source in chosen if chosen[source].version < newest[source].version)
+            return Apart(next(ahead, view.definition.view), found.behind[each.table], each.table, each.version)
+    return None
+
+
+def _versions(state: State, view: ViewState, source: str, tables: Sequence[str]) -> Iterator[_Version]:
+    """The versions of a source that a run can read, the newest first. One that shows nothing constrains nothing."""
+    record, known = state.tables.get(source), state.views.get(source)
+    if record is None or (known is None and source not in tables):
+        yield _Version(0, {}, {})
+    elif known is None:
+        yield from _of_table(source, record)
+    else:
+        free = loose(state, source, tables)
+        mine = [each for each in tables if each in above(state, source) and each not in free]
+        found = _of_view(state, view, source) if mine else iter((_Version(0, {}, {}),))
+        yield from (_only(each, mine) for each in found)
+
+
+def _only(version: _Version, tables: Sequence[str]) -> _Version:
+    holds = {each: version.holds[each] for each in tables if each in version.holds}
+    return evolve(version, holds=holds, until={each: version.until[each] for each in tables if each in version.until})
+
+
+def _of_table(table: str, record: TableRecord) -> Iterator[_Version]:
+    yield _Version(record.highest, {table: record.highest}, {})
+    after = record.highest
+    for version in [each for each in reversed(record.past) if each < record.highest]:
+        yield _Version(version, {table: version}, {table: after})
+        after = version
+
+
+def _of_view(state: State, reader: ViewState, source: str) -> Iterator[_Version]:
+    view, record = state.views[source], state.tables[source]
+    run = prepared_by(state, source) if reader.definition.reads_ahead else None
+    if run is not None:
+        made = newest(view.holds, dict(run.holds), carried(state, (some for _, some in run.needs), max))
+        yield _Version(run.version, made, carried(state, view.pending.values(), min))
+        return
+    until = carried(state, unresolved(state, source).values(), min)
+    owes_itself = until.keys() & state.views.keys()
+    yield _Version(record.highest, view.holds, _unknown(state, until, owes_itself))
+    past = record.past if record.pinned and not owes_itself else {}
+    first = past[record.highest].first if record.highest in past else ()
+    for version in [each for each in reversed(past) if each < record.highest]:
+        if not past[version].holds or any(table in state.views for table, _ in first):
+            return  # rows changed there for another reason than a table, so the span of older versions is unknown
+        for table, change in first:
+            until[table] = min(change, until.get(table, change))
+        yield _Version(version, dict(past[version].holds), dict(until))
+        first = past[version].first
+
+
+def _unknown(state: State, until: Mapping[str, Version], views: Iterable[str]) -> dict[str, Version]:
+    """A source that has yet to follow views which changed by themselves may lack any change of what these are made
+    from."""
+    return {**until, **{table: 0 for each in views for table in above(state, each)}}

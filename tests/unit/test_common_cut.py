@@ -1,0 +1,309 @@
+"""A refresh reads the newest versions of its sources that show one state of every table, or waits for them."""
+
+from __future__ import annotations
+
+from cases import A1, A2, change, end, machine, sound, start, view
+
+from headwater.engine.decide.readiness import apart, ready, starts
+from headwater.engine.requests.common_cut import common_cut
+from headwater.engine.requests.limits import AGREES_WITHIN, PATIENCE, SETTLE, back_off
+from headwater.engine.requests.prefix import with_older
+from headwater.engine.tell import report
+from headwater.engine.tell.cuts import cuts, readings
+from headwater.engine.tell.why_it_waits import why_it_waits
+from headwater.engine.waits.agreement import LEAST, agrees_within
+from headwater.model.costs import Took
+from headwater.model.event import Altered, Failed, Skipped, Started, Suspended
+from headwater.model.index import Apart
+from headwater.model.partition import WHOLE
+from headwater.model.reason import Code, Reason
+
+
+def diamond(format="delta", by="", lakes=("s",), **properties):
+    """``d`` reads ``s`` by two ways."""
+    first, second = (view(each, by, "s", format=format) for each in ("v1", "v2"))
+    return machine({"s": by}, first, second, view("d", by, "v1", "v2", format="delta", **properties), lakes=lakes)
+
+
+def run(made, name, takes=SETTLE):
+    """Starts the run of a view, which takes a while, and ends it."""
+    begin(made, name)
+    made.now += takes
+    end(made, name)
+
+
+def begin(made, name):
+    made.now += SETTLE
+    assert start(made, name), why_it_waits(made.state, name, made.now)
+
+
+def overtaken(made):
+    """``v2`` takes longer than any patience, and ``s`` changes again meanwhile; ``v1`` has both changes."""
+    change(made, "s", WHOLE, 11)
+    run(made, "v1")
+    begin(made, "v2")
+    made.now += PATIENCE + 10_000
+    change(made, "s", WHOLE, 12)
+    run(made, "v1")
+    end(made, "v2")
+
+
+def read(made, name):
+    """What the last run of a view read of its sources."""
+    return dict([each for each in made.journal if isinstance(each, Started) and each.view == name][-1].inputs)
+
+
+def test_the_versions_that_agree_are_read_though_one_source_is_newer():
+    """The schedule by which a view said 12 and 11."""
+    made = diamond()
+    overtaken(made)
+    newest, between = [*made.state.tables["v1"].past][-1], [*made.state.tables["v1"].past][-2]
+    run(made, "d")
+    assert read(made, "d")["v1"] == between < newest
+    [cut] = cuts(made.state, "d")
+    assert made.world.lake.held(cut.snapshot) == {WHOLE: 11}
+    assert made.state.views["d"].pending, "the second change follows when the other view has it"
+    run(made, "v2")
+    run(made, "d")
+    assert read(made, "d")["v1"] == newest
+    sound(made)
+
+
+def test_a_base_table_is_read_as_it_was():
+    """``d`` reads ``s`` itself, too."""
+    views = view("v", "", "s", format="delta"), view("d", "", "s", "v", format="delta")
+    made = machine({"s": ""}, *views, lakes=("s",))
+    change(made, "s", WHOLE, 11)
+    first = made.state.tables["s"].highest
+    run(made, "v")
+    made.now += PATIENCE
+    change(made, "s", WHOLE, 12)
+    run(made, "d")
+    assert read(made, "d")["s"] == first < made.state.tables["s"].highest
+    sound(made)
+
+
+def test_without_older_versions_it_waits_until_the_newest_agree_and_says_for_what():
+    made = diamond("parquet")
+    overtaken(made)
+    split = apart(made.state, "d")
+    assert split is not None and (split.ahead, split.behind, split.table) == ("v1", "v2", "s")
+    why = why_it_waits(made.state, "d", made.now)
+    assert why is not None and why.code is Code.WAIT_COMMON_CUT
+    assert why.text.startswith(
+        "waits for v2, whose newest version lacks a change of s that v1 shows; starts at the lat"
+    )
+    assert why.coded in "\n".join(report.explain(made.state, "d", made.now))
+    made.now += SETTLE
+    assert not start(made, "d")
+    run(made, "v2")
+    assert apart(made.state, "d") is None
+    run(made, "d")
+    sound(made)
+
+
+def test_it_does_not_wait_for_ever():
+    """The slow view never ends; after a while the newest versions are read, and the view has no cut."""
+    made = diamond("parquet")
+    overtaken(made)
+    begin(made, "v2")
+    at = starts(made.state, "d")
+    oldest = min(each.at for each in made.state.origins.values())
+    assert at is not None and at.at == oldest + LEAST
+    made.now = at.at
+    assert start(made, "d")
+    end(made, "d")
+    assert [each.version for each in cuts(made.state, "d")] == [None]
+    end(made, "v2")
+    sound(made)
+
+
+def test_an_eventual_view_reads_the_newest_of_each():
+    made = diamond(consistency="eventual")
+    overtaken(made)
+    run(made, "d")
+    assert read(made, "d")["v1"] == made.state.tables["v1"].highest
+    assert {each.reason.code for each in readings(made.state, "d")} == {Code.CUT_EVENTUAL}
+
+
+def test_the_property_can_be_changed():
+    made = diamond("parquet")
+    overtaken(made)
+    made.record(lambda _: Altered(made.now, "d", (("headwater.consistency", "eventual"),)))
+    assert apart(made.state, "d") is None
+    run(made, "d")
+
+
+def test_nothing_waits_for_a_view_that_cannot_run():
+    made = diamond("parquet")
+    made.record(lambda _: Suspended(made.now, "v2"))
+    change(made, "s", WHOLE, 11)
+    run(made, "v1")
+    run(made, "d")
+    found = {each.source: each.reason for each in readings(made.state, "d")}
+    assert found["v1"] is None and found["v2"].code is Code.CUT_RELEASED
+
+
+def test_a_table_without_snapshots_is_no_reason_to_wait():
+    made = diamond("parquet", lakes=())
+    overtaken(made)
+    assert apart(made.state, "d") is None
+    assert {each.reason.code for each in readings(made.state, "d")} == {Code.SOURCE_NO_SNAPSHOTS}
+    rows = {row[0]: row for row in report.describe(made.state, "d", True, made.now)}
+    assert rows["v1"] == ["v1", str(made.state.tables["v1"].highest), f"may show another state: {NO_SNAPSHOTS}"]
+
+
+NO_SNAPSHOTS = "s has no snapshots; a table USING delta or USING iceberg has [source.no_snapshots]"
+
+
+def test_a_view_waits_as_long_as_a_source_that_lags_behind_may_take():
+    made = diamond("parquet")
+    overtaken(made)
+    split = apart(made.state, "d")
+    assert split is not None
+    for seconds, millis in ((1.0, LEAST), (60.0, 180_000 + SETTLE), (3_600.0, AGREES_WITHIN)):
+        made.state.views["v2"].costs.took = Took(seconds, 0.0)
+        assert agrees_within(made.state, split) == millis
+    made.state.views["v2"].costs.took = None
+    assert agrees_within(made.state, split) == AGREES_WITHIN
+
+
+def test_a_state_that_is_gone_is_struck_from_the_record():
+    """It is not tried ever again. After a failure for another reason it is tried once more."""
+    for code, kept in ((Code.SOURCE_SNAPSHOT_EXPIRED, 0), (Code.RUN_SOURCE_REPLACED, 0), (Code.RUN_FAILED, 1)):
+        made = diamond()
+        overtaken(made)
+        begin(made, "d")
+        older = read(made, "d")["v1"]
+        fail(made, "d", code)
+        assert [older in made.state.tables["v1"].past, apart(made.state, "d") is None] == [kept, kept]
+        if kept:
+            made.now += back_off(1)
+            begin(made, "d")
+            fail(made, "d", code)
+        assert older not in made.state.tables["v1"].past
+        assert made.state.tables["v1"].highest in made.state.tables["v1"].past
+        made.now += AGREES_WITHIN
+        run(made, "v2")
+        run(made, "d")
+        sound(made)
+
+
+def fail(made, name, code):
+    version = made.state.running[name].version
+    made.record(lambda _: Failed(made.now, version, name, Reason(code, "no luck"), 1.0))
+
+
+def test_a_partition_does_not_pass_an_older_change_of_another_one():
+    """``v2`` is late for the change of ``a=1``; that of ``a=2`` came later, and both sources have it."""
+    made = diamond(by="a")
+    change(made, "s", A1, 11)
+    run(made, "v1")
+    begin(made, "v2")
+    made.now += PATIENCE
+    change(made, "s", A2, 12)
+    run(made, "v1")
+    made.now += SETTLE
+    assert not start(made, "d"), "nothing of it may run"
+    end(made, "v2")
+    run(made, "d")
+    assert list(made.state.views["d"].pending) == [A2]
+    sound(made)
+
+
+def test_several_changes_that_came_out_unchanged_are_held():
+    """Between them the view may have been another."""
+    made = diamond()
+    view_state = made.state.views["d"]
+    before = dict(view_state.holds)
+    made.world.sums = True
+    change(made, "s", WHOLE, 11)
+    change(made, "s", WHOLE, 1)
+    made.drain()
+    assert view_state.holds["s"] > before["s"]
+    assert any(isinstance(each, Skipped) and each.view == "d" for each in made.journal)
+
+
+def test_a_view_does_not_go_back():
+    """It read the newest version of ``v1`` while it was eventual. The version that agrees with ``v2`` is older."""
+    made = diamond(consistency="eventual")
+    overtaken(made)
+    run(made, "d")
+    made.record(lambda _: Altered(made.now, "d", (("headwater.consistency", "strict"),)))
+    split = common_cut(made.state, "d")
+    assert isinstance(split, Apart) and (split.ahead, split.behind) == ("d", "v2")
+    run(made, "v2")
+    run(made, "d")
+    sound(made)
+
+
+def test_a_group_that_waits_for_a_newer_change_holds_nothing_up():
+    """The change of ``a=1`` would wait for one that came soon after it. That of ``a=2`` came between, and both go."""
+    made = machine({"s": "a"}, *(view(*each, format="delta") for each in (("v", "a", "s"), ("d", "a", "v"))), lakes="s")
+    for partition in (A1, A2):
+        change(made, "s", partition, 11)
+        run(made, "v")
+    change(made, "s", A1, 12)
+    made.now += SETTLE
+    [found] = [each for each in ready(made.state, made.now) if each.view == "d"]
+    assert [len(origins) for _, origins in found.needs] == [1, 1]
+    sound(made)
+
+
+def test_a_run_of_some_partitions_holds_what_reaches_them():
+    """It reads the newer change of another partition, too. So the version has a cut, the state before that."""
+    made = machine({"s": "a"}, view("v", "a", "s", format="delta"), lakes="s")
+    change(made, "s", A1, 11)
+    between = made.state.tables["s"].highest
+    made.now += SETTLE
+    change(made, "s", A2, 12)
+    [found] = ready(made.state, made.now)
+    assert found.slices == (A1,) and start(made, "v")
+    end(made, "v")
+    assert made.state.views["v"].holds["s"] == between
+    assert [each.version for each in cuts(made.state, "v")] == [between]
+    sound(made)
+
+
+def test_sources_that_never_meet_are_not_waited_for():
+    """Both sources have versions of older states only, and never of the same. So their common cut stays as it is."""
+    made = diamond()
+    for name, other in (("v1", "v2"), ("v2", "v1"), ("v1", "v2")):
+        change(made, "s", WHOLE, 11 + made.now % 7)
+        begin(made, name)
+        change(made, "s", WHOLE, 12 + made.now % 5)
+        end(made, name)
+        made.now += SETTLE
+        assert made.state.views[other].pending
+    split = apart(made.state, "d")
+    assert split is not None and split.table == "s"
+
+
+def test_an_older_change_of_another_partition_starts_with_a_newer_one():
+    made = machine({"s": "a"}, view("v", "a", "s", format="delta"), lakes="s")
+    change(made, "s", A1, 11)
+    change(made, "s", A2, 12)
+    made.now += SETTLE
+    [found] = ready(made.state, made.now)
+    groups = [(need,) for need in found.needs]
+    assert with_older(made.state, groups, groups[1:]) == [groups[1], groups[0]]
+    assert with_older(made.state, groups, groups[:1]) == groups[:1]
+
+
+def test_a_run_is_for_the_changes_only_that_its_versions_show():
+    """``v2`` takes the second and the third change together, which ``v1`` does not: their newest common state is the
+    first one. Both sources have the second change, and no version with it is read."""
+    made = diamond()
+    changes = []
+    for content, names in ((11, ("v1", "v2")), (12, ("v1",)), (13, ("v2",))):
+        made.now += PATIENCE
+        change(made, "s", WHOLE, content)
+        changes.append(made.state.tables["s"].highest)
+        for name in names:
+            run(made, name)
+    [found] = [each for each in ready(made.state, made.now + SETTLE) if each.view == "d"]
+    assert found.origins == (changes[0],)
+    run(made, "d")
+    [cut] = cuts(made.state, "d")
+    assert made.world.lake.held(cut.snapshot) == {WHOLE: 11}
+    sound(made)
