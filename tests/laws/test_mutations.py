@@ -54,6 +54,8 @@ BY_EXAMPLE = {
     "rows are computed again that may be others each time": ("test_totals.py",),
     "values are computed again that may be others each time": ("test_totals.py",),
     "any of several equal values is the one that was": ("test_totals.py",),
+    "an anti join is a NOT IN, whatever it compares": ("test_totals.py",),
+    "joins in place of subqueries serve some tables only": ("test_totals.py",),
     "rows go from a view that keeps all that it has": ("test_appended.py",),
     "what came and went between two looks is no change": ("test_compare.py",),
     "partitions of a first fill miss changes of earlier ones": ("test_succession.py",),
@@ -541,6 +543,12 @@ MUTATIONS = {
         "algebra/derive/way.py",
         "        if not _are_comparable(grouped):\n",
         "        if False:\n",
+    ),
+    "an anti join is a NOT IN, whatever it compares": ("algebra/derive/way.py", "if equal == again:\n", "if again:\n"),
+    "joins in place of subqueries serve some tables only": (
+        "algebra/derive/totals.py",
+        "    if any(found[each].possible and not through[each].possible for each in sources):\n",
+        "    if False:\n",
     ),
     "rows go from a view that keeps all that it has": (
         "algebra/derive/totals.py",

@@ -97,6 +97,12 @@ TOTALLED = {
     "busy_regions": "SELECT c.region, max(n) AS most, sum(p) AS p, count(*) AS n FROM customers c JOIN "
     "(SELECT customer, count(*) AS n, sum(price) AS p FROM sales GROUP BY customer HAVING count(*) > 1) s "
     "ON c.customer = s.customer GROUP BY c.region",
+    "regions_with_sales": "SELECT region, count(*) AS n FROM customers c WHERE EXISTS (SELECT 1 FROM sales s "
+    "WHERE s.customer = c.customer AND s.price > 10) GROUP BY region",
+    "dear_sales": "SELECT day, count(*) AS n, sum(price) AS p FROM sales s WHERE price > (SELECT avg(price) "
+    "FROM sales o WHERE o.customer = s.customer) GROUP BY day",
+    "sales_to_nobody": "SELECT day, count(*) AS n FROM sales WHERE customer NOT IN (SELECT customer FROM customers) "
+    "GROUP BY day",
     "ends": "SELECT customer, min(day) AS first, max(price) AS most, min(note) AS note FROM sales GROUP BY customer",
     "decided": "SELECT customer, every(price > 10) AS e, some(note = 'a b') FILTER (WHERE id % 2 = 1) AS s, "
     "count_if(price > 10) AS c, bit_xor(id) AS x FROM sales GROUP BY customer",

@@ -82,8 +82,26 @@ KEYED = {
 }
 """Queries in which rows of an operator depend on several rows of a table."""
 
-SHAPES = TWICE | KEYED
-QUICK = ("paired", "optional on both sides", "grouped twice")
+WITHIN = {
+    "exists": "SELECT s, count(*), sum(x) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k AND u.x <> t.x) "
+    "GROUP BY s",
+    "not exists": "SELECT s, count(*) FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k) AND EXISTS "
+    "(SELECT 1 FROM t b WHERE b.x = t.x AND b.k < 3) GROUP BY s",
+    "in or": "SELECT s, count(*) FROM t WHERE k IN (SELECT x FROM u WHERE x > 0) OR x = 1 GROUP BY s",
+    "in groups": "SELECT s, count(*) FROM t WHERE k IN (SELECT k FROM u GROUP BY k HAVING sum(x) > 3) GROUP BY s",
+    "not in": "SELECT s, count(*) FROM t WHERE k NOT IN (SELECT nullif(x, 4) FROM u WHERE k = 1) GROUP BY s",
+    "not in of a row": "SELECT s, count(*) FROM t WHERE k NOT IN (SELECT x FROM u WHERE u.k = t.x) GROUP BY s",
+    "above the others": "SELECT s, sum(x) FROM t WHERE x > (SELECT avg(x) FROM u WHERE u.k = t.k) GROUP BY s",
+    "counted": "SELECT s, sum(n) FROM (SELECT s, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t) GROUP BY s",
+    "nested": "SELECT s, count(*) FROM t WHERE k IN (SELECT k FROM u WHERE x IN (SELECT x FROM t WHERE s = 'a') "
+    "AND x >= (SELECT min(x) FROM t b WHERE b.k = u.k)) GROUP BY s",
+    "of the others": "SELECT a.s, count(*) FROM t a JOIN u b ON a.k = b.k WHERE EXISTS (SELECT 1 FROM u c WHERE "
+    "c.k = b.k AND c.x <> b.x) AND a.s NOT IN (SELECT s FROM t WHERE k = 3 AND s IS NOT NULL) GROUP BY a.s",
+}
+"""Queries with subqueries that Spark makes joins of."""
+
+SHAPES = TWICE | KEYED | WITHIN
+QUICK = ("paired", "optional on both sides", "grouped twice", "exists")
 
 
 @frozen
@@ -183,6 +201,7 @@ def added(totals: DataFrame, sign: int = 0) -> Counter[Row]:
         pytest.param(1, QUICK),
         pytest.param(2, tuple(TWICE), marks=pytest.mark.thorough),
         pytest.param(2, tuple(KEYED), marks=pytest.mark.thorough),
+        pytest.param(2, tuple(WITHIN), marks=pytest.mark.thorough),
         *(pytest.param(seed, tuple(SHAPES), marks=pytest.mark.long) for seed in range(3, 15)),
     ],
 )

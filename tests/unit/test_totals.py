@@ -309,6 +309,11 @@ def test_rows_that_are_there_once_are_followed_where_copies_do_not_matter():
     assert derive_totals(description(by_v, "STRING"))["db.t"] == FOLLOWED
     limited = {"op": "GlobalLimit", "output": [0, 1], "children": [once]}
     assert not adding(aggregated(below=limited, distinct=True)).possible
+    beside = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta", table="db.u")]}
+    joined = {"op": "Join", "type": "INNER", "output": [0, 1], "children": [relation(kind="delta"), beside]}
+    each = {**once, "children": [{"op": "Distinct", "output": [0, 1], "children": [joined]}, stated]}
+    assert adding(aggregated(below=each, distinct=True)) == FOLLOWED, "no row is computed again"
+    assert adding(aggregated(below=each)).reason.text == "GlobalLimit may make other rows when it is computed again"
 
 
 def test_set_operations_that_leave_out_copies_are_aggregates():
@@ -359,13 +364,18 @@ def test_a_table_may_be_read_in_several_places_if_each_of_them_is_followed():
 
 def described(plan) -> Adding:
     """Whether ``t`` is followed in a plan whose relations have columns of their own, as Spark writes them."""
-    made, known = description(plan), {0, 1}
-    for each in walked(plan):
+    return derive_totals(with_columns(plan))["db.t"]
+
+
+def with_columns(*plans):
+    """The description of the first of some plans, with the columns of all."""
+    made, known = description(plans[0]), {0, 1}
+    for each in (each for plan in plans for each in walked(plan)):
         for column in each.get("columns", ()):
             if column["id"] not in known:
                 known.add(column["id"])
                 made["attributes"].append(column)
-    return derive_totals(made)["db.t"]
+    return made
 
 
 def walked(plan):
@@ -397,15 +407,47 @@ def optional(other, call: str = "EqualTo", kind: str = "LEFT OUTER", right=None)
 
 def test_the_side_of_a_join_that_decides_is_followed_by_the_keys_that_it_compares():
     other = relation(kind="delta", table="db.u")
-    for kind in ("LEFT OUTER", "LEFT SEMI", "LEFT ANTI", "FULL OUTER"):
+    for kind in ("LEFT OUTER", "LEFT SEMI", "LEFT ANTI", "EXISTENCE", "FULL OUTER"):
         assert described(aggregated(below=optional(other, kind=kind))) == FOLLOWED
     less = described(aggregated(below=optional(other, "LessThan")))
     assert less.reason.text == "no equality ties t to the other side of a LEFT OUTER JOIN"
     spelled = described(aggregated(below=optional(other, right=of_t("STRING COLLATE UTF8_LCASE"))))
     assert "no equality ties t" in spelled.reason.text
     within = optional(other, right=of_t())
-    within["condition"] = within["condition"] | {"args": [{"attr": 3}, {"attr": 4}]}
+    within["condition"] = within["condition"] | {"args": [{"attr": 4}, {"attr": 4}]}
     assert "no equality ties t" in described(aggregated(below=within)).reason.text, "both are of one side"
+
+
+def test_values_that_not_in_compares_are_keys():
+    def anti(known: str = "EqualTo", kind: str = "LEFT ANTI") -> Adding:
+        made = optional(relation(kind="delta", table="db.u"), kind=kind)
+        call = {each: made["condition"][each] for each in ("kind", "sql", "type", "deterministic")}
+        again = optional(relation(kind="delta"), known)["condition"]
+        unknown = {"call": "IsNull", "name": "isnull", "args": [again], **call}
+        made["condition"] = {"call": "Or", "name": "or", "args": [made["condition"], unknown], **call}
+        return described(aggregated(below=made))
+
+    assert anti() == FOLLOWED
+    assert "no equality" in anti(kind="LEFT SEMI").reason.text, "it is no NOT IN"
+    assert "no equality" in anti("LessThan").reason.text, "other values decide, too"
+
+
+def test_a_subquery_that_spark_makes_a_join_of_is_followed_by_its_keys():
+    limited = {"op": "GlobalLimit", "output": [3, 4], "children": [of_t()]}
+
+    def within(read, joined: dict) -> dict[str, Adding]:
+        subquery = {"call": "Exists", "name": "exists", "kind": "subquery", "sql": "exists()", "args": [], "plan": read}
+        condition = {**subquery, "type": "BOOLEAN", "deterministic": True}
+        other = relation(kind="delta", table="db.u")
+        plan = {"op": "Filter", "output": [0, 1], "children": [other], "condition": condition}
+        return derive_totals(with_columns(aggregated(below=plan), read), with_columns(joined))
+
+    alone = within(of_t(), limited)
+    assert alone["db.t"].reason.text == "GlobalLimit takes several rows of t together" and alone["db.u"] == FOLLOWED
+    other = relation(kind="delta", table="db.u")
+    assert set(within(of_t(), optional(other, kind="LEFT SEMI")).values()) == {FOLLOWED}
+    lost = within(of_t(), {"op": "GlobalLimit", "output": [0, 1], "children": [optional(other, kind="LEFT SEMI")]})
+    assert lost["db.t"].reason.text == "a subquery reads t" and lost["db.u"] == FOLLOWED, "one plan serves both"
 
 
 def test_rows_that_are_computed_again_are_the_same_to_the_last_digit():

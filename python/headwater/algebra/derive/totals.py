@@ -38,11 +38,12 @@ _WITH_COPIES = ("Min", "Max", "BoolAnd", "BoolOr")
 """Aggregates that have the same result with copies of rows."""
 
 
-def derive_totals(description: Mapping[str, Any]) -> dict[str, Adding]:
+def derive_totals(description: Mapping[str, Any], joined: Mapping[str, Any] | None = None) -> dict[str, Adding]:
     """For each table that a query reads, whether the totals can follow its changed rows.
 
     Args:
         description: the analysed query, as ``PlanJson.analysed`` writes it, parsed.
+        joined: what its lowest aggregate takes, with joins in place of subqueries; none if it has no subquery.
     """
     root = Reader(description).root
     sources = relations_of(root)
@@ -51,11 +52,25 @@ def derive_totals(description: Mapping[str, Any]) -> dict[str, Adding]:
         return {table: evolve(followed(root, table, keyed=False), rows=True) for table in sources}
     if why := _without(aggregate):
         return {table: Adding(why) for table in sources}
+    below, copies = _below(aggregate), _is_of_sets(aggregate) or _ignores_copies(aggregate)
+    found = {table: followed(below, table, copies) for table in sources}
+    if joined is None:
+        return found
+    # Several tables may change at once. If a subquery reads one of them, all go through its joins.
+    beside = Reader(joined).root
+    through = {table: followed(beside, table, copies) for table in sources}
+    if any(found[each].possible and not through[each].possible for each in sources):
+        return found
+    within = {table for table, each in found.items() if each.reason and each.reason.code is Code.QUERY_SUBQUERY}
+    return {table: through[table] if table in within else found[table] for table in sources}
+
+
+def _below(aggregate: Node) -> Node:
+    """What an aggregate takes."""
     if _is_of_sets(aggregate):
-        below = Node("Union", aggregate.output, tuple(_sides(aggregate)), {})
-        return {table: followed(below, table, copies=True) for table in sources}
+        return Node("Union", aggregate.output, tuple(_sides(aggregate)), {})
     [below] = aggregate.children
-    return {table: followed(below, table, _ignores_copies(aggregate)) for table in sources}
+    return below
 
 
 def _lowest(root: Node) -> Node | None:

@@ -23,7 +23,7 @@ from headwater.algebra.derive.image import comparable, type_of
 from headwater.algebra.derive.query import Call, Expr, Node, attributes, parts
 from headwater.algebra.derive.relation import otherwise, short, source
 from headwater.algebra.derive.rules import ROWWISE
-from headwater.algebra.derive.touched_rows import equalities
+from headwater.algebra.derive.touched_rows import Pair, equalities
 from headwater.model.dependency import Adding
 from headwater.model.format import Format
 from headwater.model.reason import Code, Reason
@@ -38,11 +38,19 @@ SIDES = {
     "LEFT OUTER": (0,),
     "LEFT SEMI": (0,),
     "LEFT ANTI": (0,),
+    "EXISTENCE": (0,),
     "RIGHT OUTER": (1,),
 }
 """The sides in whose rows a join is linear."""
 
-KEYED = {"LEFT OUTER": (1,), "LEFT SEMI": (1,), "LEFT ANTI": (1,), "RIGHT OUTER": (0,), "FULL OUTER": (0, 1)}
+KEYED = {
+    "LEFT OUTER": (1,),
+    "LEFT SEMI": (1,),
+    "LEFT ANTI": (1,),
+    "EXISTENCE": (1,),
+    "RIGHT OUTER": (0,),
+    "FULL OUTER": (0, 1),
+}
 """The sides that decide over rows of a join by the keys that it compares."""
 
 _SETS = {"Distinct", "Intersect", "Except"}
@@ -111,7 +119,7 @@ def _keyless(node: Node, side: int, table: str, keyed: bool) -> Reason | None:
     """Why it is not known of which keys the rows of an operator change with one of its inputs; ``None`` if it is."""
     match node.op:
         case "Join" if keyed and side in KEYED.get(_kind(node), ()):
-            if any(_ties(node, pair) for pair in equalities(node.condition)):
+            if any(_ties(node, pair) for pair in (*equalities(node.condition), *_not_in(node))):
                 return None
             return Reason(Code.QUERY_JOIN_TYPE, f"no equality ties {table} to the other side of a {_kind(node)} JOIN")
         case "Join" | "LateralJoin":
@@ -123,6 +131,14 @@ def _keyless(node: Node, side: int, table: str, keyed: bool) -> Reason | None:
             return None
         case op:
             return Reason(Code.QUERY_ROWS_TOGETHER, f"{op} takes several rows of {table} together")
+
+
+def _not_in(join: Node) -> Iterator[Pair]:
+    """The values that ``x NOT IN (SELECT y …)`` compares: it is an anti join on ``x = y OR (x = y) IS NULL``. NULL in a
+    changed row decides over all rows, and a row with NULL depends on all changed ones (``ReachedRows.scala``)."""
+    match join.condition:
+        case Call(call="Or", args=(equal, Call(call="IsNull", args=(again,)))) if equal == again:
+            yield from equalities(equal) if _kind(join) == "LEFT ANTI" else ()
 
 
 def _ties(join: Node, pair: Iterable[Expr]) -> bool:

@@ -172,7 +172,7 @@ class Analyst:
         dependencies = _maintained(
             _with_stated(definition, columns, derivation),
             derive_keys(description.plan, partitioned, types),
-            derive_totals(description.plan),
+            derive_totals(description.plan, description.joined),
         )
         meaning = fingerprint(description.plan, self._zones(derivation))
         self._meant.setdefault(meaning, set()).add(description.meant)

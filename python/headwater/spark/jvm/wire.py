@@ -328,12 +328,14 @@ class Described:
 
     Attributes:
         meant: the ordinary views and functions as this analysis found them (``Meant.scala``).
+        joined: what its lowest aggregate takes, with joins in place of subqueries; none if that is nothing else.
     """
 
     columns: tuple[ColumnDef, ...]
     functions: tuple[str, ...]
     plan: Plan
     meant: str = ""
+    joined: Plan | None = None
 
 
 # --- coding
@@ -373,8 +375,8 @@ def encode(value: object, kind: Any = None) -> str:
     return json.dumps(_CONVERTER.unstructure(value, unstructure_as=kind))
 
 
-def decode_plan(text: str, meant: str) -> Described:
-    """An analysed query, and the views and functions that its analysis found."""
+def decode_plan(text: str, meant: str, joined: str) -> Described:
+    """An analysed query, the views and functions that its analysis found, and what it is with joins."""
     plan = json.loads(text)
     columns = tuple(ColumnDef(each["name"], each["type"], each.get("comment")) for each in plan["columns"])
-    return Described(columns, tuple(plan["functions"]), plan, meant)
+    return Described(columns, tuple(plan["functions"]), plan, meant, json.loads(joined) if joined else None)

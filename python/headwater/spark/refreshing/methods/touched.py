@@ -67,7 +67,7 @@ def clustered(run: Ingredients, query: DataFrame, totals: QueryTotals, size: int
 
 def files(size: int) -> int:
     """In how many files so many bytes lie."""
-    return max(min(LISTED_FILES, -(-size // LEAST)), size // MOST)
+    return max(1, min(LISTED_FILES, -(-size // LEAST)), size // MOST)
 
 
 # --- inside

@@ -1,6 +1,7 @@
 package io.headwater.spark
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -24,12 +25,17 @@ private[spark] final class ReachedRows(
   import ReachedRows._
 
   private val compared = keysOf(node)
+  private val isNotIn = notIn(node).nonEmpty
   private lazy val keys: LogicalPlan = {
     val read = new Narrowing(session, changed).narrowed
     val found = Distinct(Project(compared.zipWithIndex.map { case (key, n) => Alias(key.inputs(side), s"key$n")() }, read))
     val (columns, rows) = Access.first(session, Most + 1)(found)
-    if (rows.length > Most) found else LocalRelation(columns, rows.toSeq)
+    val reachAll = rows.length > Most || isNotIn && rows.exists(_.isNullAt(0))
+    if (reachAll) found else LocalRelation(columns.map(_.withNullability(true)), rows.toSeq ++ missing(rows))
   }
+
+  /** A row of the query that has NULL on the left side of `NOT IN` depends on whether there are rows on the other one. */
+  private def missing(keys: Array[InternalRow]): Option[InternalRow] = Option.when(isNotIn && keys.nonEmpty)(InternalRow(null))
 
   /** These rows, which stand in for the operator; `alone`: no other place has changed rows. */
   def rows(alone: Boolean): LogicalPlan = {
@@ -40,8 +46,13 @@ private[spark] final class ReachedRows(
     StandIns.of(Union(states), node.output)
   }
 
-  /** The rows of an input with the keys. */
-  private def restricted(plan: LogicalPlan, input: Int): LogicalPlan = {
+  /** The rows of an input that the keys reach. In `x NOT IN (SELECT y …)`, each row of `y` decides over those of `x`. */
+  private def restricted(plan: LogicalPlan, input: Int): LogicalPlan = keys match {
+    case _: LocalRelation if isNotIn && input == 0 => withKeys(plan, input)
+    case _ => if (isNotIn) plan else withKeys(plan, input)
+  }
+
+  private def withKeys(plan: LogicalPlan, input: Int): LogicalPlan = {
     val wanted = keys.output.map(_.newInstance())
     val those = Project(keys.output.zip(wanted).map { case (from, to) => Alias(from, from.name)(to.exprId) }, keys)
     val equal = compared.zip(wanted).map { case (key, value) =>
@@ -86,7 +97,7 @@ private[spark] object ReachedRows {
   def isKeyed(node: LogicalPlan, side: Int): Boolean = node match {
     case _: Aggregate | _: Distinct | _: Intersect | _: Except => true
     case join: Join => join.joinType match {
-      case LeftOuter | LeftSemi | LeftAnti => side == 1
+      case LeftOuter | LeftSemi | LeftAnti | ExistenceJoin(_) => side == 1
       case RightOuter => side == 0
       case FullOuter => true
       case _ => false
@@ -99,14 +110,23 @@ private[spark] object ReachedRows {
       case aggregate: Aggregate => aggregate.groupingExpressions.map(each => Key(Seq(each), orNull = true))
       case Distinct(child) => child.output.map(each => Key(Seq(each), orNull = true))
       case _: Intersect | _: Except => node.children.map(_.output).transpose.map(Key(_, orNull = true))
-      case join: Join => Narrowing.conjuncts(join.condition).flatMap {
-        case EqualTo(a, b) => across(join, a, b, orNull = join.joinType == FullOuter)
-        case EqualNullSafe(a, b) => across(join, a, b, orNull = true)
-        case _ => None
-      }
+      case join: Join => equalities(join) ++ notIn(join)
     }
     require(found.nonEmpty, s"${node.nodeName} has no keys")
     found
+  }
+
+  private def equalities(join: Join): Seq[Key] = Narrowing.conjuncts(join.condition).flatMap {
+    case EqualTo(a, b) => across(join, a, b, orNull = join.joinType == FullOuter)
+    case EqualNullSafe(a, b) => across(join, a, b, orNull = true)
+    case _ => None
+  }
+
+  /** What `x NOT IN (SELECT y …)` compares, as Spark writes it: an anti join on `x = y OR (x = y) IS NULL`, and nothing else. */
+  private def notIn(node: LogicalPlan): Option[Key] = node match {
+    case join @ Join(_, _, LeftAnti, Some(Or(equal @ EqualTo(a, b), IsNull(again))), _) if equal.semanticEquals(again) =>
+      across(join, a, b, orNull = true)
+    case _ => None
   }
 
   private def across(join: Join, a: Expression, b: Expression, orNull: Boolean): Option[Key] = {

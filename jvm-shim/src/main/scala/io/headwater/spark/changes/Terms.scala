@@ -30,9 +30,15 @@ private[spark] object Terms {
 
   /** The plan with changed rows in one place, for each place that has some. */
   def of(session: SparkSession, plan: LogicalPlan): Seq[LogicalPlan] = {
-    val all = numbered(plan)
+    val all = numbered(if (isInSubquery(plan)) Access.classic(session).withActive(JoinedSubqueries.joined(plan)) else plan)
     val changing = all.collectWithSubqueries { case each: OpenPlace if StandIns.some(each.rows) => each }
     changing.map(new Term(session, _, alone = changing.size == 1).of(all))
+  }
+
+  private def isInSubquery(plan: LogicalPlan): Boolean = {
+    def changing(found: Seq[LogicalPlan]) = found.count { case OpenPlace(rows, _, _, _, _) => StandIns.some(rows) }
+    val where: PartialFunction[LogicalPlan, LogicalPlan] = { case each: OpenPlace => each }
+    changing(plan.collectWithSubqueries(where)) > changing(plan.collect(where))
   }
 
   private def numbered(plan: LogicalPlan): LogicalPlan = {

@@ -3,6 +3,7 @@ package io.headwater.spark
 import java.util.{List => JList}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions._
@@ -199,14 +200,22 @@ private[spark] object Totals {
 
   private val Weight = StandIns.Weight
 
+  /** What the lowest aggregate of a query takes, with joins in place of subqueries; none if there are none, or Spark makes none. */
+  private[spark] def withJoins(analysed: LogicalPlan): Option[LogicalPlan] = if (!JoinedSubqueries.in(analysed)) None else
+    // The query is any that a view may have. What the rules of Spark's optimizer do not know is no view that they follow.
+    Try(lowestOf(SetOperations.grouped(InlineCTE(alwaysInline = true)(analysed)))
+      .map(_.children.head).filter(JoinedSubqueries.in).map(JoinedSubqueries.joined)).toOption.flatten
+
   /** The lowest aggregate above which each operator has one input; `derive/totals.py` finds the same one. */
-  private def lowest(plan: LogicalPlan): LogicalPlan = {
+  private def lowest(plan: LogicalPlan): LogicalPlan =
+    lowestOf(plan).getOrElse(throw new IllegalArgumentException("the query has no totals"))
+
+  private def lowestOf(plan: LogicalPlan): Option[LogicalPlan] = {
     val above = Iterator.iterate(Option(plan))(_.flatMap {
       case _: LateralJoin => None
       case each => Option.when(each.children.size == 1)(each.children.head)
     }).takeWhile(_.nonEmpty).flatten.toSeq
-    above.filter(each => each.isInstanceOf[Aggregate] || each.isInstanceOf[Distinct]).lastOption.getOrElse(
-      throw new IllegalArgumentException("the query has no totals"))
+    above.filter(each => each.isInstanceOf[Aggregate] || each.isInstanceOf[Distinct]).lastOption
   }
 
   private def grouped(found: LogicalPlan): Aggregate = found match {

@@ -17,7 +17,10 @@ import org.json4s.jackson.JsonMethods.{compact, render}
   */
 object PlanJson {
 
-  /** The description of a query, and the views and functions that the same analysis found. */
+  /**
+   * The description of a query, the views and functions that the same analysis found, and what its lowest aggregate takes with
+   * joins in place of subqueries ([[JoinedSubqueries]]); empty if that is nothing else.
+   */
   def analysed(session: SparkSession, sql: String): java.util.List[String] = {
     val classicSession = session.asInstanceOf[classic.SparkSession]
     classicSession.withActive {
@@ -30,11 +33,13 @@ object PlanJson {
         execution.assertAnalyzed()
         execution.analyzed
       }
-      val facts = described(analyzed, new Reparse(state.sqlParser, state.analyzer))
+      val reparse = new Reparse(state.sqlParser, state.analyzer)
+      val facts = described(analyzed, reparse)
       val plan = compact(render(JObject(facts ++ List(
         "functions" -> Functions.called(session, analyzed), "clock" -> texts(gone.clock), "patterns" -> texts(gone.patterns),
         "options" -> texts(gone.options)))))
-      java.util.List.of(plan, Meant.of(analyzed))
+      val joined = Totals.withJoins(analyzed).fold("")(each => compact(render(JObject(described(each, reparse)))))
+      java.util.List.of(plan, Meant.of(analyzed), joined)
     }
   }
 

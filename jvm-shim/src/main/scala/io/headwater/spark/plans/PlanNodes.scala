@@ -4,7 +4,7 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.JoinType
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, JoinType}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreeNode
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
@@ -81,7 +81,12 @@ private[spark] final class PlanNodes(numbering: Numbering, reparse: Reparse) {
   }
 
   private def joined(kind: JoinType, condition: Option[Expression]): List[JField] =
-    List("type" -> JString(kind.sql), "condition" -> condition.fold[JValue](JNull)(expression(_)))
+    List("type" -> JString(named(kind)), "condition" -> condition.fold[JValue](JNull)(expression(_)))
+
+  private def named(kind: JoinType): String = kind match {
+    case ExistenceJoin(_) => "EXISTENCE" // SQL has no word for it
+    case other => other.sql
+  }
 
   /** What an operator has beside children and expressions: flags, numbers, and facts of several parts. */
   private def plain(plan: LogicalPlan): JValue = JArray(plan.productIterator.collect {
