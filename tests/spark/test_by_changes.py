@@ -86,17 +86,35 @@ def test_a_table_that_is_joined_with_itself_is_followed(spark: SparkSession, jou
         assert runs(events, f"{database(spark)}.{name}")[1:] == [BY_CHANGES] * 3
 
 
-@pytest.mark.long
+@pytest.mark.thorough
 def test_the_least_value_of_a_group_that_went_is_looked_up_anew(spark: SparkSession, journal: Journal) -> None:
-    spark.sql("CREATE TABLE t USING delta AS SELECT id % 2 AS k, id FROM range(100)")
-    query, view = "SELECT k, min(id) AS least, max(id) AS greatest FROM t GROUP BY k", f"{database(spark)}.ends"
-    spark.sql(f"CREATE MATERIALIZED VIEW ends USING delta {ASKED} AS {query}")
-    for statement in ("INSERT INTO t VALUES (0, -5)", "DELETE FROM t WHERE id = 50", "DELETE FROM t WHERE id = -5"):
+    """Of few groups by their keys, of more than a condition has, and of one group without a key in the whole table."""
+    spark.sql("CREATE TABLE t USING delta AS SELECT id % 3000 AS k, id, CAST(id AS STRING) AS s FROM range(9000)")
+    spark.sql("CREATE TABLE u USING delta AS SELECT id AS k, if(id < 9, NULL, id % 4) AS region FROM range(3000)")
+    queries = {
+        "ends": "SELECT k, min(id) AS least, max(id) AS greatest, count(*) AS n FROM t GROUP BY k",
+        "regions": "SELECT region, max(s) AS s, min(id) AS least FROM t JOIN u USING (k) GROUP BY region",
+        "of_all": "SELECT max(id) AS greatest, count(*) AS n FROM t",
+    }
+    for name, query in queries.items():
+        spark.sql(f"CREATE MATERIALIZED VIEW {name} USING delta {ASKED} AS {query}")
+    for statement in (
+        "INSERT INTO t VALUES (0, -5, 'a')",
+        "DELETE FROM t WHERE id = 4000",
+        "DELETE FROM t WHERE id = -5 OR id = 8999",
+        "UPDATE u SET region = 1 WHERE k = 0",
+        "UPDATE t SET id = id + 1 WHERE id >= 6000",
+        "DELETE FROM t WHERE k < 7",
+    ):
         spark.sql(statement)
         spark.sql("REFRESH MATERIALIZED VIEWS")
-        assert_equals_query(spark, view, query)
-    first, second, third = runs(journal.events(), view)[1:]
-    assert first == second == BY_CHANGES and third[0] is Mode.CHANGES and "least or greatest" in third[1]
+        for name, query in queries.items():
+            assert_equals_query(spark, f"{database(spark)}.{name}", query)
+    events = journal.events()
+    assert set(runs(events, f"{database(spark)}.ends")[1:]) == {BY_CHANGES}
+    assert set(runs(events, f"{database(spark)}.regions")[1:]) == {BY_CHANGES}
+    lone = runs(events, f"{database(spark)}.of_all")[1:]
+    assert lone[:2] == [BY_CHANGES] * 2 and "least or greatest" in lone[2][1], "it has no key"
 
 
 @pytest.mark.thorough
@@ -207,7 +225,7 @@ def test_a_person_asks_for_all_rows(spark: SparkSession, journal: Journal) -> No
 @pytest.mark.long
 def test_a_view_that_allows_nothing_else_fails_until_somebody_asks_for_all_rows(spark: SparkSession) -> None:
     spark.sql("CREATE TABLE t USING delta AS SELECT id % 2 AS k, id FROM range(100)")
-    query, view = "SELECT k, max(id) AS most FROM t GROUP BY k", f"{database(spark)}.ends"
+    query, view = "SELECT max(id) AS most FROM t", f"{database(spark)}.ends"
     asked = "TBLPROPERTIES ('headwater.method' = 'incremental')"
     spark.sql(f"CREATE MATERIALIZED VIEW ends USING delta {asked} AS {query}")
     spark.sql("INSERT INTO t VALUES (0, 500)")
@@ -253,5 +271,4 @@ def test_rows_of_a_rewritten_file_of_iceberg_are_no_lost_extremes(spark: SparkSe
         assert_equals_query(spark, f"{place}.tens", joined)
     events = journal.events()
     for view in ("ends", "tens"):
-        first, second, third = runs(events, f"{place}.{view}")[1:]
-        assert first == second == BY_CHANGES and "least or greatest" in third[1]
+        assert runs(events, f"{place}.{view}")[1:] == [BY_CHANGES] * 3

@@ -28,6 +28,11 @@ class ChangedGroups:
     def count(self) -> int:
         return self._groups.count()
 
+    @property
+    def may_lose(self) -> bool:
+        """Whether one of them may have lost its least or greatest value."""
+        return self._groups.mayLose()
+
     def buckets(self, count: int) -> list[int]:
         """The buckets of these groups, of so many."""
         return [*self._groups.buckets(count)]
@@ -43,6 +48,10 @@ class QueryTotals:
         """The totals of the rows that the query reads."""
         return self._frame(self._totals.rows())
 
+    def within(self, keys: JavaObject) -> DataFrame:
+        """The totals of the groups with some keys (``KeyValues.scala``)."""
+        return self._frame(self._totals.within(keys))
+
     def terms(self, few: bool = False) -> list[DataFrame]:
         """The totals of changed rows by their weights, for each place where the query reads a table that changed;
         ``few``: one task reads these."""
@@ -51,6 +60,11 @@ class QueryTotals:
     def changed(self, before: DataFrame, changed: Sequence[DataFrame], few: bool) -> DataFrame:
         """Totals with those of rows that stood in for tables; ``few``: one task adds them."""
         return self._frame(self._totals.changed(before._jdf, [each._jdf for each in changed], few))
+
+    def losing(self, before: DataFrame, changed: Sequence[DataFrame], few: bool) -> DataFrame:
+        """The keys of the groups that lose their least or greatest value by changes, so that totals do not tell it; the
+        arguments are as for ``changed``."""
+        return self._frame(self._totals.losing(before._jdf, [each._jdf for each in changed], few))
 
     def collected(self, changed: Sequence[DataFrame], most: int) -> ChangedGroups | None:
         """The totals of rows that stood in for tables, brought to the driver; ``None`` if there are more than that."""

@@ -67,6 +67,16 @@ def terms(
         return made(run.analysed()) if names else []
 
 
+def as_of_the_run(run: Ingredients, made: Callable[[DataFrame], DataFrame]) -> DataFrame:
+    """A frame of the query, with its sources at the snapshots of the run.
+
+    Raises:
+        ChangesUnknown: one of them cannot be read at its snapshot any more.
+    """
+    with pinned(run.session, _pins(run, dict(run.launch.run.snapshots))):
+        return made(run.analysed())
+
+
 def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[str, ChangedRows]:
     """The rows of sources that came and went.
 

@@ -52,14 +52,16 @@ class Reach:
             return frame.where(has_key)
         return frame.join(F.broadcast(self.rows), self._agreeing(frame), "left_semi")
 
+    def outside(self, frame: DataFrame) -> DataFrame:
+        """The rows without these keys."""
+        has_key = self._has_key(frame)
+        if has_key is not None:
+            return frame.where(~has_key)
+        return frame.join(F.broadcast(self.rows), self._agreeing(frame), "left_anti")
+
     def over(self, old: DataFrame, new: DataFrame) -> DataFrame:
         """The old rows, with those of the keys replaced by the new rows of the keys."""
-        has_key = self._has_key(old)
-        if has_key is not None:
-            kept = old.where(~has_key)
-        else:
-            kept = old.join(F.broadcast(self.rows), self._agreeing(old), "left_anti")
-        return kept.unionByName(self.among(self.near(new)))
+        return self.outside(old).unionByName(self.among(self.near(new)))
 
     def weighed(self, old: DataFrame, new: DataFrame, mine: Column) -> DataFrame:
         """The same, and the old rows of the keys, each with its weight.

@@ -14,6 +14,7 @@ import posixpath
 from collections.abc import Collection, Sequence
 
 from attrs import frozen
+from py4j.java_gateway import JavaObject
 from pyspark.sql import DataFrame
 
 from headwater.model.error import ChangesUnknown
@@ -21,9 +22,10 @@ from headwater.model.reason import Code
 from headwater.model.work import ByTotals
 from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
-from headwater.spark.refreshing.changed_rows import terms
+from headwater.spark.refreshing.changed_rows import as_of_the_run, terms
 from headwater.spark.refreshing.methods import keys
 from headwater.spark.refreshing.methods.buckets import Manifest, TotalsDirectory
+from headwater.spark.refreshing.methods.extremes import looked_up
 from headwater.spark.refreshing.methods.touched import shown
 from headwater.spark.refreshing.recipe import Ingredients, Rows
 from headwater.spark.tables.hidden import HIDDEN
@@ -120,8 +122,15 @@ def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
     touched = _touched(before, changed, groups)
     few = groups is not None and before.size(touched) <= ONE_TASK
 
+    def anew(keys: JavaObject) -> DataFrame:
+        return as_of_the_run(run, lambda each: run.shim.totals(each).within(keys))
+
     def added() -> DataFrame:
-        return totals.changed(directory.read(before, touched), changed if groups is None else [groups.totals], few)
+        known = directory.read(before, touched)
+        if groups is None:
+            return totals.changed(known, changed, few)
+        known, come = looked_up(run.shim, totals, known, groups, few, anew)
+        return totals.changed(known, [come], few)
 
     manifest = directory.write_some(work.before.version, before, added, touched)
     directory.keep(manifest, run.launch.totals)

@@ -13,10 +13,11 @@ import org.apache.spark.sql.headwater.Access
  *
  * @param output the columns: first the `keys` of the groups, last the weight
  * @param bucketKeys how many of the first columns tell the bucket
+ * @param extremes the columns with least or greatest values
  * @param rows the totals of each group and weight; several sources may have changed one group
  */
 final class ChangedGroups private[spark] (
-    session: SparkSession, output: Seq[Attribute], keys: Int, bucketKeys: Int, rows: Array[InternalRow]) {
+    session: SparkSession, output: Seq[Attribute], keys: Int, bucketKeys: Int, extremes: Set[String], rows: Array[InternalRow]) {
 
   /** The totals. */
   def totals: DataFrame = Access.frame(session)(LocalRelation(output, rows.toSeq))
@@ -26,6 +27,12 @@ final class ChangedGroups private[spark] (
 
   /** How many groups there are. */
   def count: Int = distinct.size
+
+  /** Whether a row with a value went, which may have been the least or greatest one of a group. A lone group tells no key. */
+  def mayLose: Boolean = {
+    val values = output.indices.filter(n => extremes(output(n).name))
+    keys > 0 && rows.exists(row => row.getInt(output.size - 1) == StandIns.Went && values.exists(!row.isNullAt(_)))
+  }
 
   /** The buckets that have them, of so many. */
   def buckets(count: Int): Array[Int] = {

@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.{Column, DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.headwater.{Access, Few, Gathered}
@@ -26,7 +26,13 @@ final class KeyValues private (session: SparkSession, keys: Seq[Attribute], valu
   def count: Int = values.size
 
   /** The keys as rows. */
-  def frame: DataFrame = Access.frame(session)(LocalRelation(keys, values))
+  def frame: DataFrame = Access.frame(session)(rows)
+
+  private[spark] def rows: LogicalPlan = LocalRelation(keys, values)
+
+  /** Whether some columns are equal to those of a row; two that are NULL are equal. */
+  private[spark] def equal(columns: Seq[Attribute]): Expression =
+    columns.zip(keys).map { case (column, key) => EqualNullSafe(column, key) }.reduce(And)
 
   /** A condition that rows with these keys fulfil, and perhaps others; files are skipped by it. */
   def near(frame: DataFrame, columns: JList[String]): Column = Access.column {

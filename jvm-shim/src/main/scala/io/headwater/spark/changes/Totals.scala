@@ -9,6 +9,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
+import org.apache.spark.sql.catalyst.plans.LeftSemi
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.headwater.Access
@@ -44,7 +45,17 @@ final class Totals(query: DataFrame) {
   private lazy val columns = groups ++ own.map(_.column)
 
   /** The totals of the rows that the query reads. */
-  def rows: DataFrame = Access.frame(session)(Aggregate(groups.map(_.child), columns, aggregate.child))
+  def rows: DataFrame = totalled(aggregate.child)
+
+  /** The totals of the groups with some keys: only rows that may have these are read. */
+  def within(some: KeyValues): DataFrame = {
+    val shown = keys.zipWithIndex.map { case (each, n) => Alias(each.child, s"headwater group $n")() }
+    val all = Access.frame(session)(Project(aggregate.child.output ++ shown, aggregate.child))
+    val near = all.where(some.near(all, shown.map(_.name).asJava)).queryExecution.analyzed
+    totalled(Join(near, some.rows, LeftSemi, Some(some.equal(shown.map(_.toAttribute))), JoinHint.NONE))
+  }
+
+  private def totalled(rows: => LogicalPlan): DataFrame = Access.frame(session)(Aggregate(groups.map(_.child), columns, rows))
 
   /**
    * The totals of changed rows, for each place where the query reads a table that changed: of each weight, what the query
@@ -67,22 +78,36 @@ final class Totals(query: DataFrame) {
    * @param few whether one task adds them sooner than several would exchange them
    */
   def changed(before: DataFrame, changed: JList[DataFrame], few: Boolean): DataFrame = Access.frame(session) {
+    val taken = together(before, changed, few)
+    val columns = byName(taken.output)
+    val rows = Project(groups.map(each => columns(each.name)) ++ own.map(_.checked(columns)), taken)
+    // An aggregate without keys has its one row also of no rows.
+    if (groups.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(TotalsPart.Rows), Literal(0L)), rows)
+  }
+
+  /** The keys of the groups that lose their least or greatest value. Their totals do not tell the next one. The arguments are as above. */
+  def losing(before: DataFrame, changed: JList[DataFrame], few: Boolean): DataFrame = Access.frame(session) {
+    val taken = together(before, changed, few)
+    val columns = byName(taken.output)
+    val unknown = own.flatMap(_.unknown(columns)).reduceOption(Or).getOrElse(Literal.FalseLiteral)
+    Project(keys.map(each => columns(each.name)), Filter(unknown, taken))
+  }
+
+  private def together(before: DataFrame, changed: JList[DataFrame], few: Boolean): LogicalPlan = {
     val old = before.queryExecution.analyzed
     val there = Project(old.output :+ Alias(Literal(StandIns.There), Weight)(), old)
     val sides = union(there +: changed.asScala.map(_.queryExecution.analyzed).toSeq)
     val all = if (few) Repartition(1, shuffle = false, sides) else sides
     val columns = byName(all.output)
     val known = groups.map(each => columns(each.name))
-    val taken = Aggregate(known, known ++ own.flatMap(_.taken(columns)), all)
-    val rows = Project(known ++ own.map(_.checked(byName(taken.output))), taken)
-    // An aggregate without keys has its one row also of no rows.
-    if (groups.isEmpty) rows else Filter(GreaterThan(byName(rows.output)(TotalsPart.Rows), Literal(0L)), rows)
+    Aggregate(known, known ++ own.flatMap(_.taken(columns)), all)
   }
 
   /** The totals of changed rows, brought to the driver; null if there are more than `most`. */
   def collected(changed: JList[DataFrame], most: Int): ChangedGroups = {
     val (output, rows) = Access.first(session, most + 1)(union(changed.asScala.map(_.queryExecution.analyzed).toSeq))
-    if (rows.length > most) null else new ChangedGroups(session, output, keys.size, bucketKeys.size, rows)
+    val extremes = own.filter(_.isExtreme).map(_.name).toSet
+    if (rows.length > most) null else new ChangedGroups(session, output, keys.size, bucketKeys.size, extremes, rows)
   }
 
   /** Totals with the bucket of each row, of so many. Groups that are equal are in one bucket, as Spark groups them. */

@@ -12,6 +12,8 @@ private[spark] final case class TotalsPart(name: String, value: AggregateExpress
 
   def column: NamedExpression = alias
 
+  def isExtreme: Boolean = kind.isInstanceOf[Extreme]
+
   /** What is taken of the totals of a group from all sides. */
   def taken(columns: Map[String, Attribute]): Seq[NamedExpression] = {
     val own = columns(name)
@@ -42,11 +44,21 @@ private[spark] final case class TotalsPart(name: String, value: AggregateExpress
         If(unknown, failed("a sum is too large"), sum)
       case Toggling => now
       case Extreme(_) =>
-        // Another row may have the value that went, but nobody knows.
-        val lost = And(EqualTo(taken(s"$name went"), now), Not(EqualNullSafe(taken(s"$name came"), now)))
-        val known = If(lost, failed("the least or greatest value of a group went"), now)
+        val known = If(wentLast(taken), failed("the least or greatest value of a group went"), now)
         If(EqualTo(taken(Rows), Literal(0L)), Literal(null, value.dataType), known)
     }, name)()
+  }
+
+  /** Whether a group with rows lost its least or greatest value; none if this part is no extreme. */
+  def unknown(taken: Map[String, Attribute]): Option[Expression] = kind match {
+    case Extreme(_) => Some(And(GreaterThan(taken(Rows), Literal(0L)), wentLast(taken)))
+    case _ => None
+  }
+
+  /** Whether the value went that is the extreme of all: another row may have it, but totals do not tell. */
+  private def wentLast(taken: Map[String, Attribute]): Expression = {
+    val now = taken(name)
+    And(EqualTo(taken(s"$name went"), now), Not(EqualNullSafe(taken(s"$name came"), now)))
   }
 
   /** The part for all rows of a group, by the totals of which each has some of them. */
