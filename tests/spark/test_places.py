@@ -90,6 +90,8 @@ WITHIN = {
     "in or": "SELECT s, count(*) FROM t WHERE k IN (SELECT x FROM u WHERE x > 0) OR x = 1 GROUP BY s",
     "in groups": "SELECT s, count(*) FROM t WHERE k IN (SELECT k FROM u GROUP BY k HAVING sum(x) > 3) GROUP BY s",
     "not in": "SELECT s, count(*) FROM t WHERE k NOT IN (SELECT nullif(x, 4) FROM u WHERE k = 1) GROUP BY s",
+    "not in a few": "SELECT s, count(*) FROM t WHERE k NOT IN (SELECT nullif(x, 4) FROM u WHERE k = 1 AND x > 1) "
+    "GROUP BY s",
     "not in of a row": "SELECT s, count(*) FROM t WHERE k NOT IN (SELECT x FROM u WHERE u.k = t.x) GROUP BY s",
     "above the others": "SELECT s, sum(x) FROM t WHERE x > (SELECT avg(x) FROM u WHERE u.k = t.k) GROUP BY s",
     "counted": "SELECT s, sum(n) FROM (SELECT s, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t) GROUP BY s",
