@@ -28,7 +28,7 @@ final class Foremost(query: DataFrame) {
    */
   def reached(changed: DataFrame, there: DataFrame, first: Int): DataFrame = Access.classic(session).withActive {
     val found = for {
-      keys <- KeyRows.local(session, Distinct(changed.queryExecution.analyzed), Most)
+      keys <- KeyRows.distinct(session, changed.queryExecution.analyzed, Most)
       rows = one.grouped(keys)
       known <- held(there.queryExecution.analyzed, rows.keys.toSeq, first)
     } yield rows.filter { case (group, of) => isReached(of, known.getOrElse(group, Nil), first) }.keys.toSeq

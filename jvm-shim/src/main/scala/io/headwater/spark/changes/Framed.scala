@@ -49,7 +49,7 @@ final class Framed(query: DataFrame) {
    */
   def reached(changed: DataFrame): DataFrame = Access.classic(session).withActive {
     val most = if (frames.forall(_.hasEnds)) Dense else Running
-    val found = KeyRows.local(session, Distinct(changed.queryExecution.analyzed), Most).flatMap { keys =>
+    val found = KeyRows.distinct(session, changed.queryExecution.analyzed, Most).flatMap { keys =>
       val inside = frames.map(_.holds(order, keys.output.last))
       val rows = narrowed(input, groups, order, keys, _.back)
       val near = Join(rows, keys, LeftSemi, KeyRows.matched(groups, keys, inside), KeyRows.Broadcast)

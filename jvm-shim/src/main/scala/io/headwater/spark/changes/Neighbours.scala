@@ -38,7 +38,7 @@ final class Neighbours(query: DataFrame) {
   def reached(changed: DataFrame): Neighbourhood = Access.classic(session).withActive {
     val many = behind + ahead
     val found = for {
-      keys <- Option.when(many <= Farthest)(changed).flatMap(each => KeyRows.local(session, Distinct(each.queryExecution.analyzed), Most))
+      keys <- Option.when(many <= Farthest)(changed).flatMap(each => KeyRows.distinct(session, each.queryExecution.analyzed, Most))
       rows = one.grouped(keys)
       there <- nearest(keys, rows, many.toInt)
       near <- new Places(one, behind.toInt, ahead.toInt).around(rows, one.grouped(there))
