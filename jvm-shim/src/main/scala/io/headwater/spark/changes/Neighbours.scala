@@ -6,7 +6,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.LeftSemi
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.headwater.{Access, Beside}
+import org.apache.spark.sql.headwater.{Access, Beside, Packed}
 
 /**
  * The rows of a query with a window function that are few places before or after changed rows.
@@ -52,7 +52,7 @@ final class Neighbours(query: DataFrame) {
   private def nearest(keys: LocalRelation, rows: Map[UnsafeRow, Seq[UnsafeRow]], many: Int): Option[Seq[UnsafeRow]] = {
     val (least, greatest) = rows.values.map(each => (each.min(one.ordering), each.max(one.ordering))).unzip
     val read = KeyRows.narrowed(one.input, one.groups, keys)
-    new Beside(one.types, one.groups.size, one.order, least.toArray, greatest.toArray, many + 1, Most)
+    new Beside(one.types, one.groups.size, one.order, Packed(least.toSeq ++ greatest), many + 1, Most)
       .of(Access.frame(session)(Project(one.columns, read)))
   }
 }

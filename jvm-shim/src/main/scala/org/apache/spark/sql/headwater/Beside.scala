@@ -9,6 +9,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, RowOrdering, SortOrder, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.types.DataType
+import org.apache.spark.unsafe.Platform
 
 /**
  * Rows of some groups that are in a span of their group's order, or are the nearest ones before and after it. One Spark job
@@ -17,28 +18,27 @@ import org.apache.spark.sql.types.DataType
  * @param types of the columns: those that make a group, then those of the order
  * @param grouped so many columns make a group
  * @param order of the columns after these, which are bound to their places
- * @param least for each group the first row of its span
- * @param greatest for each of these the last row
+ * @param spans for each group the first row of its span, then for each of these the last one
  * @param beside so many rows are kept on each side of a span, but for equal ones
  * @param most so many rows in spans are kept in a task
  */
 final class Beside(
-    types: Array[DataType], grouped: Int, order: Seq[SortOrder], least: Array[UnsafeRow], greatest: Array[UnsafeRow],
-    beside: Int, most: Int)
+    types: Array[DataType], grouped: Int, order: Seq[SortOrder], spans: Packed, beside: Int, most: Int)
   extends (Iterator[InternalRow] => Iterator[Side]) with Serializable {
   import Beside._
 
   /** The rows of a query; none if there are too many. */
   def of(frame: DataFrame): Option[Seq[UnsafeRow]] = Access.classic(frame.sparkSession).withActive {
     val rows = frame.queryExecution.toRdd
-    val tasks = Kept / (least.length.toLong * 2 * beside).max(1)
-    if (least.isEmpty) Some(Nil)
+    // Each task keeps rows of all groups. So there are no more tasks than run at the same time.
+    val tasks = (Kept / (spans.count.toLong * beside).max(1)).min(rows.sparkContext.defaultParallelism)
+    if (spans.count == 0) Some(Nil)
     else if (tasks == 0) None
     else {
       val fewer = if (tasks < rows.getNumPartitions) rows.coalesce(tasks.toInt) else rows
       val sides = fewer.mapPartitions(this).collect()
       if (sides.exists(_.more)) None
-      else apply(sides.iterator.flatMap(_.rows)).toSeq.headOption.filterNot(_.more).map(_.rows.toSeq)
+      else apply(sides.iterator.flatMap(_.rows.all)).toSeq.headOption.filterNot(_.more).map(_.rows.all.toSeq)
     }
   }
 
@@ -47,7 +47,8 @@ final class Beside(
     val (group, whole) = (UnsafeProjection.create(references.take(grouped)), UnsafeProjection.create(references))
     val ascending = RowOrdering.create(order, Nil)
     val descending = ascending.reverse
-    val near = new JHashMap[UnsafeRow, Near](2 * least.length)
+    val near = new JHashMap[UnsafeRow, Near](spans.count)
+    val (least, greatest) = spans.all.toSeq.splitAt(spans.count / 2)
     least.zip(greatest).foreach { case (first, last) =>
       near.put(group(first).copy(), new Near(first, last, beside, ascending, descending))
     }
@@ -58,7 +59,7 @@ final class Beside(
       if (known != null && known.takes(whole(row))) inside += 1
     }
     val kept = if (inside > most) Nil else near.values.asScala.flatMap(_.rows)
-    Iterator.single(Side(kept.toArray, inside > most))
+    Iterator.single(Side(Packed(kept.toSeq), inside > most))
   }
 }
 
@@ -93,4 +94,32 @@ private object Beside {
 }
 
 /** The rows of a task; none if there are `more` than wanted. */
-final case class Side(rows: Array[UnsafeRow], more: Boolean)
+final case class Side(rows: Packed, more: Boolean)
+
+/** Rows as bytes, one after the other. Java writes and reads a row of its own class far slower. */
+final class Packed private (fields: Int, sizes: Array[Int], bytes: Array[Byte]) extends Serializable {
+  def count: Int = sizes.length
+
+  def all: Iterator[UnsafeRow] = {
+    var at = 0L
+    sizes.iterator.map { size =>
+      val row = new UnsafeRow(fields)
+      row.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET + at, size)
+      at += size
+      row
+    }
+  }
+}
+
+object Packed {
+  def apply(rows: Seq[UnsafeRow]): Packed = {
+    val sizes = rows.iterator.map(_.getSizeInBytes).toArray
+    val bytes = new Array[Byte](sizes.sum)
+    var at = 0L
+    rows.foreach { row =>
+      row.writeToMemory(bytes, Platform.BYTE_ARRAY_OFFSET + at)
+      at += row.getSizeInBytes
+    }
+    new Packed(rows.headOption.fold(0)(_.numFields), sizes, bytes)
+  }
+}
