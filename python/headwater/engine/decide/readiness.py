@@ -234,14 +234,14 @@ def _sorted_out(state: State, name: str) -> _Found:
         for each in group:
             origins = view.pending[each] & free
             parts = news.parts(each, origins) if origins else {}
-            if origins and (split is not None or each in parts or len(parts) > MOST_PARTS):
+            if each in parts or len(parts) > MOST_PARTS:
                 needs.append((each, tuple(sorted(origins))))
             elif origins:
                 idle.append((each, tuple(sorted(origins))))
                 left += [(part, tuple(sorted(some))) for part, some in parts.items()]
         if needs:
             groups.append(tuple(needs))
-    return _Found(tuple(groups), (tuple(idle), tuple(left)) if idle and split is None else None, split)
+    return _Found(tuple(groups), (tuple(idle), tuple(left)) if idle else None, split)
 
 
 def _spread(state: State, view: ViewState, undated: list[Slice], blocking: Reached) -> tuple[Needs, Needs] | None:

@@ -14,12 +14,14 @@ from attrs import evolve
 from headwater.engine.record import pinned_states
 from headwater.engine.requests import ahead
 from headwater.engine.requests.ahead import blockers
+from headwater.engine.requests.common_cut import common_cut
 from headwater.engine.requests.coverage import upstream
-from headwater.engine.requests.cut import begun, skipped
+from headwater.engine.requests.cut import begun, newest, shown, skipped
 from headwater.engine.requests.limits import PREEMPTED
 from headwater.engine.requests.reach import Changes, Reached
 from headwater.engine.waits.freshness import wave
 from headwater.model.event import Skipped, Started
+from headwater.model.index import Apart
 from headwater.model.partition import WHOLE, Region, Slice, Version, simplified
 from headwater.model.policy import Overrun
 from headwater.model.state import Origin, Run, State, ViewState
@@ -208,9 +210,11 @@ def end(state: State, run: Run) -> None:
 def skip(state: State, event: Skipped) -> None:
     """What was pending for these origins is done without a run, but for what is left."""
     view = state.views[event.view]
+    # Sources without a common cut may have passed states in which the view was another: it may hold all that they show.
+    ahead_of = shown(state, view) if isinstance(common_cut(state, event.view), Apart) else {}
     for each, origins in event.left:
         request(state, event.view, (each,), frozenset(origins))
-    view.holds = skipped(state, view, event)
+    view.holds = newest(skipped(state, view, event), ahead_of)
     pinned_states.hold(state.tables[event.view], view.holds)
     for each, carried in event.needs:
         known = view.pending.pop(each, NONE)

@@ -53,6 +53,12 @@ def held(state: State, source: str, version: Version) -> Changes:
     return dict(record.past[version].holds) if version in record.past else {}
 
 
+def shown(state: State, view: ViewState) -> Changes:
+    """The newest change of each table that the newest versions of a view's sources hold."""
+    known = [each for each in view.definition.sources if each in state.tables]
+    return newest(*(held(state, each, state.tables[each].highest) for each in known))
+
+
 def begun(state: State, event: Started) -> Inputs:
     """What a run that begins will hold. One of all partitions holds all that it reads. One of some partitions holds of
     that what reaches them: a newer change of other partitions, which it reads too, makes no difference to its rows.
@@ -66,8 +72,8 @@ def begun(state: State, event: Started) -> Inputs:
     known = [state.origins[each] for each in reached if each in state.origins]
     if WHOLE in event.slices or any(each.asked or each.table in state.views for each in known):
         return tuple(newest(read, needs).items())
-    shown = {each.version for each in known if each.version <= read.get(each.table, 0)}
-    return tuple(newest(needs, carried(state, (shown,), max)).items())
+    seen = {each.version for each in known if each.version <= read.get(each.table, 0)}
+    return tuple(newest(needs, carried(state, (seen,), max)).items())
 
 
 def ended(state: State, run: Run) -> tuple[dict[str, Version], dict[str, Version]]:
