@@ -77,6 +77,13 @@ REFUSED = {
     "SELECT u.k, count(*) FROM u WHERE x > (SELECT avg(d) FROM t WHERE t.k = u.k) GROUP BY u.k": "avg may have another",
     "SELECT u.k, count(*) FROM u WHERE k IN (SELECT k FROM t ORDER BY id LIMIT 3) GROUP BY u.k": "Limit may make other",
     "SELECT k, count(*) FROM t WHERE x > (SELECT avg(x) FROM t) GROUP BY k": "a subquery reads t",
+    "SELECT u.s, count(*) FROM u JOIN f ON u.k = f.k AND u.x NOT IN (SELECT k FROM t) GROUP BY u.s": "a subquery reads",
+    "SELECT s, count(*) FROM u WHERE NOT (k IN (SELECT k FROM t) OR x > 5) GROUP BY s": "a subquery reads t",
+    "SELECT s, count(*) FROM u WHERE NOT (k IN (SELECT k FROM t) AND x > 5) GROUP BY s": "a subquery reads t",
+    "SELECT s, count(*) FROM (SELECT s, k IN (SELECT k FROM t) AS f FROM u) WHERE NOT f GROUP BY s": "a subquery reads",
+    "SELECT s, count(*) FROM u WHERE (SELECT count_if(x > 1) FROM t WHERE t.k = u.k) = 0 GROUP BY s": "a subquery",
+    "SELECT s, sum(n) FROM (SELECT s, (SELECT count_if(id > 1) FROM t WHERE t.k = u.k) AS n FROM u) GROUP BY s": "a "
+    "subquery reads t",
     "SELECT s, count(*) FROM (SELECT s, rank() OVER (ORDER BY x) FROM t) GROUP BY s": "Window",
     "SELECT k, count(DISTINCT d) FROM (SELECT DISTINCT k, d FROM t) GROUP BY k": "it groups by a DOUBLE",
     "SELECT count(*) FROM u JOIN (SELECT max(x) AS m FROM t) ON u.x = m": "Aggregate takes several rows of t together",

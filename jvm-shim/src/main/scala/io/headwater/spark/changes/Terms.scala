@@ -30,10 +30,14 @@ private[spark] object Terms {
 
   /** The plan with changed rows in one place, for each place that has some. */
   def of(session: SparkSession, plan: LogicalPlan): Seq[LogicalPlan] = {
-    val all = numbered(if (isInSubquery(plan)) Access.classic(session).withActive(JoinedSubqueries.joined(plan)) else plan)
+    val all = numbered(if (isInSubquery(plan)) joined(session, plan) else plan)
     val changing = all.collectWithSubqueries { case each: OpenPlace if StandIns.some(each.rows) => each }
     changing.map(new Term(session, _, alone = changing.size == 1).of(all))
   }
+
+  private def joined(session: SparkSession, plan: LogicalPlan): LogicalPlan =
+    Access.classic(session).withActive(JoinedSubqueries.joined(plan)).getOrElse(
+      throw new IllegalArgumentException("a table that changed is in a subquery of which Spark makes no join"))
 
   private def isInSubquery(plan: LogicalPlan): Boolean = {
     def changing(found: Seq[LogicalPlan]) = found.count { case OpenPlace(rows, _, _, _, _) => StandIns.some(rows) }

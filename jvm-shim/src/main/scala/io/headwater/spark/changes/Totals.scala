@@ -229,7 +229,7 @@ private[spark] object Totals {
   private[spark] def withJoins(analysed: LogicalPlan): Option[LogicalPlan] = if (!JoinedSubqueries.in(analysed)) None else
     // The query is any that a view may have. What the rules of Spark's optimizer do not know is no view that they follow.
     Try(lowestOf(SetOperations.grouped(InlineCTE(alwaysInline = true)(analysed)))
-      .map(_.children.head).filter(JoinedSubqueries.in).map(JoinedSubqueries.joined)).toOption.flatten
+      .map(_.children.head).filter(JoinedSubqueries.in).flatMap(JoinedSubqueries.joined)).toOption.flatten
 
   /** The lowest aggregate above which each operator has one input; `derive/totals.py` finds the same one. */
   private def lowest(plan: LogicalPlan): LogicalPlan =
