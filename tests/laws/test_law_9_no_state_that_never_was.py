@@ -29,13 +29,20 @@ MOST = 3_000
 """So many vectors of states are tried for a version of which no cut is shown."""
 
 
-def looking_forward(graph: Graph) -> Graph:
-    """The same graph, in which no view reads earlier partitions of itself: their runs follow one another."""
-    views, others = (tuple(evolve(each, earlier=()) for each in some) for some in (graph.views, graph.others))
+STRICT = ("headwater.consistency", "strict")
+
+
+def strict(graph: Graph) -> Graph:
+    """The same graph, in which views are strict, and none reads earlier partitions of itself: their runs follow one
+    another."""
+    views, others = (
+        tuple(evolve(each, earlier=(), properties=(*each.properties, STRICT)) for each in some)
+        for some in (graph.views, graph.others)
+    )
     return evolve(graph, views=views, others=others)
 
 
-drawn = of_lakes(st.one_of(graphs(), chains(past=False))).map(looking_forward)
+drawn = of_lakes(st.one_of(graphs(), chains(past=False))).map(strict)
 
 
 def at(made, name: str, snapshots: dict[str, str]) -> Content:

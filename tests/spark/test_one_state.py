@@ -20,7 +20,7 @@ def test_a_count_by_two_ways_is_one_number(spark: SparkSession) -> None:
     spark.sql("INSERT INTO s VALUES (0)")
     spark.sql("CREATE MATERIALIZED VIEW quick USING delta AS SELECT count(*) AS n FROM s")
     spark.sql(f"CREATE MATERIALIZED VIEW slow USING delta AS SELECT count(*) AS n FROM s WHERE {SLOW}")
-    promise = "TBLPROPERTIES ('headwater.freshness' = '1 second')"
+    promise = "TBLPROPERTIES ('headwater.freshness' = '1 second', 'headwater.consistency' = 'strict')"
     both = "SELECT quick.n AS quick, slow.n AS slow FROM quick CROSS JOIN slow"
     spark.sql(f"CREATE MATERIALIZED VIEW d USING delta {promise} AS {both}")
     for number in range(1, WRITES + 1):

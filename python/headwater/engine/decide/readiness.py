@@ -70,10 +70,10 @@ def ready_of(state: State, name: str, now: int) -> Ready | None:
     if view.retry_at > now:
         return None
     at = _ends(state, name)
-    chosen = [needs for needs in groups if any(at(origin) <= now for origin in _origins(needs))]
+    chosen = [number for number, needs in enumerate(groups) if any(at(origin) <= now for origin in _origins(needs))]
     if chosen and len(chosen) < len(groups) and goes_in_order(state, view):
         chosen = with_older(state, groups, chosen)
-    needs = sorted((need for group in chosen for need in group), key=lambda need: sort_key(need[0]))
+    needs = sorted((need for number in chosen for need in groups[number]), key=lambda need: sort_key(need[0]))
     return Ready(name, tuple(needs)) if needs else None
 
 

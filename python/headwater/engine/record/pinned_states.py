@@ -9,7 +9,7 @@ from attrs import evolve
 from headwater.model.partition import Version
 from headwater.model.state import Past, TableRecord
 
-MANY, MOST, LASTING = 100, 1_000, 3_600_000
+MANY, MOST, LASTING = 100, 300, 3_600_000
 """So many states are kept of a table, and of one that changes often up to ``MOST`` of the last hour (ms). A partition
 that reflects an older one is computed as a whole, and views upstream that take longer have no common cut with it."""
 
@@ -37,9 +37,10 @@ def hold(record: TableRecord, holds: Mapping[str, Version], first: Mapping[str, 
         record.past[record.highest] = evolve(known, holds=tuple(holds.items()), first=came)
 
 
-def strike(record: TableRecord, version: Version) -> None:
-    """A run failed that read a state which is not the newest. This state may be gone, and so may those before it."""
-    if version < record.highest:
+def strike(record: TableRecord, version: Version, started: Version) -> None:
+    """A run failed that read a state which was not the newest when the run started. This state may be gone, and so may
+    those before it."""
+    if any(version < each < started for each in record.past):
         for each in [each for each in record.past if each <= version]:
             del record.past[each]
 

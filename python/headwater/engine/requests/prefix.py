@@ -74,8 +74,9 @@ def out_of_order(state: State, view: ViewState, awaited: Iterable[Versions]) -> 
     return Apart(name, next(late, name), table, change)
 
 
-def with_older(state: State, groups: Sequence[Needs], chosen: Sequence[Needs]) -> list[Needs]:
-    """Groups that run together: those chosen, and those with a change older than one of the same table there."""
+def with_older(state: State, groups: Sequence[Needs], chosen: Sequence[int]) -> list[int]:
+    """The numbers of groups that run together: those chosen, and those with a change older than one of the same table
+    there."""
     first = [_of_tables(state, _origins(each), min) for each in groups]
     order: dict[str, list[int]] = {}
     for number, tables in enumerate(first):
@@ -83,8 +84,7 @@ def with_older(state: State, groups: Sequence[Needs], chosen: Sequence[Needs]) -
             order.setdefault(table, []).append(number)
     for table, numbers in order.items():
         numbers.sort(key=lambda each: first[each][table], reverse=True)  # the oldest is the last, and goes first
-    found = [number for number, each in enumerate(groups) if each in chosen]
-    taken = set(found)
+    found, taken = [*chosen], set(chosen)
     for number in found:
         for table, newest in _of_tables(state, _origins(groups[number]), max).items():
             numbers = order[table]
@@ -93,7 +93,7 @@ def with_older(state: State, groups: Sequence[Needs], chosen: Sequence[Needs]) -
                 if older not in taken:
                     taken.add(older)
                     found.append(older)
-    return [groups[number] for number in found]
+    return found
 
 
 # --- inside
