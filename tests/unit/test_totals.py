@@ -312,8 +312,10 @@ def test_rows_that_are_there_once_are_followed_where_copies_do_not_matter():
     beside = {"op": "GlobalLimit", "output": [0, 1], "children": [relation(kind="delta", table="db.u")]}
     joined = {"op": "Join", "type": "INNER", "output": [0, 1], "children": [relation(kind="delta"), beside]}
     each = {**once, "children": [{"op": "Distinct", "output": [0, 1], "children": [joined]}, stated]}
-    assert adding(aggregated(below=each, distinct=True)) == FOLLOWED, "no row is computed again"
-    assert adding(aggregated(below=each)).reason.text == "GlobalLimit may make other rows when it is computed again"
+    for aggregate in (aggregated(below=each, distinct=True), aggregated(below=each), aggregated(below=joined)):
+        assert adding(aggregate).reason.text == "GlobalLimit may make other rows when it is computed again"
+    united = {"op": "Union", "output": [0, 1], "children": [relation(kind="delta"), beside]}
+    assert adding(aggregated(below=united)) == FOLLOWED, "rows beside changed ones are not read"
 
 
 def test_set_operations_that_leave_out_copies_are_aggregates():
@@ -359,7 +361,7 @@ def test_a_table_may_be_read_in_several_places_if_each_of_them_is_followed():
     )
     assert adding(paired(place, place)) == FOLLOWED
     for sides in ((place, limited), (limited, place)):
-        assert adding(paired(*sides)).reason.text == "GlobalLimit takes several rows of t together"
+        assert adding(paired(*sides)).reason.text.startswith("GlobalLimit")
 
 
 def described(plan) -> Adding:

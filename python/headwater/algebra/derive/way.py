@@ -97,6 +97,10 @@ def _hurdle(node: Node, place: Node, copies: bool, keyed: bool) -> Reason | None
     if any(isinstance(each, Call) and not each.deterministic for each in _parts(node)):
         return Reason(Code.QUERY_NONDETERMINISTIC, "an expression has another value each time")
     side = next(i for i, child in enumerate(node.children) if any(each is place for each in child.walk()))
+    # Rows that went are computed once more, to be subtracted: with the same rows beside them as when they came.
+    beside = (*node.children[:side], *node.children[side + 1 :], *node.subqueries())
+    if node.op != "Union" and (why := next(filter(None, map(_unlike, beside)), None)):
+        return why
     match node.op:
         case op if op in LINEAR:
             pass
