@@ -30,6 +30,7 @@ BY_EXAMPLE = {
     "a partition that waits for a newer change holds up all others": ("test_common_cut.py",),
     "a run of some partitions holds all that it reads": ("test_common_cut.py",),
     "a state that is gone stays on record": ("test_common_cut.py",),
+    "a failure strikes the state that was the newest": ("test_common_cut.py",),
     "a new partition inherits nothing of what is pending before it": ("test_succession.py",),
     "a run takes along a change that came after its snapshots": ("test_noticed.py",),
     "a snapshot moves past what was written past Headwater": ("test_noticed.py",),
@@ -52,6 +53,7 @@ BY_EXAMPLE = {
     "one place of a table decides for all of them": ("test_totals.py",),
     "a join is computed again for keys that it does not compare": ("test_totals.py",),
     "rows are computed again that may be others each time": ("test_totals.py",),
+    "rows that went meet others than they met when they came": ("test_totals.py",),
     "values are computed again that may be others each time": ("test_totals.py",),
     "any of several equal values is the one that was": ("test_totals.py",),
     "an anti join is a NOT IN, whatever it compares": ("test_totals.py",),
@@ -187,6 +189,11 @@ MUTATIONS = {
         "    if event.error.code in STATE_GONE or ",
         "    if False and ",
     ),
+    "a failure strikes the state that was the newest": (
+        "engine/record/pinned_states.py",
+        "    if any(version < each < started for each in record.past):\n",
+        "    if version < record.highest:\n",
+    ),
     "changes that came out unchanged together are not held": (
         "engine/requests/cut.py",
         "    return newest(view.holds, several)\n",
@@ -194,8 +201,8 @@ MUTATIONS = {
     ),
     "a request does not wait for its inputs": (
         "engine/decide/readiness.py",
-        "    if not blocking and not lacking:\n        return _Asked(origins, frozenset())\n",
-        "    return _Asked(origins, frozenset())\n",
+        " if blocking else frozenset())\n",
+        " if False else frozenset())\n",
     ),
     "an overtaken request takes the newer changes along": (
         "engine/decide/readiness.py",
@@ -533,6 +540,11 @@ MUTATIONS = {
         "algebra/derive/way.py",
         "        if node.op not in LINEAR | _REPEATED:\n",
         "        if False:\n",
+    ),
+    "rows that went meet others than they met when they came": (
+        "algebra/derive/way.py",
+        '    if node.op != "Union" and (why',
+        "    if False and (why",
     ),
     "values are computed again that may be others each time": (
         "algebra/derive/way.py",

@@ -17,6 +17,21 @@ ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
 BY_CHANGES = (Mode.CHANGES, "")
 
 
+def followed(
+    spark: SparkSession, journal: Journal, queries: dict[str, str], *statements: str
+) -> dict[str, list[tuple[Mode, str]]]:
+    """Makes views of queries, which equal these after each statement, and tells how each of their refreshes went."""
+    for name, query in queries.items():
+        spark.sql(f"CREATE MATERIALIZED VIEW {name} USING delta {ASKED} AS {query}")
+    for statement in statements:
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        for name, query in queries.items():
+            assert_equals_query(spark, f"{database(spark)}.{name}", query)
+    events = [*journal.events()]
+    return {name: runs(events, f"{database(spark)}.{name}")[1:] for name in queries}
+
+
 @pytest.mark.parametrize(
     "format", [pytest.param("delta", marks=pytest.mark.long), pytest.param("parquet", marks=pytest.mark.thorough)]
 )
@@ -70,20 +85,15 @@ def test_a_table_that_is_joined_with_itself_is_followed(spark: SparkSession, jou
     pairs = "SELECT a.k, count(*) AS n, sum(b.x) AS s FROM t a JOIN t b ON a.k = b.k AND a.id < b.id GROUP BY a.k"
     united = "SELECT k, count(*) AS n FROM (SELECT k FROM t UNION ALL SELECT k + 1 FROM t WHERE x > 1) GROUP BY k"
     views = {"pairs": pairs, "united": united}
-    for name, query in views.items():
-        spark.sql(f"CREATE MATERIALIZED VIEW {name} USING delta {ASKED} AS {query}")
-    for statement in (
+    found = followed(
+        spark,
+        journal,
+        views,
         "INSERT INTO t VALUES (100, 3, 7), (101, 3, 1), (102, NULL, 2)",
         "UPDATE t SET k = 4 WHERE id IN (3, 100)",
         "DELETE FROM t WHERE x = 2 AND k < 5",
-    ):
-        spark.sql(statement)
-        spark.sql("REFRESH MATERIALIZED VIEWS")
-        for name, query in views.items():
-            assert_equals_query(spark, f"{database(spark)}.{name}", query)
-    events = [*journal.events()]
-    for name in views:
-        assert runs(events, f"{database(spark)}.{name}")[1:] == [BY_CHANGES] * 3
+    )
+    assert found == dict.fromkeys(views, [BY_CHANGES] * 3)
 
 
 @pytest.mark.thorough
@@ -96,24 +106,19 @@ def test_the_least_value_of_a_group_that_went_is_looked_up_anew(spark: SparkSess
         "regions": "SELECT region, max(s) AS s, min(id) AS least FROM t JOIN u USING (k) GROUP BY region",
         "of_all": "SELECT max(id) AS greatest, count(*) AS n FROM t",
     }
-    for name, query in queries.items():
-        spark.sql(f"CREATE MATERIALIZED VIEW {name} USING delta {ASKED} AS {query}")
-    for statement in (
+    found = followed(
+        spark,
+        journal,
+        queries,
         "INSERT INTO t VALUES (0, -5, 'a')",
         "DELETE FROM t WHERE id = 4000",
         "DELETE FROM t WHERE id = -5 OR id = 8999",
         "UPDATE u SET region = 1 WHERE k = 0",
         "UPDATE t SET id = id + 1 WHERE id >= 6000",
         "DELETE FROM t WHERE k < 7",
-    ):
-        spark.sql(statement)
-        spark.sql("REFRESH MATERIALIZED VIEWS")
-        for name, query in queries.items():
-            assert_equals_query(spark, f"{database(spark)}.{name}", query)
-    events = journal.events()
-    assert set(runs(events, f"{database(spark)}.ends")[1:]) == {BY_CHANGES}
-    assert set(runs(events, f"{database(spark)}.regions")[1:]) == {BY_CHANGES}
-    lone = runs(events, f"{database(spark)}.of_all")[1:]
+    )
+    assert set(found["ends"]) == set(found["regions"]) == {BY_CHANGES}
+    lone = found["of_all"]
     assert lone[:2] == [BY_CHANGES] * 2 and "least or greatest" in lone[2][1], "it has no key"
 
 
@@ -127,9 +132,10 @@ def test_a_value_counts_until_its_last_row_goes(spark: SparkSession, journal: Jo
         "left_over": "SELECT x FROM t EXCEPT SELECT x FROM u",
         "of_each": "SELECT x FROM t UNION SELECT x FROM u UNION SELECT 77",
     }
-    for name, query in queries.items():
-        spark.sql(f"CREATE MATERIALIZED VIEW {name} USING delta {ASKED} AS {query}")
-    for statement in (
+    found = followed(
+        spark,
+        journal,
+        queries,
         "DELETE FROM t WHERE k = 0 AND x = 0 AND id > 0",
         "DELETE FROM t WHERE k = 0 AND x = 0",
         "INSERT INTO t VALUES (1, 9, 99), (1, NULL, 98), (NULL, 0, 0)",
@@ -138,14 +144,8 @@ def test_a_value_counts_until_its_last_row_goes(spark: SparkSession, journal: Jo
         "UPDATE t SET x = x + 1 WHERE k = 1",
         "DELETE FROM t WHERE k = 2",
         "DELETE FROM t",
-    ):
-        spark.sql(statement)
-        spark.sql("REFRESH MATERIALIZED VIEWS")
-        for name, query in queries.items():
-            assert_equals_query(spark, f"{database(spark)}.{name}", query)
-    events = journal.events()
-    for name in queries:
-        assert set(runs(events, f"{database(spark)}.{name}")[1:]) == {BY_CHANGES}
+    )
+    assert all(set(each) == {BY_CHANGES} for each in found.values())
 
 
 @pytest.mark.long

@@ -6,15 +6,24 @@ import time
 
 import pytest
 from pyspark.sql import SparkSession
-from support import database
+from support import Journal, database
 from test_anomalies import SLOW
 
-WRITES, APART = 4, 3.0
-"""So many rows are inserted, with so many seconds between: ever again while the slow view runs."""
+from headwater.model.event import Published
+
+WRITES = 4
+"""So many rows are inserted, each when the quick view has the one before: ever again while the slow view runs."""
+
+
+def until_published(journal: Journal, view: str) -> None:
+    deadline = time.monotonic() + 120
+    while not any(isinstance(each, Published) and each.view == view for each in journal.events()):
+        assert time.monotonic() < deadline, f"{view} was not refreshed"
+        time.sleep(0.02)
 
 
 @pytest.mark.thorough
-def test_a_count_by_two_ways_is_one_number(spark: SparkSession) -> None:
+def test_a_count_by_two_ways_is_one_number(spark: SparkSession, journal: Journal) -> None:
     """The rows of ``s``, through a quick view and a slow one. As the promise is short, the older change goes alone."""
     spark.sql("CREATE TABLE s (id INT) USING delta")
     spark.sql("INSERT INTO s VALUES (0)")
@@ -23,9 +32,10 @@ def test_a_count_by_two_ways_is_one_number(spark: SparkSession) -> None:
     promise = "TBLPROPERTIES ('headwater.freshness' = '1 second', 'headwater.consistency' = 'strict')"
     both = "SELECT quick.n AS quick, slow.n AS slow FROM quick CROSS JOIN slow"
     spark.sql(f"CREATE MATERIALIZED VIEW d USING delta {promise} AS {both}")
+    journal.mark()
     for number in range(1, WRITES + 1):
         spark.sql(f"INSERT INTO s VALUES ({number})")
-        time.sleep(APART)
+        until_published(journal, f"{database(spark)}.quick")
     spark.sql("REFRESH MATERIALIZED VIEWS")
     versions = [row.version for row in spark.sql(f"DESCRIBE HISTORY {database(spark)}.d").collect()]
     shown = [

@@ -194,6 +194,19 @@ def test_a_state_that_is_gone_is_struck_from_the_record():
         sound(made)
 
 
+def test_a_failure_for_another_reason_strikes_no_state_that_was_the_newest():
+    """``d`` fails by itself again and again, and ``s`` changes meanwhile. Other readers go on from these states."""
+    made = machine({"s": ""}, view("d", "", "s", format="delta"), lakes="s")
+    change(made, "s", WHOLE, 11)
+    for value in (12, 13, 14):
+        begin(made, "d")
+        newest = read(made, "d")["s"]
+        change(made, "s", WHOLE, value)
+        fail(made, "d", Code.RUN_FAILED)
+        assert newest in made.state.tables["s"].past
+        made.now += AGREES_WITHIN
+
+
 def fail(made, name, code):
     version = made.state.running[name].version
     made.record(lambda _: Failed(made.now, version, name, Reason(code, "no luck"), 1.0))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.common_cut import Common, common_cut
@@ -219,12 +219,13 @@ def _sorted_out(state: State, name: str) -> _Found:
         for each, origins in awaited(state, name):
             blocking.add(each, origins)
     every = overlapping(view.pending)
-    if not any(_asked(view, group, blocking).alone for group in every):
+    asked = [_asked(view, group, blocking) for group in every]
+    if not any(each.alone for each in asked):
         return _Found()  # most views wait for their inputs, whatever versions these have
     agreed = common_cut(state, name)
     split = agreed if isinstance(agreed, Apart) else None
     lacking = lacked(state, view, agreed) if isinstance(agreed, Common) else frozenset()
-    asked = [_asked(view, group, blocking, lacking) for group in every]
+    asked = [evolve(each, awaited=each.awaited | each.origins & lacking) for each in asked] if lacking else asked
     kept = _in_order(state, view, asked) if split is None else None
     if kept is not None and not any(kept) and any(each.alone for each in asked):
         split, kept = out_of_order(state, view, [each.awaited for each in asked]), None
@@ -272,13 +273,9 @@ class _Asked:
         return self.origins - self.awaited
 
 
-def _asked(
-    view: ViewState, group: Sequence[Slice], blocking: Reached, lacking: frozenset[Version] = frozenset()
-) -> _Asked:
+def _asked(view: ViewState, group: Sequence[Slice], blocking: Reached) -> _Asked:
     origins = frozenset().union(*(view.pending[each] for each in group))
-    if not blocking and not lacking:
-        return _Asked(origins, frozenset())
-    return _Asked(origins, lacking.intersection(origins).union(*(blocking.at(each) for each in group)))
+    return _Asked(origins, frozenset().union(*(blocking.at(each) for each in group)) if blocking else frozenset())
 
 
 def _waits(state: State, view: ViewState, asked: _Asked) -> bool:

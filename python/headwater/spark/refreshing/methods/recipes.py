@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.model.work import ByAppending, ByKeys, ByTotals, WholePartitions, WholeView
-from headwater.spark.refreshing.methods import appending, frames, totals, whole
+from headwater.spark.refreshing.methods import appending, totals, whole, windows
 from headwater.spark.refreshing.recipe import Ingredients, Recipe, Rows
 
 RECIPES: Mapping[type[Any], Recipe] = {
     WholePartitions: whole.rows,
     WholeView: whole.rows,
-    ByKeys: frames.rows,
+    ByKeys: windows.rows,
     ByTotals: totals.rows,
     ByAppending: appending.rows,
 }

@@ -35,21 +35,17 @@ private[spark] object JoinedSubqueries {
   private def asSparkDoes(plan: LogicalPlan): Boolean = {
     val nodes = plan.collectWithSubqueries { case each => each }
     nodes.forall {
-      case Filter(condition, _) => conjuncts(condition).forall(isTested)
+      case Filter(condition, _) => isTested(condition)
       case other => other.expressions.forall(asksForNone)
     } && nodes.forall(_.subqueries.forall(keepsItsFunctions))
-  }
-
-  private def conjuncts(condition: Expression): Seq[Expression] = condition match {
-    case And(left, right) => conjuncts(left) ++ conjuncts(right)
-    case other => Seq(other)
   }
 
   /**
    * Whether the rules tell NULL from false where it matters. They do for `NOT IN` that stands alone. Spark turns `NOT (a IN … OR b)`
    * into such before, and moves conditions of joins and of expressions into filters.
    */
-  private def isTested(conjunct: Expression): Boolean = conjunct match {
+  private def isTested(condition: Expression): Boolean = condition match {
+    case And(left, right) => isTested(left) && isTested(right)
     case Not(InSubquery(values, _)) => values.forall(asksForNone)
     case other => isAsked(other)
   }

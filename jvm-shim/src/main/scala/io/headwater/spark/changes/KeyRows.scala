@@ -43,12 +43,5 @@ private[spark] object KeyRows {
 
   /** The rows of a plan that may have some keys, so that Spark skips files and row groups. */
   def narrowed(plan: LogicalPlan, columns: Seq[Attribute], keys: LocalRelation): LogicalPlan =
-    columns.zip(keys.output).zipWithIndex.flatMap { case ((column, key), n) =>
-      val values = keys.data.map(_.get(n, key.dataType)).distinct
-      val known = values.filter(_ != null)
-      Option.when(ValueRanges.isOrdered(column) && known.forall(ValueRanges.isFound)) {
-        val among = ValueRanges.among(column, known, Listed)
-        if (values.contains(null)) Or(IsNull(column), among) else among
-      }
-    }.reduceOption(And).fold(plan)(Filter(_, plan))
+    ValueRanges.near(columns, keys.data, Listed).fold(plan)(Filter(_, plan))
 }

@@ -36,10 +36,8 @@ final class KeyValues private (session: SparkSession, keys: Seq[Attribute], valu
 
   /** A condition that rows with these keys fulfil, and perhaps others; files are skipped by it. */
   def near(frame: DataFrame, columns: JList[String]): Column = Access.column {
-    val terms = meant(frame, columns).toSeq.flatten.zipWithIndex.collect {
-      case (column, n) if ValueRanges.isOrdered(column) && own(n).forall(ValueRanges.isFound) => some(column, n)
-    }
-    if (values.isEmpty) Literal.FalseLiteral else terms.reduceOption(And).getOrElse(Literal.TrueLiteral)
+    val found = meant(frame, columns).flatMap(ValueRanges.near(_, values, Listed)).getOrElse(Literal.TrueLiteral)
+    if (values.isEmpty) Literal.FalseLiteral else found
   }
 
   /**
@@ -69,11 +67,6 @@ final class KeyValues private (session: SparkSession, keys: Seq[Attribute], valu
   /** The values of a column that are not NULL. */
   private lazy val own: Seq[Seq[Any]] = keys.zipWithIndex.map { case (key, n) =>
     values.filterNot(_.isNullAt(n)).map(_.get(n, key.dataType)).distinct
-  }
-
-  private def some(column: Attribute, n: Int): Expression = {
-    val one = ValueRanges.among(column, own(n), Listed)
-    if (values.exists(_.isNullAt(n))) Or(IsNull(column), one) else one
   }
 
   private def alone(column: Attribute): Expression = {

@@ -64,16 +64,7 @@ private[spark] final class ReachedRows(
   /** An input with a condition by which files are skipped, if the keys are in the driver. */
   private def filtered(plan: LogicalPlan, input: Int): LogicalPlan = keys match {
     case LocalRelation(_, rows, _, _) =>
-      val conditions = compared.zipWithIndex.flatMap { case (key, n) =>
-        val own = key.inputs(input)
-        val all = rows.map(_.get(n, own.dataType))
-        val some = all.filter(_ != null).distinct
-        Option.when(ValueRanges.isOrdered(own) && some.forall(ValueRanges.isFound)) {
-          val among = ValueRanges.among(own, some, Listed)
-          if (key.orNull && all.contains(null)) Or(IsNull(own), among) else among
-        }
-      }
-      conditions.reduceOption(And).fold(plan)(Filter(_, plan))
+      ValueRanges.near(compared.map(_.inputs(input)), rows, Listed, compared(_).orNull).fold(plan)(Filter(_, plan))
     case _ => plan
   }
 }

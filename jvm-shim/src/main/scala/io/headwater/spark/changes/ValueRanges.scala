@@ -1,5 +1,6 @@
 package io.headwater.spark
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, TypeUtils}
 import org.apache.spark.sql.types._
@@ -43,6 +44,20 @@ private[spark] object ValueRanges {
     else if (some.size <= listed) In(column, some.sorted(ordering(column.dataType)).map(literal))
     else between(column, split(some, column.dataType))
   }
+
+  /**
+   * Columns have the values of one of these rows, or perhaps so: a condition on each column of which readers have statistics.
+   * None if there is no such column.
+   * @param orNull whether a row without a value in the column of this number is meant, too
+   */
+  def near(columns: Seq[Expression], rows: Seq[InternalRow], listed: Int, orNull: Int => Boolean = _ => true): Option[Expression] =
+    columns.zipWithIndex.filter(each => isOrdered(each._1)).flatMap { case (column, n) =>
+      val (missing, known) = rows.map(_.get(n, column.dataType)).distinct.partition(_ == null)
+      Option.when(known.forall(isFound)) {
+        val one = among(column, known, listed)
+        if (missing.nonEmpty && orNull(n)) Or(IsNull(column), one) else one
+      }
+    }.reduceOption(And)
 
   /** A column is in one of these ranges. */
   def between(column: Expression, ranges: Seq[(Any, Any)]): Expression = ranges.map { case (least, greatest) =>
