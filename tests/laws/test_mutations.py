@@ -145,9 +145,20 @@ MUTATIONS = {
         "    lacking: frozenset[int] = frozenset()\n",
     ),
     "an older version of a source lacks no more than the newest": (
-        "engine/requests/common_cut.py",
-        "            until[table] = min(change, until.get(table, change))\n",
-        "            pass\n",
+        "engine/requests/spans.py",
+        "        until = oldest(until, dict(first))\n",
+        "        pass\n",
+    ),
+    "what is kept of older versions goes stale": ("engine/requests/spans.py", " or kept.past != record.past:\n", ":\n"),
+    "a table of which an older version holds more is searched as all others": (
+        "engine/requests/spans.py",
+        "if table in self.older.uneven:",
+        "if False:",
+    ),
+    "the search goes back too far": (
+        "engine/requests/spans.py",
+        "_only(spans[at], self.tables)",
+        "_only(spans[-1], self.tables)",
     ),
     "a view without a common cut waits for nothing": (
         "engine/decide/readiness.py",
@@ -156,8 +167,8 @@ MUTATIONS = {
     ),
     "a view goes back to an older state": (
         "engine/requests/common_cut.py",
-        "    own = _Version(0, {each: view.holds[each] for each in tables if each in view.holds}, {})\n",
-        "    own = _Version(0, {}, {})\n",
+        "    own = StateSpan(0, {each: view.holds[each] for each in tables if each in view.holds})\n",
+        "    own = StateSpan(0, {})\n",
     ),
     "a change passes an older one of another partition that waits": (
         "engine/decide/readiness.py",
@@ -171,7 +182,7 @@ MUTATIONS = {
     ),
     "a view waits for a common cut that its sources never reach": (
         "engine/requests/common_cut.py",
-        "    return _stuck(state, view, found, _common(newest), chosen, newest) or found\n",
+        "    return _stuck(state, view, found, walks) or found\n",
         "    return found\n",
     ),
     "a partition that waits for a newer change holds up all others": (
@@ -278,7 +289,7 @@ MUTATIONS = {
     ),
     "a run records inputs that it did not read": (
         "engine/decide/starting.py",
-        "        inputs(state, definition),\n",
+        "        reads.inputs,\n",
         "        tuple((source, version) for source in definition.sources),\n",
     ),
     "a redefined view keeps what is pending for partitions it has no more": (
@@ -623,7 +634,7 @@ MUTATIONS = {
     ),
     "a run pins nothing": (
         "engine/decide/starting.py",
-        "        snapshots=pins(state, definition),\n",
+        "        snapshots=reads.snapshots,\n",
         "        snapshots=(),\n",
     ),
     "a run takes along a change that came after its snapshots": (

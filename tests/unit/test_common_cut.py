@@ -295,6 +295,7 @@ def test_sources_that_never_meet_are_not_waited_for():
         assert made.state.views[other].pending
     split = apart(made.state, "d")
     assert split is not None and split.table == "s"
+    assert common_cut(made.state, "d") == split
 
 
 def test_an_older_change_of_another_partition_starts_with_a_newer_one():

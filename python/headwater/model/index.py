@@ -92,6 +92,37 @@ class Apart:
 
 
 @frozen
+class StateSpan:
+    """The states of tables that a version of a source shows.
+
+    Attributes:
+        version: 0 if it is the newest one, and has none.
+        holds: the newest change of each table that it holds.
+        until: the oldest change of each table that it lacks.
+    """
+
+    version: Version = 0
+    holds: Mapping[str, Version] = Factory(dict)
+    until: Mapping[str, Version] = Factory(dict)
+
+
+@frozen
+class Older:
+    """What the versions of a source before its newest one show.
+
+    Attributes:
+        highest, past: of the record that this was made from (see ``model.state.TableRecord``).
+        spans: the newest first. What they lack leaves out what the newest version does.
+        uneven: the tables of which an older one holds more than a newer one.
+    """
+
+    highest: Version = 0
+    past: Mapping[Version, object] = Factory(dict)
+    spans: tuple[StateSpan, ...] = ()
+    uneven: frozenset[str] = frozenset()
+
+
+@frozen
 class Rations:
     """The decisions for each base table, and when they were taken (ms)."""
 
@@ -109,6 +140,7 @@ class Index:
         routes: for a table, the views that its changes, or marked ones, may reach (see ``engine.requests.coverage``).
         above: for a table, all that it is made from, and itself (see ``engine.requests.common_cut``).
         shared: for a view, the tables that several of its sources are made from.
+        older: the versions of a source before its newest one (see ``engine.requests.spans``).
         promising: the views that promise a freshness.
         lenient: the views whose readers may not be able to wait for them (see ``engine.requests.common_cut``).
         slack: how long changes of a view can wait for the promises there and downstream (``engine.waits.freshness``).
@@ -125,6 +157,7 @@ class Index:
     routes: dict[tuple[str, bool], Route] = Factory(dict)
     above: dict[str, frozenset[str]] = Factory(dict)
     shared: dict[str, tuple[str, ...]] = Factory(dict)
+    older: dict[str, Older] = Factory(dict)
     promising: set[str] = Factory(set)
     lenient: set[str] = Factory(set)
     slack: dict[str, Hold | None] = Factory(dict)

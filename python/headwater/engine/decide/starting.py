@@ -15,7 +15,7 @@ from headwater.engine.decide.readiness import Choice, Ready, ready, ready_of, st
 from headwater.engine.decide.schedule import Schedule
 from headwater.engine.decide.urgency import Claim, first, queue
 from headwater.engine.methods.all_methods import methods_of
-from headwater.engine.methods.basis import inputs, pins, watermarks
+from headwater.engine.methods.basis import basis
 from headwater.engine.methods.choice import Chosen, choose_method
 from headwater.engine.methods.method import Cost, Offer, count
 from headwater.engine.requests.ahead import is_open
@@ -62,22 +62,22 @@ def decided(state: State, choice: Choice, version: Version, now: int) -> Decisio
     chosen, view = choice.ready, state.views[choice.ready.view]
     definition, method = view.definition, choose_method(state, chosen.view, chosen.slices)
     work, commits = method.offer.work, definition.storage.commits
-    scans = isinstance(work, Whole) and not work.leaves_totals
+    reads, scans = basis(state, definition), isinstance(work, Whole) and not work.leaves_totals
     event = Started(
         now,
         version,
         chosen.view,
         chosen.needs,
-        inputs(state, definition),
+        reads.inputs,
         work,
         reason(state, chosen.origins),
         # Of an unsure view the warehouse tells which partitions a run has to remove.
         kept=choice.kept and not commits and not view.unsure,
         shared=choice.shared if scans else (),
-        snapshots=pins(state, definition),
+        snapshots=reads.snapshots,
         foreseen=method.cost.seconds,
         foreseen_cores=method.cost.cores,
-        watermarks=watermarks(state, definition),
+        watermarks=reads.watermarks,
     )
     return Decision(event, method)
 

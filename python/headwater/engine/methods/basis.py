@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from attrs import frozen
+
 from headwater.engine.requests.ahead import prepared_by
 from headwater.engine.requests.common_cut import Common, common_cut
 from headwater.model.format import FORMATS
@@ -15,27 +17,36 @@ from headwater.model.view import Definition, Pairs, Query
 from headwater.model.work import Mode
 
 
-def inputs(state: State, definition: Definition) -> tuple[tuple[str, Version], ...]:
-    """The versions of its sources that a run of a view reads which starts now: those of their newest common cut, or the
-    newest ones if there is none."""
+@frozen
+class Basis:
+    """What a run reads.
+
+    Attributes:
+        inputs: the versions of its sources: those of their newest common cut, or the newest ones if there is none.
+        snapshots: of the tables that are pinned, among those that it reads and writes.
+        watermarks: on record of the streams that write its sources. No watermark is known of an older snapshot.
+    """
+
+    inputs: tuple[tuple[str, Version], ...]
+    snapshots: Pairs
+    watermarks: tuple[tuple[str, int], ...]
+
+
+def basis(state: State, definition: Definition) -> Basis:
+    """What a run of a view reads which starts now."""
     agreed = _agreed(state, definition)
-    newest = {each: _highest(state, each, definition.reads_ahead) for each in definition.sources if each not in agreed}
-    return tuple((source, agreed[source] if source in agreed else newest[source]) for source in definition.sources)
-
-
-def pins(state: State, definition: Definition) -> Pairs:
-    """The snapshots of the tables that are pinned, among those that a run reads and writes."""
-    tables, agreed = dict.fromkeys((*definition.sources, definition.view)), _agreed(state, definition)
+    read = _inputs(state, definition, agreed)
+    tables = dict.fromkeys((*definition.sources, definition.view))
     records = {each: state.tables[each] for each in tables if each in state.tables}
-    return tuple((name, _snapshot(record, agreed.get(name))) for name, record in records.items() if record.pinned)
+    pins = tuple((name, _snapshot(record, agreed.get(name))) for name, record in records.items() if record.pinned)
+    newest = {each: records[each] for each, version in read if each in records and version >= records[each].highest}
+    known = ((each, record.watermark) for each, record in newest.items())
+    return Basis(read, pins, tuple((each, watermark) for each, watermark in known if watermark is not None))
 
 
-def watermarks(state: State, definition: Definition) -> tuple[tuple[str, int], ...]:
-    """The watermarks on record of the streams that write sources of a view, beside the snapshots of these sources. No
-    watermark is known of an older snapshot."""
-    newest = [each for each, version in inputs(state, definition) if not _is_older(state, each, version)]
-    known = [(each, state.tables[each].watermark) for each in newest if each in state.tables]
-    return tuple((each, watermark) for each, watermark in known if watermark is not None)
+def inputs(state: State, definition: Definition) -> tuple[tuple[str, Version], ...]:
+    """The versions of its sources that a run of a view reads which starts now."""
+    return _inputs(state, definition, _agreed(state, definition))
 
 
 NO_CHANGE = Reason(Code.METHOD_NO_CHANGE, "no source changed")
@@ -125,8 +136,9 @@ def _agreed(state: State, definition: Definition) -> Mapping[str, Version]:
     return found.versions if isinstance(found, Common) else {}
 
 
-def _is_older(state: State, source: str, version: Version) -> bool:
-    return source in state.tables and version < state.tables[source].highest
+def _inputs(state: State, definition: Definition, agreed: Mapping[str, Version]) -> tuple[tuple[str, Version], ...]:
+    newest = {each: _highest(state, each, definition.reads_ahead) for each in definition.sources if each not in agreed}
+    return tuple((source, agreed[source] if source in agreed else newest[source]) for source in definition.sources)
 
 
 def _snapshot(record: TableRecord, version: Version | None) -> str:

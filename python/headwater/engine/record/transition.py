@@ -328,6 +328,7 @@ def _rewire(state: State) -> None:
     state.index.slack.clear()
     state.index.above.clear()
     state.index.shared.clear()
+    state.index.older.clear()
     state.index.learned = True
 
 

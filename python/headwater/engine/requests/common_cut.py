@@ -3,29 +3,30 @@
 Example: ``v1`` and ``v2`` read ``s``, and ``d`` joins both. ``s`` changed at 4 and at 9. ``v1`` has a version from
 before each change and one with both, and ``v2`` lacks 9. The newest common cut is ``v1`` as it was at 4, and ``v2``.
 
-A version of a source *spans*, for each table, the states from the newest change that it holds up to the oldest one that
-it lacks (see ``engine.requests.cut``). Versions have a common cut if their spans meet, for every table. A version that
-holds more than the newest version of another source shows is in no common cut. So the search begins with the newest
-versions, and takes the one before of a source that is too new, until all spans meet. The result is the newest one for
-all sources at once. That is the recovery line of [Randell75], System structure for software fault tolerance.
+A version of a source *spans* states of each table (see ``engine.requests.spans``). Versions have a common cut if their
+spans meet, for every table. A version that holds more than the newest version of another source shows is in no common
+cut. So the search begins with the newest versions. Of a source that is too new it takes the newest version that is not,
+until all spans meet. The result is the newest one for all sources at once. That is the recovery line of [Randell75],
+System structure for software fault tolerance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from attrs import Factory, evolve, frozen
+from attrs import Factory, frozen
 
 from headwater.engine.requests.ahead import prepared_by
 from headwater.engine.requests.coverage import unresolved, upstream
 from headwater.engine.requests.cut import carried, newest
 from headwater.engine.requests.limits import STUCK, follows
-from headwater.model.index import Apart
+from headwater.engine.requests.spans import Walk, older
+from headwater.model.index import Apart, Older, StateSpan
 from headwater.model.partition import Version
 from headwater.model.policy import Consistency, Upstream
 from headwater.model.reason import Code, Reason
-from headwater.model.state import State, TableRecord, ViewState
+from headwater.model.state import State, ViewState
 
 
 @frozen
@@ -59,17 +60,13 @@ def common_cut(state: State, name: str) -> Common | Apart:
     tables = shared(state, name)
     if not tables:
         return NOTHING
-    own = _Version(0, {each: view.holds[each] for each in tables if each in view.holds}, {})
-    walks = {each: _versions(state, view, each, tables) for each in dict.fromkeys(view.definition.sources)}
-    newest = {source: next(walk) for source, walk in walks.items()}
-    chosen = dict(newest)
-    while (apart := _apart({name: own, **chosen})) is not None:
-        older = next(walks[apart.ahead], None) if apart.ahead in walks else None
-        if older is None:
+    own = StateSpan(0, {each: view.holds[each] for each in tables if each in view.holds})
+    walks = {each: _walk(state, view, each, tables) for each in dict.fromkeys(view.definition.sources)}
+    while (apart := _apart({name: own, **{each: walk.chosen for each, walk in walks.items()}})) is not None:
+        if apart.ahead not in walks or not walks[apart.ahead].back(apart.table, apart.change):
             return apart
-        chosen[apart.ahead] = older
-    found = _common({source: each for source, each in chosen.items() if each.holds or each.until})
-    return _stuck(state, view, found, _common(newest), chosen, newest) or found
+    found = _common({each: walk.chosen for each, walk in walks.items() if walk.chosen.holds or walk.chosen.until})
+    return _stuck(state, view, found, walks) or found
 
 
 def is_strict(view: ViewState) -> bool:
@@ -150,21 +147,7 @@ def lets_go(state: State, view: ViewState) -> Reason | None:
 # --- inside
 
 
-@frozen
-class _Version:
-    """A version of a source.
-
-    Attributes:
-        holds: the newest change of each table that it holds.
-        until: the oldest change of each table that it lacks.
-    """
-
-    version: Version
-    holds: Mapping[str, Version]
-    until: Mapping[str, Version]
-
-
-Chosen = Mapping[str, _Version]
+Chosen = Mapping[str, StateSpan]
 NONE: frozenset[Version] = frozenset()
 
 
@@ -191,67 +174,42 @@ def _common(chosen: Chosen) -> Common:
     return Common({source: each.version for source, each in chosen.items()}, until, behind)
 
 
-def _stuck(
-    state: State, view: ViewState, found: Common, all_of_them: Common, chosen: Chosen, newest: Chosen
-) -> Apart | None:
+def _stuck(state: State, view: ViewState, found: Common, walks: Mapping[str, Walk]) -> Apart | None:
     """Why a view would stand still: a table of which the newest versions of all sources show a change that it is
     pending for, while their newest common cut shows none. Such a cut may be as old as what the view shows."""
-    pending = NONE.union(*view.pending.values()) if found.until != all_of_them.until else ()
+    newest = _common({each: walk.newest for each, walk in walks.items()})
+    pending = NONE.union(*view.pending.values()) if found.until != newest.until else ()
     counted = [each for each in map(state.origins.__getitem__, sorted(pending)) if not each.asked]
     going = {each.table for each in counted if not found.lacks(each.table, each.version)}
     for each in counted:
-        if each.table not in going and not all_of_them.lacks(each.table, each.version):
-            ahead = (source for source in chosen if chosen[source].version < newest[source].version)
+        if each.table not in going and not newest.lacks(each.table, each.version):
+            ahead = (source for source, walk in walks.items() if walk.at)
             return Apart(next(ahead, view.definition.view), found.behind[each.table], each.table, each.version)
     return None
 
 
-def _versions(state: State, view: ViewState, source: str, tables: Sequence[str]) -> Iterator[_Version]:
-    """The versions of a source that a run can read, the newest first. One that shows nothing constrains nothing."""
+def _walk(state: State, view: ViewState, source: str, tables: Sequence[str]) -> Walk:
+    """The versions of a source that a run can read. One that shows nothing constrains nothing."""
     record, known = state.tables.get(source), state.views.get(source)
     if record is None or (known is None and source not in tables):
-        yield _Version(0, {}, {})
-    elif known is None:
-        yield from _of_table(source, record)
-    else:
-        free = loose(state, source, tables)
-        mine = [each for each in tables if each in above(state, source) and each not in free]
-        found = _of_view(state, view, source) if mine else iter((_Version(0, {}, {}),))
-        yield from (_only(each, mine) for each in found)
+        return Walk(source, StateSpan())
+    if known is None:
+        return Walk(source, StateSpan(record.highest, {source: record.highest}), older(state, source), tables)
+    free = loose(state, source, tables)
+    mine = [each for each in tables if each in above(state, source) and each not in free]
+    return _of_view(state, view, source, mine) if mine else Walk(source, StateSpan())
 
 
-def _only(version: _Version, tables: Sequence[str]) -> _Version:
-    holds = {each: version.holds[each] for each in tables if each in version.holds}
-    return evolve(version, holds=holds, until={each: version.until[each] for each in tables if each in version.until})
-
-
-def _of_table(table: str, record: TableRecord) -> Iterator[_Version]:
-    yield _Version(record.highest, {table: record.highest}, {})
-    after = record.highest
-    for version in [each for each in reversed(record.past) if each < record.highest]:
-        yield _Version(version, {table: version}, {table: after})
-        after = version
-
-
-def _of_view(state: State, reader: ViewState, source: str) -> Iterator[_Version]:
+def _of_view(state: State, reader: ViewState, source: str, tables: Sequence[str]) -> Walk:
     view, record = state.views[source], state.tables[source]
     run = prepared_by(state, source) if reader.definition.reads_ahead else None
     if run is not None:
         made = newest(view.holds, dict(run.holds), carried(state, (some for _, some in run.needs), max))
-        yield _Version(run.version, made, carried(state, view.pending.values(), min))
-        return
+        return Walk(source, StateSpan(run.version, made, carried(state, view.pending.values(), min)), Older(), tables)
     until = carried(state, unresolved(state, source).values(), min)
     owes_itself = until.keys() & state.views.keys()
-    yield _Version(record.highest, view.holds, _unknown(state, until, owes_itself))
-    past = record.past if record.pinned and not owes_itself else {}
-    first = past[record.highest].first if record.highest in past else ()
-    for version in [each for each in reversed(past) if each < record.highest]:
-        if not past[version].holds or any(table in state.views for table, _ in first):
-            return  # rows changed there for another reason than a table, so the span of older versions is unknown
-        for table, change in first:
-            until[table] = min(change, until.get(table, change))
-        yield _Version(version, dict(past[version].holds), dict(until))
-        first = past[version].first
+    before = older(state, source) if record.pinned and not owes_itself else Older()
+    return Walk(source, StateSpan(record.highest, view.holds, _unknown(state, until, owes_itself)), before, tables)
 
 
 def _unknown(state: State, until: Mapping[str, Version], views: Iterable[str]) -> dict[str, Version]:

@@ -7,7 +7,7 @@ from functools import partial
 
 from attrs import frozen
 
-from headwater.engine.methods.basis import inputs, pins
+from headwater.engine.methods.basis import basis, inputs
 from headwater.engine.tell.columns import Columns, ColumnType
 from headwater.engine.tell.refreshes import Refresh
 from headwater.engine.tell.waiting import cannot_run
@@ -151,7 +151,7 @@ def _comparable(state: State, view: str) -> _Comparable | None:
     known = state.views.get(view)
     if known is None or known.pending or view in state.running:
         return None
-    return _Comparable(known.definition, pins(state, known.definition), known.edge, _versions(state, view))
+    return _Comparable(known.definition, basis(state, known.definition).snapshots, known.edge, _versions(state, view))
 
 
 def _refreshable(state: State, view: str) -> Definition:

@@ -1,0 +1,141 @@
+"""The newest common cut is what a slow search through all versions of all sources finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from math import inf
+
+import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import examples, graphs, machine, of_lakes, play, scripts
+from test_law_9_no_state_that_never_was import strict
+
+from headwater.engine.requests.ahead import prepared_by
+from headwater.engine.requests.common_cut import above, common_cut, loose, shared
+from headwater.engine.requests.coverage import unresolved
+from headwater.engine.requests.spans import Walk, older
+from headwater.model.index import Apart, StateSpan
+from headwater.model.state import Past, State, TableRecord, ViewState
+
+COUNTED: Counter[str] = Counter()
+
+
+def spans(state, name: str, source: str, tables) -> list[StateSpan]:
+    """The versions of a source that a view can read, by the record, the newest first."""
+    record, view = state.tables.get(source), state.views.get(source)
+    if record is None or (view is None and source not in tables):
+        return [StateSpan()]
+    if view is None:
+        known = [*(each for each in record.past if each < record.highest), record.highest]
+        return [
+            StateSpan(each, {source: each}, {source: after} if after else {})
+            for each, after in zip(known, [*known[1:], 0], strict=True)
+        ][::-1]
+    mine = {each for each in tables if each in above(state, source)} - loose(state, source, tables).keys()
+    if not mine:
+        return [StateSpan()]
+    lacks = {origin for some in unresolved(state, source).values() for origin in some}
+    missing = [(each.table, each.version) for each in map(state.origins.get, lacks) if each and not each.asked]
+    by_itself = [table for table, _ in missing if table in state.views]
+    missing += [(table, 0) for each in by_itself for table in above(state, each)]
+    found = [StateSpan(record.highest, view.holds, least(missing))]
+    for each in sorted((each for each in record.past if each < record.highest), reverse=True):
+        after = min(version for version in record.past if version > each)
+        missing += record.past[after].first
+        unknown = any(table in state.views for table, _ in missing) or not record.past[each].holds
+        if not record.pinned or unknown:
+            break
+        found.append(StateSpan(each, dict(record.past[each].holds), least(missing)))
+    return [StateSpan(each.version, only(each.holds, mine), only(each.until, mine)) for each in found]
+
+
+def least(missing) -> dict[str, int]:
+    return {table: min(version for other, version in missing if other == table) for table, _ in missing}
+
+
+def only(changes, tables) -> dict[str, int]:
+    return {table: version for table, version in changes.items() if table in tables}
+
+
+def meets(chosen) -> bool:
+    """Whether there is a state of each table that all versions show."""
+    tables = {table for each in chosen for table in each.holds}
+    return all(
+        max(each.holds.get(table, 0) for each in chosen) < min(each.until.get(table, inf) for each in chosen)
+        for table in tables
+    )
+
+
+def slowly(state, name: str) -> dict[str, StateSpan] | None:
+    """The versions that agree, of which no other ones that do are newer in any source; ``None`` if none agree."""
+    view, tables = state.views[name], shared(state, name)
+    own = StateSpan(0, only(view.holds, tables), {})
+    sources = [*dict.fromkeys(view.definition.sources)]
+    ways = [spans(state, name, each, tables) for each in sources]
+    agreeing = [chosen for chosen in product(*ways) if meets((own, *chosen))]
+    COUNTED["of many"] += len(agreeing) > 1
+    if not agreeing:
+        return None
+    versions = [tuple(each.version for each in chosen) for chosen in agreeing]
+    newest = tuple(map(max, zip(*versions, strict=True)))
+    assert newest in versions, "the newest version of each source that is in any cut: together they are one"
+    chosen = dict(zip(sources, agreeing[versions.index(newest)], strict=True))
+    return None if stands_still(state, name, chosen, [each[0] for each in ways]) else chosen
+
+
+def stands_still(state, name: str, chosen: dict[str, StateSpan], newest) -> bool:
+    """Whether the newest versions show changes of some table that are pending, and those chosen show none of it."""
+    origins = [state.origins[each] for each in set().union(*state.views[name].pending.values())]
+    pending = [(each.table, each.version) for each in origins if not each.asked]
+    shown = {table for table, change in pending if all(change < each.until.get(table, inf) for each in newest)}
+    going = {table for table, change in pending if all(change < each.until.get(table, inf) for each in chosen.values())}
+    return bool(shown - going)
+
+
+def compare(made) -> None:
+    state = made.state
+    for name, view in state.views.items():
+        if not shared(state, name) or any(prepared_by(state, each) for each in view.definition.sources):
+            continue
+        found, slow = common_cut(state, name), slowly(state, name)
+        COUNTED["apart" if isinstance(found, Apart) else "common"] += 1
+        versions = slow and {source: each.version for source, each in slow.items() if each.holds or each.until}
+        assert versions == (None if isinstance(found, Apart) else found.versions), name
+
+
+def test_it_is_the_newest_one():
+    @examples(90)
+    @given(
+        graph=of_lakes(graphs(most=4)).map(strict),
+        script=scripts(30, without=("make anew", "images")),
+        seconds=st.sampled_from((0, 20, 70)),
+    )
+    def holds(graph, script, seconds):
+        made = machine(graph)
+
+        def watch(each, step):
+            if step == "wrote":
+                each.now += seconds * 1000
+            if step.startswith("recorded"):
+                compare(each)
+
+        made.watch = watch
+        play(made, graph, script)
+
+    COUNTED.clear()
+    holds()
+    assert min(COUNTED["of many"], COUNTED["apart"], COUNTED["common"]) > settings.default.max_examples / 2, COUNTED
+
+
+@given(held=st.lists(st.integers(0, 9), min_size=1, max_size=9), stop=st.integers(1, 9))
+def test_the_way_back_is_halved_where_older_versions_hold_less(held: list[int], stop: int):
+    """A version of all partitions may hold less than the one before it, as it began anew."""
+    record = TableRecord(highest=99, pinned=True)
+    record.past = {n: Past("", 0, holds=(("s", each),), first=(("s", 1),)) for n, each in enumerate(held)}
+    state = State(views={"v": ViewState(cases.view("v", "", "s"))}, tables={"v": record})
+    walk = Walk("v", StateSpan(99, {"s": 9}), older(state, "v"), ("s",))
+    found = walk.back("s", stop)
+    lower = [n for n, each in enumerate(held) if each < stop]
+    assert (walk.chosen.version if found else None) == max(lower, default=None)
