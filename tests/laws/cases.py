@@ -10,12 +10,13 @@ from world import World
 
 from headwater.engine.decide.readiness import ready
 from headwater.engine.record.transition import transition
-from headwater.model.costs import Took
+from headwater.model.costs import Took, Whole
 from headwater.model.dependency import Dependency, Occurrence, Same
 from headwater.model.event import Changed, Declared, Observed
 from headwater.model.partition import WHOLE, Slice
-from headwater.model.state import State, Status
+from headwater.model.state import State, Status, ViewState
 from headwater.model.view import Definition
+from headwater.model.work import Mode
 
 A1, A2, B2 = Slice.of(a="1"), Slice.of(a="2"), Slice.of(b="2")
 
@@ -62,6 +63,12 @@ def machine(bases: dict[str, str], *views: Definition, lakes: Iterable[str] = ()
 def change(made: Machine, table: str, partition: Slice, content: int = 3) -> None:
     made.world.write(table, partition, content)
     made.look(table)
+
+
+def costing(known: ViewState, seconds: float, cores: float | None = None, partitions: float = 1.0) -> None:
+    """Lets runs of a view have taken this that compute whole partitions."""
+    known.costs.took, known.costs.partitions = Took(seconds, 0.0), partitions
+    known.costs.whole = {Mode.PARTITION: Whole(partitions, seconds, cores)}
 
 
 def end(made: Machine, name: str) -> None:

@@ -98,6 +98,19 @@ BY_EXAMPLE = {
     "equal rows have one rank": ("test_window_foremost.py",),
     "the first rows are as many as any condition says": ("test_window_foremost.py",),
     "the first rows are one more": ("test_window_foremost.py",),
+    "a method that was dearer is taken again": ("test_regret.py",),
+    "a dear method waits for the same change to be cheap": ("test_regret.py",),
+    "a run that was slow by chance ends a method": ("test_regret.py",),
+    "a dear method is tried again and again": ("test_regret.py",),
+    "a loss of all sizes is one loss": ("test_regret.py",),
+    "a dear run ends what smaller changes showed": ("test_regret.py",),
+    "runs beside a run make its method dear": ("test_regret.py",),
+    "sources that grew leave a method out": ("test_regret.py",),
+    "the first refresh tells what whole partitions take": ("test_regret.py",),
+    "a slow first refresh counts for good": ("test_regret.py",),
+    "partitions of another method count as those of whole ones": ("test_whole_costs.py",),
+    "one partition takes what all take": ("test_whole_costs.py",),
+    "the time of totals is the time of all rows": ("test_whole_costs.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
@@ -124,6 +137,71 @@ BY_CONTRACT = {
 are asked, or the contract of all stores."""
 
 MUTATIONS = {
+    "a method that was dearer is taken again": (
+        "engine/methods/following.py",
+        "        untried = losses.refused(known, work.churn, whole) or untried\n",
+        "        pass\n",
+    ),
+    "a dear method waits for the same change to be cheap": (
+        "engine/methods/losses.py",
+        "    if loss is None or SMALLER * churn <= loss.churn:\n        return None\n",
+        "    if loss is None:\n        return None\n",
+    ),
+    "a run that was slow by chance ends a method": (
+        "engine/methods/losses.py",
+        "    if loss.times < TRIALS and loss.since >= PAID * loss.more:\n",
+        "    if False:\n",
+    ),
+    "a dear method is tried again and again": (
+        "engine/methods/losses.py",
+        "    if loss.times < TRIALS and loss.since >= PAID * loss.more:\n",
+        "    if loss.since >= PAID * loss.more:\n",
+    ),
+    "a loss of all sizes is one loss": (
+        "engine/methods/losses.py",
+        "    if before is not None and SMALLER * churn > before.churn:",
+        "    if before is not None:",
+    ),
+    "a dear run ends what smaller changes showed": (
+        "engine/methods/losses.py",
+        "    if known is None or known.seconds is None or churn <= known.churn:\n",
+        "    if True:\n",
+    ),
+    "runs beside a run make its method dear": (
+        "engine/methods/losses.py",
+        "    if cores is not None and whole.cores is not None:\n",
+        "    if False:\n",
+    ),
+    "sources that grew leave a method out": (
+        "engine/methods/losses.py",
+        "    return None if now is not None and GROWN * now <= 1 else ",
+        "    return ",
+    ),
+    "the first refresh tells what whole partitions take": (
+        "engine/methods/choice.py",
+        "    return second if maybe_cold(costs, prices[best], prices[second]) else best\n",
+        "    return best\n",
+    ),
+    "a slow first refresh counts for good": (
+        "engine/methods/whole_costs.py",
+        "    if before.lone and took < known:\n        weight = 1.0\n    elif",
+        "    if",
+    ),
+    "partitions of another method count as those of whole ones": (
+        "engine/methods/whole.py",
+        "    costs.partitions = newer(costs.partitions, made, RUN)\n",
+        "    costs.partitions = 1.0\n",
+    ),
+    "one partition takes what all take": (
+        "engine/methods/whole_costs.py",
+        "    before = costs.whole.get(mode)\n",
+        "    mode = Mode.FULL\n    before = costs.whole.get(mode)\n",
+    ),
+    "the time of totals is the time of all rows": (
+        "engine/methods/whole_costs.py",
+        "    elif totals and took >= known:\n",
+        "    elif False:\n",
+    ),
     "a view holds only the changes that its run was for": (
         "engine/requests/cut.py",
         "        return tuple(newest(read, needs).items())\n",

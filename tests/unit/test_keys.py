@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from cases import A1, A2, change, machine, view
+from cases import A1, A2, change, costing, machine, view
 from test_derive import COLUMNS, ORDERS, as_queried, description, relation
 
 from headwater.algebra.derive.keys import derive_keys
@@ -18,7 +18,7 @@ from headwater.engine.methods.choice import choose_method
 from headwater.engine.methods.keys import BY_KEYS
 from headwater.engine.requests.limits import SETTLE
 from headwater.model import work
-from headwater.model.costs import Narrow, Took
+from headwater.model.costs import Loss, Narrow
 from headwater.model.dependency import Keys, common
 from headwater.model.event import Requested, Started
 from headwater.model.partition import WHOLE, Slice
@@ -172,7 +172,7 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
     later(made, A1)
     known = made.state.views["v"]
     assert why(made, A1) == "is out: a refresh takes less than 3.0 s [method.small]"
-    known.costs.took = Took(10.0, 0.0)
+    costing(known, 10.0)
     assert why(made, A1) == "is out: how much a refresh reads is not known yet [method.cost_unknown]"
     known.costs.reads = {"t": 0.5}
     assert why(made, A1) == "is out: a refresh reads less than 4 MB [method.small]", "its seconds are cold"
@@ -181,7 +181,7 @@ def test_a_dearer_run_is_not_chosen_and_one_that_had_to_stop_is_not_tried_again(
         assert why(made, A1) == "is out: too much changed [method.too_much_changed]"
     known.costs.reads = {"t": 1e8}
     assert choose_method(made.state, "v", (A1,)).method == BY_KEYS
-    known.costs.narrow[Mode.KEYS] = Narrow(None, 1)
+    known.costs.narrow[Mode.KEYS] = Narrow(None, 1, lost=Loss(1, 12.0, None, 0.25, stopped=True))
     assert why(made, A1) == "is out: the last one had to compute whole partitions [method.last_run]"
     known.costs.narrow[Mode.KEYS] = Narrow(30.0, 1)
     assert why(made, A1) == "would take about 30.0 s"

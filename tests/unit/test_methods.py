@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from cases import A1, A2, change, machine, view
+from cases import A1, A2, change, costing, machine, view
 from hypothesis import given
 from strategies import chains, examples, graphs, play, scripts
 from strategies import machine as machine_of
@@ -19,7 +19,7 @@ from headwater.engine.methods.whole import BY_PARTITION, IN_FULL
 from headwater.engine.record.transition import transition
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
-from headwater.model.costs import Estimate, Took
+from headwater.model.costs import Estimate
 from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
 from headwater.model.partition import WHOLE, Region, Slice
@@ -86,7 +86,8 @@ def filled(partitions: int = 10, **properties):
     made.now += 2 * SETTLE
     made.drain()
     known = made.state.views["v"]
-    known.costs.took, known.costs.partitions, known.costs.size = Took(2.0, 0.0), 1.0, 100.0
+    costing(known, 2.0)
+    known.costs.size = 100.0
     return made
 
 
@@ -125,7 +126,7 @@ def test_a_run_records_the_duration_that_was_foreseen():
     change(made, "t", A1, 99)
     made.now += 2 * SETTLE
     made.drain()
-    made.state.views["v"].costs.took = None
+    made.state.views["v"].costs.whole.clear()
     change(made, "t", A1, 98)
     made.now += 2 * SETTLE
     made.drain()
@@ -150,7 +151,7 @@ def test_a_first_refresh_costs_what_spark_foresees():
 
 def test_without_any_run_the_narrower_frame_is_chosen():
     made = filled()
-    made.state.views["v"].costs.took = None
+    made.state.views["v"].costs.whole.clear()
     chosen = choose_method(made.state, "v", (A1,))
     assert chosen.method == BY_PARTITION and chosen.cost.said == "of unknown duration"
     assert chosen.rejected[0][1].startswith("would write ")
@@ -182,7 +183,7 @@ def test_explain_refresh_tells_the_method():
 def test_a_method_tells_its_core_seconds():
     made = filled()
     known = made.state.views["v"]
-    known.costs.cores = 6.0
+    costing(known, 2.0, cores=6.0)
     chosen = choose_method(made.state, "v", (A1, A2))
     assert chosen.cost == Cost(2, seconds=4.0, written=200, cores=12.0)
     assert chosen.cost.told == "about 4.0 s (12.0 core-seconds)"
@@ -191,11 +192,9 @@ def test_a_method_tells_its_core_seconds():
 def test_core_seconds_are_learned_and_foretold():
     """Of 1 s its tasks were about for 0.6, and took 1.5 in all."""
     made = filled()
-    *before, last = made.journal
-    assert isinstance(last, Published)
-    costly = evolve(last, seconds=1.0, measured=Measured(effort=Effort(500_000, 600_000, 1.0, 1_500_000)))
-    state = State()
-    for each in (*before, costly):
-        transition(state, each)
-    assert state.views["v"].costs.cores == pytest.approx(1.9)
+    effort, state = Measured(effort=Effort(500_000, 600_000, 1.0, 1_500_000)), State()
+    for each in made.journal:
+        costly = evolve(each, seconds=1.0, measured=effort) if isinstance(each, Published) else each
+        transition(state, costly)
+    assert [each.cores for each in state.views["v"].costs.whole.values()] == [pytest.approx(1.9)] * 2
     assert BY_PARTITION.offer(state, "v", (A1,)).cost.cores == pytest.approx(1.9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from cases import warehouse
+from cases import costing, warehouse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +12,7 @@ from headwater.engine.methods import following
 from headwater.engine.methods.all_methods import learn
 from headwater.engine.methods.by_changes import FIXED, fixed
 from headwater.engine.methods.following import foreseen
-from headwater.model.costs import Narrow
+from headwater.model.costs import Loss, Narrow
 from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
 from headwater.model.reason import Code, Reason
@@ -33,7 +33,7 @@ seconds, sizes = st.floats(0.01, 1e4), st.integers(1, 10**12)
         (Narrow(2.0, MB), 21 * MB, None, 0, 4.0),  # nobody knows what whole partitions read
         (None, MB, 4.0, 0, None),
         (None, 700, 4.0, 1400, pytest.approx(1.0, abs=0.01)),  # a table of four rows, whose first refresh was cold
-        (Narrow(None, MB), MB, 4.0, 100 * MB, None),  # it had to compute whole partitions
+        (Narrow(None, MB), MB, 4.0, 100 * MB, 1.08),  # it had to compute whole partitions
     ],
 )
 def test_a_line_foresees_what_a_run_takes(known, churn, whole, read, told):
@@ -54,19 +54,34 @@ RUN = Run(Started(0, 5, "v", (), (), WORK, "", foreseen=1.0, foreseen_cores=2.0)
 END = Published(9, 5, "v", (), (), 1.8, Measured(effort=Effort(0, 1_800_000, 1.0, 3_000_000)))
 
 
-def test_a_run_moves_the_line_halfway_as_one_may_be_slow_by_chance():
+def test_a_run_moves_the_line_halfway_or_if_it_was_far_from_it_all_the_way():
     state = warehouse({"v": (("t",), {}, None)})
     view = state.views["v"]
 
     def learned(run: Run, end: Published) -> Narrow:
+        view.costs.narrow.clear()
         following.learn(state, view, run, end)
         return view.costs.narrow[Mode.CHANGES]
 
-    assert learned(RUN, END) == Narrow(1.4, MB, 2.5)
+    assert learned(RUN, END) == Narrow(1.8, MB, 3.0), "1.0 s and 2.0 core-seconds were foreseen"
     unforeseen = Run(evolve(RUN.started, foreseen=None, foreseen_cores=None))
     assert learned(unforeseen, END) == Narrow(1.8, MB, 3.0)
     assert learned(RUN, evolve(END, measured=Measured())).cores is None
-    assert learned(evolve(RUN, instead=LOST), END) == Narrow(None, MB)
+    assert learned(RUN, evolve(END, seconds=1.4)).seconds == pytest.approx(1.2)
+    assert learned(RUN, evolve(END, seconds=0.6)).seconds == 0.6
+
+
+def test_a_run_that_was_dearer_than_whole_partitions_is_a_loss():
+    """3.0 core-seconds are 1.5 times 2.0; its seconds are less, but beside others they tell little."""
+    state = warehouse({"v": (("t",), {}, None)})
+    view = state.views["v"]
+    costing(view, 1.9, cores=2.0)
+    following.learn(state, view, RUN, END)
+    assert view.costs.narrow[Mode.CHANGES] == Narrow(None, MB, lost=Loss(MB, 1.8, 3.0, 0.5))
+    view.costs.narrow.clear()
+    costing(view, 1.9, cores=4.0)
+    following.learn(state, view, evolve(RUN, instead=LOST), END)
+    assert view.costs.narrow[Mode.CHANGES] == Narrow(None, MB, lost=Loss(MB, 1.8, 3.0, 0.25, stopped=True))
 
 
 def test_a_warehouse_learns_what_runs_take_after_small_changes():

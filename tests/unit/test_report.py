@@ -13,7 +13,7 @@ from headwater.engine.methods.basis import ONE_PARTITION, without_snapshots
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell import report
 from headwater.engine.tell.refreshes import REFRESHES, refreshes
-from headwater.model.costs import Narrow
+from headwater.model.costs import Loss, Narrow
 from headwater.model.dependency import Dependency, Foremost, Frames, Keys, Neighbours, Occurrence
 from headwater.model.event import Broken, EngineLost, Failed, Made, Published, Requested, Reworked, Started, Suspended
 from headwater.model.partition import WHOLE, Slice
@@ -336,9 +336,12 @@ def test_what_a_refresh_costs_and_how_often_sources_change_is_told():
     state = warehouse({"v": (("t",), {}, 4.12)})
     for at in (0, 20_000, 40_000):
         state = written(state, "t", at)
-    state.views["v"].costs.narrow[Mode.CHANGES] = Narrow(1.2, 1_500_000)
+    state.views["v"].costs.narrow[Mode.CHANGES] = Narrow(1.2, 1_500_000, lost=Loss(20_000_000, 6.0, None, 0.5))
     told = report.describe(state, "v", True, 40_000)
-    said = "4.1 s as whole partitions; 1.2 s by changes, when 1.5 MB had come and gone"
+    said = (
+        "4.1 s as whole partitions; 1.2 s by changes, when 1.5 MB had come and gone; "
+        "6.0 s by changes after 20.0 MB, more than whole partitions"
+    )
     assert ["a refresh", said, "lately"] in told
     assert ["t", f"as a whole: {ONE_PARTITION.coded}", "changes come from a listing, every 20 s lately"] in told
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attrs import evolve
-from cases import A1, change, machine, view
+from cases import A1, change, costing, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
@@ -14,7 +14,7 @@ from headwater.engine.methods.totals import BY_TOTALS, added, leaves_totals
 from headwater.engine.methods.whole import BY_PARTITION
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
-from headwater.model.costs import Narrow, Took
+from headwater.model.costs import Loss, Narrow
 from headwater.model.dependency import Adding, Keys
 from headwater.model.event import Declared, Published, Requested, Started
 from headwater.model.partition import Slice
@@ -140,13 +140,13 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
     assert not leaves_totals(made.state, "v")
     assert why(made) == "is out: it has no totals yet [method.no_totals]"
     known = made.state.views["v"]
-    known.costs.took = Took(2.0, 0.0)
+    costing(known, 2.0)
     assert not leaves_totals(made.state, "v")
     known.costs.reads = {"t": 1e8}
     assert leaves_totals(made.state, "v")
-    known.costs.took = Took(1.1, 0.0)
+    costing(known, 1.1)
     assert not leaves_totals(made.state, "v")
-    known.costs.took = Took(1.2, 0.0)
+    costing(known, 1.2)
     assert leaves_totals(made.state, "v")
     known.costs.narrow[Mode.CHANGES] = Narrow(4.0, 1)
     assert not leaves_totals(made.state, "v")
@@ -155,8 +155,10 @@ def test_a_view_that_does_not_ask_has_totals_if_its_runs_take_long():
 def test_a_large_change_that_was_dear_keeps_no_later_one_from_being_followed():
     made = totalled("auto")
     known = made.state.views["v"]
-    known.costs.took, known.costs.reads = Took(2.0, 0.0), {"t": 1e8}
-    for dear, leaves in ((Narrow(4.0, 10_000_000), True), (Narrow(4.0, 500_000), False), (Narrow(None, 0), False)):
+    costing(known, 2.0)
+    known.costs.reads = {"t": 1e8}
+    stopped = Narrow(None, 0, lost=Loss(0, 4.0, None, 0.25, stopped=True))
+    for dear, leaves in ((Narrow(4.0, 10_000_000), True), (Narrow(4.0, 500_000), False), (stopped, False)):
         known.costs.narrow[Mode.CHANGES] = dear
         assert leaves_totals(made.state, "v") is leaves
 
@@ -166,11 +168,12 @@ def test_core_seconds_decide_where_all_are_known():
     made = totalled()
     known = made.state.views["v"]
     known.definition = evolve(known.definition, properties={})
-    known.costs.reads, known.costs.took = {"t": 1e8}, Took(2.5, 0.0)
+    costing(known, 2.5)
+    known.costs.reads = {"t": 1e8}
     known.costs.narrow[Mode.CHANGES] = Narrow(2.0, 1, cores=4.0)
     later(made, A1)
     assert choose_method(made.state, "v", (A1,)).method == BY_TOTALS and leaves_totals(made.state, "v")
-    known.costs.cores = 3.0
+    costing(known, 2.5, cores=3.0)
     assert choose_method(made.state, "v", (A1,)).method == BY_PARTITION and not leaves_totals(made.state, "v")
 
 
@@ -180,8 +183,9 @@ def test_a_run_by_keys_leaves_no_totals():
     known = made.state.views["v"]
     keyed = tuple(evolve(each, keys=Keys(("a",), (("a",),))) for each in known.definition.dependencies)
     known.definition = evolve(known.definition, dependencies=keyed)
-    known.costs.took, known.costs.reads = Took(12.0, 0.0), {"t": 1e8}
-    known.costs.narrow[Mode.CHANGES] = Narrow(None, 0)
+    costing(known, 12.0)
+    known.costs.reads = {"t": 1e8}
+    known.costs.narrow[Mode.CHANGES] = Narrow(None, 0, lost=Loss(0, 14.0, None, 0.25, stopped=True))
     later(made, A1)
     known.costs.narrow.clear()
     assert choose_method(made.state, "v", (A1,)).method == BY_KEYS and leaves_totals(made.state, "v")

@@ -31,18 +31,60 @@ class Took:
 
 
 @frozen
-class Narrow:
-    """The last run of a view by a method that follows changes.
+class Whole:
+    """What runs of a view took lately that compute whole partitions: by partition, or in full.
 
     Attributes:
-        seconds: that such a run takes by now; ``None`` if it computed whole partitions after all.
-        churn: bytes of files that had come and gone in its sources.
+        partitions: that one of them made, in the mean.
+        seconds: that they took.
+        cores: core-seconds that they took; ``None`` where nobody knows.
+        lone: there was one only. It may have been slow because Spark compiled its code.
+    """
+
+    partitions: float
+    seconds: float
+    cores: float | None = None
+    lone: bool = False
+
+
+@frozen
+class Loss:
+    """Runs of a view by a method that follows changes which took more than whole partitions would have.
+
+    Attributes:
+        churn: bytes of files that had come and gone in the sources, before the smallest of these changes.
+        seconds: that the last of them took.
+        cores: core-seconds that it took; ``None`` where nobody knows.
+        more: what all of them took in vain. The unit is the cost of a refresh of whole partitions.
+        since: what other refreshes of the view took after the last of them, in the same unit.
+        times: how many there were, after changes of about this size.
+        stopped: the last of them had to compute whole partitions after all.
+    """
+
+    churn: int
+    seconds: float
+    cores: float | None
+    more: float
+    since: float = 0.0
+    times: int = 1
+    stopped: bool = False
+
+
+@frozen
+class Narrow:
+    """What is known of a view's runs by a method that follows changes.
+
+    Attributes:
+        seconds: that such a run takes by now; ``None``: none was cheaper than whole partitions.
+        churn: bytes of files that had come and gone in its sources before the last run that was cheaper.
         cores: core-seconds that such a run takes; ``None`` where nobody knows.
+        lost: the runs that were dearer; ``None``: there was none, or one after a larger change was cheaper since.
     """
 
     seconds: float | None
     churn: int
     cores: float | None = None
+    lost: Loss | None = None
 
 
 @frozen
@@ -72,10 +114,10 @@ class RefreshCosts:
         estimate: what is foreseen of its first refresh, as long as it is as it was created; ``None`` where nobody
             knows.
         took: how long its runs take that compute whole partitions; ``None`` before the first.
-        cores: core-seconds of these runs, in the mean lately; ``None`` where nobody knows.
-        narrow: its last run by each method that follows changes.
+        whole: what these take, by partition and in full.
+        narrow: what those take that follow changes, by their method.
         reads: bytes of each source that the last of them read for a partition that it made.
-        partitions: how many partitions one of them makes, in the mean lately; 0 where nobody knows.
+        partitions: how many partitions a run makes that computes whole ones, in the mean lately; 0 where nobody knows.
         size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
         held: the same in blocks of Spark's memory; 0 if they never lay there.
         pace: µs for each byte that its runs read of a table, or write of itself, by the place where that lies.
@@ -87,7 +129,7 @@ class RefreshCosts:
 
     estimate: Estimate | None = None
     took: Took | None = None
-    cores: float | None = None
+    whole: dict[Mode, Whole] = Factory(dict)
     narrow: dict[Mode, Narrow] = Factory(dict)
     reads: dict[str, float] = Factory(dict)
     partitions: float = 0

@@ -127,6 +127,7 @@ class Code(Enum):
     METHOD_NO_TOTALS = "method.no_totals"
     METHOD_TOTALS_LOST = "method.totals_lost"
     METHOD_AFTER_FAILURE = "method.after_failure"
+    METHOD_DEARER = "method.dearer"
     METHOD_LAST_RUN = "method.last_run"
     METHOD_SMALL = "method.small"
     METHOD_COST_UNKNOWN = "method.cost_unknown"

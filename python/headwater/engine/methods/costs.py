@@ -32,7 +32,6 @@ def learn_sizes(state: State, view: ViewState, run: Run, event: Published) -> No
     for scanned in measured.scanned:
         learn_scanned(state.tables.setdefault(scanned.table, TableRecord()), scanned)
     costs.estimate = None
-    costs.partitions = newer(costs.partitions, made + len(event.removed), RUN)
     if made and measured.size and not isinstance(run.work, FollowsChanges):  # which writes a part
         costs.size = newer(costs.size, measured.size / made, SIZE)
     if made and measured.held:

@@ -11,13 +11,15 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
+from headwater.engine.methods import losses
 from headwater.engine.methods.method import Cost, Offer, Slices, count
+from headwater.engine.methods.whole_costs import whole_cost
 from headwater.model.costs import Narrow
 from headwater.model.event import Published
-from headwater.model.partition import simplified
+from headwater.model.partition import WHOLE, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Run, State, ViewState
-from headwater.model.work import FollowsChanges
+from headwater.model.work import FollowsChanges, Mode
 
 SMALL = 4_000_000
 """Bytes of sources. Fewer are read in less time than their changes are found. The seconds of a first refresh say
@@ -32,36 +34,61 @@ UNKNOWN = 1e-7
 """Seconds for each byte that changed, where nobody knows what a refresh reads: Iceberg does not tell."""
 
 
-def follow(state: State, name: str, slices: Slices, work: FollowsChanges | Reason, least: float) -> Offer | Reason:
-    """The offer of a method that follows changes. The last such run tells what it takes; without one, those of other
-    views do.
+FAR = 1.5
+"""A run that took so many times what was foreseen, or that part of it, corrects the line at once."""
+
+
+def follow(
+    state: State, name: str, slices: Slices, work: FollowsChanges | Reason, least: float, rewritten: int = 0
+) -> Offer | Reason:
+    """The offer of a method that follows changes. The last such run that was cheaper than whole partitions tells what
+    it takes; without one, those of other views do.
 
     Args:
         work: of the run; or why there can be none.
         least: seconds of a run after a small change.
+        rewritten: bytes of the view that the run reads and writes, whatever changed.
     """
     if isinstance(work, Reason):
         return work
     frame, view = simplified(slices), state.views[name]
-    costs, known = view.costs, view.costs.narrow.get(work.mode)
-    by_cores = None if known is None else evolve(known, seconds=known.cores)
-    whole, read = costs.took.mean if costs.took is not None else None, read_in_full(view, dict(work.since))
-    seconds = foreseen(known, least, work.churn, whole, read)
-    cores = foreseen(by_cores, least, work.churn, costs.cores, read)
-    cost = Cost(count(state, name, frame, slices), seconds=seconds, cores=cores)
-    return Offer(frame, cost, work, _untried(known, least, work.churn, whole, read, seconds))
+    known, whole = view.costs.narrow.get(work.mode), whole_cost(view.costs, count(state, name, frame, slices))
+    seconds, cores = _foreseen(view, known, least, work, whole, rewritten)
+    cost = Cost(whole.partitions, seconds=seconds, cores=cores)
+    untried = _unknown(view, least, work, whole, seconds) if losses.basis(known, work.churn) is None else None
+    if known is not None:
+        untried = losses.refused(known, work.churn, whole) or untried
+    return Offer(frame, cost, work, untried)
 
 
 def learn(state: State, view: ViewState, run: Run, event: Published) -> None:
-    """A run of a view that ended is the last one by its method.
-
-    A first run is slow, as Spark compiles its code, and any run may be slow by chance. So the new point of the line
-    is halfway between what was foreseen and what the run took.
-    """
+    """A run of a view that ended tells what the next one by its method takes: what it took itself, if that differs much
+    from what was foreseen, or else the middle. A run that took more than whole partitions is a loss."""
     started, work = run.started, run.started.work
     assert isinstance(work, FollowsChanges)
-    seconds, cores = _between(started.foreseen, event.seconds), _between(started.foreseen_cores, event.cores)
-    view.costs.narrow[work.mode] = Narrow(None, work.churn) if run.instead else Narrow(seconds, work.churn, cores)
+    known, whole = view.costs.narrow.get(work.mode), in_whole(state, view, run)
+    took = losses.times(event.seconds, event.cores, whole)
+    if run.instead or (took is not None and took > 1):
+        more = max(0.0, (took or 0.0) - 1, losses.STOPPED if run.instead else 0.0)
+        spent = Cost(whole.partitions, event.seconds, cores=event.cores)
+        view.costs.narrow[work.mode] = losses.lost(known, work.churn, spent, more, bool(run.instead))
+    else:
+        seconds = _between(started.foreseen, event.seconds)
+        cores = None if event.cores is None else _between(started.foreseen_cores, event.cores)
+        view.costs.narrow[work.mode] = losses.won(known, seconds, work.churn, cores)
+    pay(view, work.mode, took or 0.0)
+
+
+def pay(view: ViewState, mode: Mode, refreshes: float) -> None:
+    """A refresh ended that took so many times what whole partitions take. It counts for the losses of other methods."""
+    narrow = view.costs.narrow
+    narrow.update({each: losses.paid(known, refreshes) for each, known in narrow.items() if each is not mode})
+
+
+def in_whole(state: State, view: ViewState, run: Run) -> Cost:
+    """What whole partitions would take where a run made its rows."""
+    frame = run.started.slices
+    return whole_cost(view.costs, count(state, run.view, frame, () if WHOLE in frame else frame))
 
 
 def lately(view: ViewState) -> float | None:
@@ -81,17 +108,15 @@ def foreseen(known: Narrow | None, least: float, churn: int, whole: float | None
     """Seconds of a run, or core-seconds if those are given; ``None`` where nobody knows.
 
     Args:
-        known: the last such run of the view.
+        known: a run of the view; its seconds are known.
         least: the seconds after a small change.
         churn: bytes that came and went.
         whole: seconds of a refresh of whole partitions.
         read: bytes that this reads of the changed sources; 0 where nobody knows.
     """
     rate = SLOPE * whole / max(read, SMALL) if whole and read else None
-    if known is None:
+    if known is None or known.seconds is None:
         return None if rate is None else least + rate * churn
-    if known.seconds is None:
-        return None
     if churn <= known.churn:
         least = min(least, known.seconds)
         return least + (known.seconds - least) * churn / max(1, known.churn)
@@ -99,36 +124,63 @@ def foreseen(known: Narrow | None, least: float, churn: int, whole: float | None
 
 
 def is_cheaper(view: ViewState, known: Narrow, least: float, churn: int, read: float) -> bool:
-    """Whether a run after such a change would cost less than whole partitions: core-seconds, or seconds where those are
-    not known. The arguments are as for ``foreseen``."""
-    if known.seconds is None or view.costs.took is None:
+    """Whether a run after such a change would be taken, as it would cost less than whole partitions: core-seconds, or
+    seconds where those are not known. The arguments are as for ``foreseen``."""
+    whole = whole_cost(view.costs, max(1, round(view.costs.partitions)))
+    if losses.refused(known, churn, whole):
         return False
-    whole = view.costs.took.mean
-    if known.cores is not None and view.costs.cores is not None:
-        known, whole = evolve(known, seconds=known.cores), view.costs.cores
-    told = foreseen(known, least, churn, whole, read)
-    return told is not None and told < whole
+    here, of = losses.basis(known, churn), whole.seconds
+    by_cores = _by_cores(here)
+    if whole.cores is not None and (by_cores is None or by_cores.seconds is not None):
+        here, of = by_cores, whole.cores
+    told = foreseen(here, least, churn, of, read)
+    return told is not None and of is not None and told < of
 
 
 # --- inside
 
 
-def _untried(
-    known: Narrow | None, least: float, churn: int, whole: float | None, read: float, seconds: float | None
-) -> Reason | None:
-    """Why a method that follows changes is not tried, as long as no run of the view tells its cost; ``None`` if it is,
-    or is known."""
-    if known is not None:
-        in_vain = known.seconds is None and churn >= known.churn
-        return Reason(Code.METHOD_LAST_RUN, "the last one had to compute whole partitions") if in_vain else None
-    if whole is None or whole < least:
+def _foreseen(
+    view: ViewState, known: Narrow | None, least: float, work: FollowsChanges, whole: Cost, rewritten: int
+) -> tuple[float | None, float | None]:
+    """Seconds and core-seconds of a run."""
+    here, read = losses.basis(known, work.churn), read_in_full(view, dict(work.since))
+    by_cores = _by_cores(here)
+    seconds = foreseen(here, least, work.churn, whole.seconds, read)
+    cores = None
+    if by_cores is None or by_cores.seconds is not None:
+        cores = foreseen(by_cores, least, work.churn, whole.cores, read)
+    if here is None:
+        part = _part(view, whole, rewritten)
+        seconds = None if seconds is None or whole.seconds is None else seconds + part * whole.seconds
+        cores = None if cores is None or whole.cores is None else cores + part * whole.cores
+    return seconds, cores
+
+
+def _part(view: ViewState, whole: Cost, rewritten: int) -> float:
+    """The part of whole partitions that it takes to read and write some bytes of the view, in so far as all bytes that
+    are read and written take as long."""
+    moved = read_in_full(view) + view.costs.size * whole.partitions
+    return 2 * rewritten / moved if rewritten and moved else 0.0
+
+
+def _by_cores(known: Narrow | None) -> Narrow | None:
+    return None if known is None else evolve(known, seconds=known.cores)
+
+
+def _unknown(view: ViewState, least: float, work: FollowsChanges, whole: Cost, seconds: float | None) -> Reason | None:
+    """Why a method is not tried as long as no run of the view tells its cost; ``None`` if it is."""
+    read = read_in_full(view, dict(work.since))
+    if whole.seconds is None or whole.seconds < least:
         return Reason(Code.METHOD_SMALL, f"a refresh takes less than {least:.1f} s")
     if seconds is None or not read:
         return Reason(Code.METHOD_COST_UNKNOWN, "how much a refresh reads is not known yet")
     if read < SMALL:
         return Reason(Code.METHOD_SMALL, f"a refresh reads less than {SMALL / 1e6:.0f} MB")
-    return Reason(Code.METHOD_TOO_MUCH_CHANGED, "too much changed") if seconds > whole else None
+    return Reason(Code.METHOD_TOO_MUCH_CHANGED, "too much changed") if seconds > whole.seconds else None
 
 
-def _between(foreseen: float | None, took: float | None) -> float | None:
-    return took if foreseen is None or took is None else (foreseen + took) / 2
+def _between(foreseen: float | None, took: float) -> float:
+    if foreseen is None or not foreseen / FAR < took < foreseen * FAR:
+        return took
+    return (foreseen + took) / 2

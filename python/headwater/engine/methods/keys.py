@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from headwater.engine.methods.basis import NO_CHANGE, inputs, not_kept, reflected
 from headwater.engine.methods.following import follow, learn
-from headwater.engine.methods.method import Method, Offer, Slices
+from headwater.engine.methods.method import Method, Offer, Slices, count
 from headwater.model.dependency import Dependency, common
+from headwater.model.partition import simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State
 from headwater.model.view import Definition
@@ -66,7 +67,19 @@ def barred(definition: Definition) -> Reason | None:
 
 
 def offer(state: State, name: str, slices: Slices) -> Offer | Reason:
-    return follow(state, name, slices, keyed(state, name, slices), FIXED)
+    return follow(state, name, slices, keyed(state, name, slices), FIXED, _rewritten(state, name, slices))
 
 
 BY_KEYS = Method(ByKeys, "by keys", offer, learn, barred=barred)
+
+
+# --- inside
+
+
+def _rewritten(state: State, name: str, slices: Slices) -> int:
+    """Bytes of a view that a run writes anew, however few keys there are: whole partitions, where no single file can be
+    replaced."""
+    view, frame = state.views[name], simplified(slices)
+    if view.definition.storage.replaces_files:
+        return 0
+    return round(view.costs.size * count(state, name, frame, slices))

@@ -12,6 +12,7 @@ from headwater.engine.methods.basis import ALL_ROWS, REDEFINED, after_failure, i
 from headwater.engine.methods.by_changes import SAID, barred, fixed, learn
 from headwater.engine.methods.following import SMALL, follow, is_cheaper, read_in_full
 from headwater.engine.methods.method import Method, Offer, Slices
+from headwater.engine.methods.whole_costs import whole_cost
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
 from headwater.model.work import ByTotals, Mode
@@ -75,11 +76,12 @@ def _pays(view: ViewState, least: float) -> bool:
     """Whether a run by changes, of so many seconds at least, may be cheaper than others by enough that its totals are
     worth their time."""
     read, known = read_in_full(view), view.costs.narrow.get(Mode.CHANGES)
-    if view.costs.took is None or read < SMALL:
+    whole = whole_cost(view.costs, max(1, round(view.costs.partitions))).seconds
+    if whole is None or read < SMALL:
         return False
     if known is not None:
         return is_cheaper(view, known, least, round(FEW * read), read)
-    return view.costs.took.mean >= PAYS * least
+    return whole >= PAYS * least
 
 
 def _asked_for(state: State, view: ViewState, slices: Slices) -> Reason | None:

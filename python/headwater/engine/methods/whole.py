@@ -5,10 +5,15 @@ Example: 2 of 30 partitions of a view are behind. *By partition* writes these 2,
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from headwater.engine.methods.basis import ONE_PARTITION
 from headwater.engine.methods.costs import RUN, learn_pace, newer, took
+from headwater.engine.methods.following import in_whole, pay
+from headwater.engine.methods.losses import times
 from headwater.engine.methods.method import Cost, Method, Offer, Slices, count
 from headwater.engine.methods.totals import leaves_totals
+from headwater.engine.methods.whole_costs import learn_whole, whole_cost
 from headwater.model.event import Published
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.reason import Code, Reason
@@ -41,8 +46,12 @@ def learn(state: State, view: ViewState, run: Run, event: Published) -> None:
     if not event.totals:  # a run that leaves some reads its sources before what it moves is measured
         moved = [each for each in event.measured.moved if each.table != event.view]
         costs.reads = {each.table: each.size / max(1, len(event.made)) for each in moved}
+    made = len(event.made) + len(event.removed)
     costs.took = took(costs.took, event.seconds)
-    costs.cores = costs.cores if event.cores is None else newer(costs.cores or 0.0, event.cores, RUN)
+    costs.partitions = newer(costs.partitions, made, RUN)
+    mode = run.started.work.mode
+    pay(view, mode, times(event.seconds, event.cores, in_whole(state, view, run)) or 0.0)
+    learn_whole(costs, mode, made, event.seconds, event.cores, bool(event.totals))
 
 
 BY_PARTITION = Method(WholePartitions, "by partition", by_partition, learn)
@@ -56,12 +65,11 @@ def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> 
     costs, partitions = state.views[name].costs, count(state, name, frame, slices)
     if costs.estimate is not None:
         return Cost(partitions, None, costs.estimate.read, costs.estimate.size)
+    whole = whole_cost(costs, partitions)
     more = max(1.0, partitions / costs.partitions) if costs.partitions else 1.0
     read = sum(each.size * each.share for each in costs.readings.values())
-    return Cost(
-        partitions,
-        seconds=None if costs.took is None else more * costs.took.mean,
+    return evolve(
+        whole,
         read=round(more * read) if costs.readings else None,
         written=round(costs.size * partitions) if costs.size else None,
-        cores=None if costs.cores is None else more * costs.cores,
     )

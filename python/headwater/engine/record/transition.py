@@ -194,6 +194,8 @@ def _declared(state: State, event: events.Declared) -> None:
             queue.put_back(state, state.running[name], unsure=True)  # what it makes is of the old definition
         known.definition, known.totals, known.whole = event.definition, None, None
         known.costs.estimate = None
+        known.costs.whole.clear()
+        known.costs.narrow.clear()
         known.edge = None
         known.costs.reads = {each: size for each, size in known.costs.reads.items() if each in event.definition.sources}
         if known.status is not Status.SUSPENDED:

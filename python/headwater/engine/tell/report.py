@@ -302,6 +302,10 @@ def _costs(view: ViewState) -> str:
         known = view.costs.narrow.get(method.mode)
         if known is not None and known.seconds is not None:
             told.append(f"{known.seconds:.1f} s {method.said}, when {known.churn / 1e6:.1f} MB had come and gone")
+        if known is not None and (lost := known.lost) is not None:
+            told.append(
+                f"{lost.seconds:.1f} s {method.said} after {lost.churn / 1e6:.1f} MB, more than whole partitions"
+            )
     return "; ".join(told)
 
 
