@@ -56,7 +56,7 @@ def of_runs(calls: list[Call]) -> list[list[Call]]:
     runs: list[list[Call]] = [[]]
     steps = [each for each in calls if each.name == "Loop._carry_out"]
     for step in sorted(steps, key=lambda each: each.ended):
-        runs[-1] += [each for each in calls if _holds(step, each)]
+        runs[-1] += [each for each in calls if holds(step, each)]
         if any(each.name == "SparkWarehouse.publish" for each in runs[-1]):
             runs.append([])
     return runs[:-1]
@@ -70,7 +70,7 @@ def by_name(runs: list[list[Call]]) -> list[dict[str, Any]]:
             mine = [each for each in calls if each.name == name]
             times[name].append(len(mine))
             millis[name].append(1000 * sum(each.seconds for each in mine))
-            below[name].append(1000 * sum(each.seconds for one in mine for each in _children(one, calls)))
+            below[name].append(1000 * sum(each.seconds for one in mine for each in children(one, calls)))
     found = [
         {
             "name": name,
@@ -83,11 +83,11 @@ def by_name(runs: list[list[Call]]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda each: each["millis"], reverse=True)
 
 
-def _children(parent: Call, calls: Iterable[Call]) -> list[Call]:
+def children(parent: Call, calls: Iterable[Call]) -> list[Call]:
     """The outermost calls inside another one."""
-    inside = [each for each in calls if each is not parent and _holds(parent, each)]
-    return [each for each in inside if not any(_holds(other, each) for other in inside if other is not each)]
+    inside = [each for each in calls if each is not parent and holds(parent, each)]
+    return [each for each in inside if not any(holds(other, each) for other in inside if other is not each)]
 
 
-def _holds(outer: Call, inner: Call) -> bool:
+def holds(outer: Call, inner: Call) -> bool:
     return outer.thread == inner.thread and outer.began <= inner.began and inner.ended <= outer.ended

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.parts.results import RESULTS, ROOT, Figure, Result
 
-DOCUMENTS = (ROOT / "docs" / "performance.md",)
+DOCUMENTS = (ROOT / "docs" / "performance.md", ROOT / "docs" / "maintenance.md")
 TABLE = re.compile(r"(<!-- table: (?P<asked>.+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 

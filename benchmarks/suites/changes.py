@@ -1,4 +1,4 @@
-"""How the cost of a refresh follows the change: with more groups, and in window functions.
+"""How the cost of a refresh follows the change: with more groups, and in window functions; and where its time goes.
 
 A refresh counts from its start on record to its publication. Other views are suspended meanwhile, so it runs alone.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.parts import lakes
+from benchmarks.parts import lakes, phases
+from benchmarks.parts.calls import of_runs, recorded, traced
 from benchmarks.parts.harness import (
     Row,
     Worker,
@@ -20,6 +21,7 @@ from benchmarks.parts.harness import (
     ratios,
     refreshed,
     same_rows,
+    scratch,
 )
 from benchmarks.parts.results import Figure, Report, figure, none
 
@@ -27,7 +29,9 @@ FORMATS = ("delta", "iceberg")
 
 
 def options(parser: ArgumentParser) -> None:
-    parser.add_argument("--formats", nargs="*", choices=FORMATS, default=FORMATS, help="those of groups (both)")
+    parser.add_argument(
+        "--formats", nargs="*", choices=FORMATS, default=FORMATS, help="those of groups and phases (both)"
+    )
 
 
 # --- groups
@@ -180,4 +184,67 @@ def windows(asked: Namespace) -> Report:
     return Report(figures, {"symbols": symbols, "days": days, "refreshes": taken})
 
 
-CASES = {"groups": groups, "windows": windows}
+# --- phases
+
+PHASED = {
+    "a row is added": ("incremental", "SELECT id, customer, price * 2 AS double FROM {sales} WHERE price >= 0"),
+    "by changes": ("incremental", PER_CUSTOMER),
+    "by keys": ("keys", "SELECT customer, count(DISTINCT id) AS n, max(price) AS most FROM {sales} GROUP BY customer"),
+}
+
+
+def phased(asked: Namespace) -> Report:
+    """Where the time goes when one row comes: the milliseconds of each part of a refresh, by method.
+
+    The application is warm. The table has 365 customers, and the calls of the engine are traced.
+    """
+    rows, (warm, rounds) = asked.size.of(1_000_000, 100_000, 100), asked.size.of((5, 9), (2, 3), (0, 1))
+    figures: list[Figure] = []
+    details = {}
+    for format in asked.formats:
+        taken = details[format] = _phases(format, rows, warm, rounds)
+        figures += _phased(format.capitalize(), taken)
+    return Report(figures, {"rows": rows, "millis": details})
+
+
+def _phases(format: str, rows: int, warm: int, rounds: int) -> dict[str, list[dict[str, float]]]:
+    """By method the milliseconds of each phase, for each round."""
+    using, database = lakes.USING[format], f"{lakes.CATALOGS[format]}.phased"
+    sales, views = f"{database}.sales", {way: f"{database}.v{n}" for n, way in enumerate(PHASED)}
+    taken: list[tuple[str, float]] = []
+    with scratch() as place, lakes.lake(traced(file := place / "calls")) as worker:
+        console.log(f"{format}: making {rows:,} rows and {len(PHASED)} views")
+        worker.run(f"CREATE NAMESPACE {database}", SALES.format(sales=sales, using=using, groups=365, rows=rows))
+        for way, (method, query) in PHASED.items():
+            made = held(views[way], query.format(sales=sales), f"{method}, full", f" USING {using}")
+            worker.run(made, f"ALTER MATERIALIZED VIEW {views[way]} SUSPEND")
+
+        def refresh(way: str) -> None:
+            row = refreshed(worker, views[way])
+            assert row["mode"] == PHASED[way][0], row
+            taken.append((way, row["seconds"]))
+
+        by_turns(
+            {way: lambda _, way=way: refresh(way) for way in PHASED},
+            warm,
+            rounds,
+            lambda turn: worker.run(f"INSERT INTO {sales} VALUES (-{turn + 1}, {turn % 365}, 60)"),
+        )
+        worker.close()
+        runs = of_runs(recorded(file))[-len(taken) :]
+    found = [(way, phases.of_run(calls, seconds)) for (way, seconds), calls in zip(taken, runs, strict=True)]
+    return {way: [millis for mine, millis in found if mine == way][warm:] for way in PHASED}
+
+
+def _phased(format: str, taken: Mapping[str, Sequence[Mapping[str, float]]]) -> list[Figure]:
+    """The milliseconds of each phase and their sum, by method. A method has no figure of a phase that it lacks."""
+    found = []
+    for phase in (*phases.PHASES, phases.REST, "in all"):
+        for way, turns in taken.items():
+            millis = [round(sum(each.values()) if phase == "in all" else each[phase]) for each in turns]
+            if any(millis):
+                found.append(figure(phase, millis, "ms", column=f"{format}, {way}"))
+    return found
+
+
+CASES = {"groups": groups, "windows": windows, "phases": phased}

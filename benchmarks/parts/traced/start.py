@@ -17,10 +17,15 @@ def timed() -> list[tuple[type, tuple[str, ...]]]:
     from headwater.memory.buffers.memory import SparkMemory
     from headwater.runtime.loop import Loop
     from headwater.runtime.recorder import Recorder
+    from headwater.spark.jvm.query_totals import QueryTotals
     from headwater.spark.jvm.sessions import Sessions
+    from headwater.spark.jvm.shim import Shim
     from headwater.spark.observing.observer import Observer
+    from headwater.spark.refreshing.methods.buckets import TotalsDirectory
+    from headwater.spark.refreshing.recipe import Ingredients, Queries
     from headwater.spark.refreshing.warehouse import SparkWarehouse
     from headwater.spark.tables.files import FileTables
+    from headwater.spark.tables.registry import Formats
     from headwater.spark.tables.writer import Writer
     from headwater.store.sql_store import SqlStore
 
@@ -30,6 +35,12 @@ def timed() -> list[tuple[type, tuple[str, ...]]]:
         (Observer, ("look", "hinted")),
         (Sessions, ("of_run",)),
         (SparkWarehouse, ("compute", "publish")),
+        (Queries, ("renew", "analysed")),
+        (Formats, ("changed",)),
+        (Shim, ("few_rows", "key_values")),
+        (QueryTotals, ("collected",)),
+        (Ingredients, ("files",)),
+        (TotalsDirectory, ("recorded", "read", "write_some", "keep")),
         (SparkMemory, ("share", "keep", "transfers")),
         (FileTables, ("write", "written")),
         (Writer, ("write",)),
