@@ -91,14 +91,15 @@ def definitions(draw: st.DrawFn, name: str, columns: Sequence[str], above: dict[
         for dependency in dependencies
         for each in dependency.occurrences
     )
+    number = draw(st.integers(0, 99))
     return Definition(
         view=name,
         made_by=f"the query of {name}",
         columns=(),
         partitioned_by=tuple(columns),
         format=draw(formats),
-        fingerprint=str(draw(st.integers(0, 99))),
-        properties=draw(policies),
+        fingerprint=str(number),
+        properties=draw(policies) | consistency(number),
         dependencies=dependencies,
         earlier=tuple(draw(st.lists(successions(columns), max_size=2, unique=True))) if dated else (),
     )
@@ -129,6 +130,11 @@ policies = st.fixed_dictionaries(
     },
 )
 """Properties of a view that say how changes reach it."""
+
+
+def consistency(number: int) -> dict[str, str]:
+    """Every other view is strict."""
+    return {"headwater.consistency": ("eventual", "strict")[number % 2]}
 
 
 @frozen
@@ -204,7 +210,7 @@ def chains(draw: st.DrawFn, past: bool = True) -> Graph:
                 columns=(),
                 partitioned_by=("a",),
                 format=draw(formats),
-                properties=draw(policies),
+                properties=draw(policies) | consistency(n),
                 dependencies=tuple(Dependency(each, (Occurrence((("a", Same("a")),)),)) for each in sorted(sources)),
                 earlier=(draw(successions(("a",))),) if past else (),
             )

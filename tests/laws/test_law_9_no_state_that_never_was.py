@@ -16,13 +16,11 @@ from machine import Machine
 from reference import Content, recomputed
 from strategies import Graph, chains, examples, graphs, machine, of_lakes, play, scripts
 
-from headwater.engine.requests.common_cut import common_cut
 from headwater.engine.requests.coverage import unresolved, upstream
 from headwater.engine.requests.limits import follows
 from headwater.engine.tell.cuts import cuts
-from headwater.engine.waits.agreement import LEAST
-from headwater.model.event import Changed, Declared, Event, Published, Started
-from headwater.model.index import Apart
+from headwater.engine.waits.agreement import patience
+from headwater.model.event import Changed, Declared, Published, Started
 
 COUNTED: Counter[str] = Counter()
 MOST = 3_000
@@ -77,24 +75,19 @@ def untrue(made) -> list[str]:
 
 @define
 class States:
-    """The recorded states of each base table, in their order, and the newest vector that each view was found at."""
+    """The recorded states of each base table, in their order, and the newest vector that each view was found at.
+
+    Attributes:
+        exempt: the runs of which the law does not speak, as they waited long enough or read what such a run made.
+        astray: the views that show what such a run made, until they have a cut again.
+    """
 
     made: Machine
     of: dict[str, list[tuple[int, str]]] = field(factory=dict)
     newest: dict[str, dict[str, int]] = field(factory=dict)
-    let_go: set[int] = field(factory=set)
+    exempt: set[int] = field(factory=set)
+    astray: set[str] = field(factory=set)
     read: int = 0
-
-    def __attrs_post_init__(self) -> None:
-        entering = self.made.store.entering
-
-        def noted(event: Event) -> None:
-            """Before it is applied."""
-            if isinstance(event, Started) and isinstance(common_cut(self.made.state, event.view), Apart):
-                self.let_go.add(event.version)
-            entering(event)
-
-        self.made.store.entering = noted
 
     def follow(self) -> list[str]:
         """Holds each new version of a view against the law."""
@@ -102,24 +95,34 @@ class States:
         while self.read < len(journal):
             event = journal[self.read]
             self.read += 1
+            self.astray = {each for each in self.astray & self.made.state.views.keys() if not shown(self.made, each)}
             if isinstance(event, Changed) and event.table not in self.made.state.views:
                 self.of.setdefault(event.table, []).append((event.version, event.snapshot))
             elif isinstance(event, Declared):
                 self.newest.clear()  # it may have another query
-            elif isinstance(event, Started) and event.version in self.let_go:
-                COUNTED["let go"] += 1
-                origins = [self.made.state.origins.get(each) for _, some in event.needs for each in some]
-                since = min((each.at for each in origins if each is not None), default=0)
-                found += [] if event.at >= since + LEAST else [f"{event.view} began too early"]
-            elif isinstance(event, Published) and self.read == len(journal) and not self.exempt(event):
-                found += self.judged(event.view)
+            elif isinstance(event, Started):
+                found += self.begun(event)
+            elif isinstance(event, Published) and self.read == len(journal):
+                if event.version in self.exempt:
+                    self.astray.add(event.view)
+                elif not self.speaks_not_of(event):
+                    found += self.judged(event.view)
         return found
 
-    def exempt(self, event: Published) -> bool:
-        """Whether the law does not speak of a version: it reads a view that cannot be waited for, or of another query,
-        or waited too long."""
-        if event.version in self.let_go:
-            return True
+    def begun(self, event: Started) -> list[str]:
+        if event.let_go is not None or not self.astray.isdisjoint(upstream(self.made.state, event.view)):
+            self.exempt.add(event.version)
+        if event.let_go is None:
+            return []
+        COUNTED["let go"] += 1
+        view, state = self.made.state.views[event.view], self.made.state
+        origins = [state.origins[each] for _, some in event.needs for each in some if each in state.origins]
+        asked = max(state.hurried, view.hurried)
+        early = all(event.at < each.at + patience(view) and each.version > asked for each in origins)
+        return [f"{event.view} began too early"] if early and not any(each.definition for each in origins) else []
+
+    def speaks_not_of(self, event: Published) -> bool:
+        """Whether the law does not speak of a version: it reads a view of another query, or one not waited for."""
         state = self.made.state
         above = upstream(state, event.view) & state.views.keys()
         views = [state.views[each] for each in above]

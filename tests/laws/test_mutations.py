@@ -22,6 +22,12 @@ PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is o
 
 BY_EXAMPLE = {
     "a view goes back to an older state": ("test_common_cut.py",),
+    "a view waits in vain": ("test_common_cut.py",),
+    "a view waits in vain for lake sources that run at other times": ("test_common_cut.py",),
+    "a refresh that runs makes no end of a wait": ("test_common_cut.py",),
+    "a source that is late will not come to where all others are": ("test_common_cut.py",),
+    "what stops for the order of changes has no limit": ("test_common_cut.py",),
+    "who asks for a refresh waits for newer changes": ("test_common_cut.py",),
     "a change passes an older one of another partition that waits": ("test_common_cut.py",),
     "changes that came out unchanged together are not held": ("test_common_cut.py",),
     "a view waits for a common cut that its sources never reach": ("test_common_cut.py",),
@@ -239,9 +245,40 @@ MUTATIONS = {
         "_only(spans[-1], self.tables)",
     ),
     "a view without a common cut waits for nothing": (
-        "engine/decide/readiness.py",
+        "engine/waits/agreement.py",
         "    if split is None:\n        return due.at\n",
         "    if True:\n        return due.at\n",
+    ),
+    "a view waits in vain": (
+        "engine/waits/agreement.py",
+        "    within = patience(view) if ripe.in_vain else agrees_within(state, split)\n",
+        "    within = agrees_within(state, split)\n",
+    ),
+    "a view waits in vain for lake sources that run at other times": (
+        "engine/waits/agreement.py",
+        "    return isinstance(newest_of(state, view, tables, walks), Apart)\n",
+        "    return False\n",
+    ),
+    "a refresh that runs makes no end of a wait": (
+        "engine/waits/agreement.py",
+        "    return isinstance(newest_of(state, view, tables, walks), Apart)\n",
+        "    return True\n",
+    ),
+    "a source that is late will not come to where all others are": (
+        "engine/waits/agreement.py",
+        "        unresolved(state, each) for each in showing if each != split.behind\n    ):\n        return False\n",
+        "        unresolved(state, each) for each in showing if each != split.behind\n    ):\n        pass\n",
+    ),
+    "what stops for the order of changes has no limit": (
+        "engine/decide/readiness.py",
+        "        free, stopped = goes or _patient(state, view, each_asked), None if goes else split\n",
+        "        free = goes or (_patient(state, view, each_asked) if nothing_goes else goes)\n"
+        "        stopped = None if goes else split\n",
+    ),
+    "who asks for a refresh waits for newer changes": (
+        "engine/decide/readiness.py",
+        "    if any(each <= hurried for each in asked.alone):\n",
+        "    if False:\n",
     ),
     "a view goes back to an older state": (
         "engine/requests/common_cut.py",
@@ -803,8 +840,8 @@ MUTATIONS = {
     ),
     "a wait is said to end with its last change": (
         "engine/decide/readiness.py",
-        "    at, change = min((ends(origin), origin)",
-        "    at, change = max((ends(origin), origin)",
+        "    at, change, number = min((at(each), each, n)",
+        "    at, change, number = max((at(each), each, n)",
     ),
     # --- the interpreter
     "a run goes on although it is not wanted any more": (

@@ -5,18 +5,19 @@ from __future__ import annotations
 import cases
 from cases import A1, A2, change, end, machine, sound, start
 
-from headwater.engine.decide.readiness import apart, ready, starts
+from headwater.engine.decide.readiness import ready, starts
 from headwater.engine.requests.common_cut import common_cut
 from headwater.engine.requests.limits import AGREES_WITHIN, PATIENCE, SETTLE, back_off
 from headwater.engine.requests.prefix import with_older
 from headwater.engine.tell import report
 from headwater.engine.tell.cuts import cuts, readings
+from headwater.engine.tell.refreshes import refreshes
 from headwater.engine.tell.why_it_waits import why_it_waits
-from headwater.engine.waits.agreement import LEAST, agrees_within
+from headwater.engine.waits.agreement import LEAST, agrees_within, is_in_vain
 from headwater.model.costs import Took
-from headwater.model.event import Altered, Failed, Skipped, Started, Suspended
+from headwater.model.event import Altered, Failed, Hurried, Skipped, Started, Suspended
 from headwater.model.index import Apart
-from headwater.model.partition import WHOLE
+from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
 
 
@@ -51,6 +52,12 @@ def overtaken(made):
     change(made, "s", WHOLE, 12)
     run(made, "v1")
     end(made, "v2")
+
+
+def apart(state, name):
+    """Why a view waits that could run as far as its inputs are concerned."""
+    found = starts(state, name)
+    return None if found is None else found.apart
 
 
 def read(made, name):
@@ -120,6 +127,120 @@ def test_it_does_not_wait_for_ever():
     end(made, "d")
     assert [each.version for each in cuts(made.state, "d")] == [None]
     end(made, "v2")
+    sound(made)
+
+
+def in_vain():
+    """``s`` changes a third time while ``v2`` runs for the second change: ``v1`` is about to be ahead of it again."""
+    made = diamond("parquet")
+    overtaken(made)
+    begin(made, "v2")
+    assert not starts(made.state, "d").at <= made.now, "the run of v2 makes an end of it, if s stays as it is"
+    change(made, "s", WHOLE, 13)
+    return made
+
+
+def test_it_waits_no_longer_than_its_patience_where_waiting_does_not_help():
+    made = in_vain()
+    oldest = min(each.at for each in made.state.origins.values())
+    assert starts(made.state, "d").at == max(oldest + PATIENCE, made.state.views["d"].retry_at) <= made.now
+    assert start(made, "d")
+    begun = next(each for each in reversed(made.journal) if isinstance(each, Started))
+    assert begun.let_go == Reason(
+        Code.CUT_LET_GO, "without one state of every table: v2 lacks a change of s that v1 shows"
+    )
+    assert begun.let_go.coded in "\n".join(report.explain(made.state, "d", made.now))
+    end(made, "d")
+    [row, *_] = refreshes(reversed(made.journal), 1)
+    assert row.reason.endswith(begun.let_go.text) and row.codes == "source.changed, cut.let_go"
+    assert [each.version for each in cuts(made.state, "d")] == [None]
+    end(made, "v2")
+    sound(made)
+
+
+def test_it_waits_for_a_source_that_is_late_while_all_others_have_nothing_to_do():
+    """``v2`` runs for the second change, and its next refresh takes the third one."""
+    made = in_vain()
+    run(made, "v1")
+    assert starts(made.state, "d").at > made.now
+    assert not start(made, "d")
+
+
+def test_it_waits_for_refreshes_that_make_its_sources_agree():
+    """Two sources run for the change that the third one has already."""
+    sources = [view(each, "", "s", format="parquet") for each in ("v1", "v2", "v3")]
+    made = machine({"s": ""}, *sources, view("d", "", "v1", "v2", "v3", format="delta"), lakes="s")
+    change(made, "s", WHOLE, 11)
+    for each in ("v1", "v2", "v3"):
+        run(made, each)
+    made.now += PATIENCE
+    change(made, "s", WHOLE, 12)
+    run(made, "v1")
+    begin(made, "v2")
+    begin(made, "v3")
+    assert starts(made.state, "d").at > made.now
+
+
+def test_lake_sources_that_run_at_other_times_are_not_waited_for():
+    """Their runs under way are for other states of ``s``, and so are the versions that they have."""
+    made = diamond()
+    change(made, "s", WHOLE, 11)
+    begin(made, "v1")
+    change(made, "s", WHOLE, 12)
+    begin(made, "v2")
+    change(made, "s", WHOLE, 13)
+    for name, other in (("v1", "v2"), ("v2", "v1"), ("v1", "v2"), ("v2", "v1")):
+        end(made, name)
+        made.now += SETTLE
+        change(made, "s", WHOLE, 14 + made.now % 5)
+        begin(made, name)
+        assert other in made.state.running
+    split = common_cut(made.state, "d")
+    assert isinstance(split, Apart) and is_in_vain(made.state, "d", split)
+
+
+def test_who_asks_for_a_refresh_waits_for_no_newer_change():
+    """Both sources have what was asked for, and one of them runs for a change that came soon after."""
+    made = diamond()
+    change(made, "s", WHOLE, 11)
+    run(made, "v1")
+    run(made, "v2")
+    change(made, "s", WHOLE, 12)
+    begin(made, "v1")
+    assert starts(made.state, "d") is None
+    asked = made.state.tables["v2"].highest
+    made.record(lambda _: Hurried(made.now, asked, ("d",)))
+    assert start(made, "d")
+    end(made, "d")
+    assert made.world.lake.held(cuts(made.state, "d")[0].snapshot) == {WHOLE: 11}
+
+
+def test_what_stops_for_the_order_of_changes_goes_on_after_a_while():
+    """``v`` took the newer change of ``a=2`` first, and runs for that of ``a=1`` for ever. ``t`` changes meanwhile."""
+    sources = view("v", "a", "s", format="delta", consistency="eventual"), view("d", "a", "v", "t", format="delta")
+    made = machine({"s": "a", "t": "a"}, *sources, lakes=("s", "t"))
+    change(made, "s", A2, 11)
+    first = made.now
+    made.now += SETTLE - 100
+    change(made, "s", A1, 12)
+    change(made, "s", A2, 13)
+    made.now = first + SETTLE
+    assert start(made, "v")
+    end(made, "v")
+    begin(made, "v")
+    change(made, "t", Slice.of(a="3"), 5)
+    begin(made, "d")
+    assert made.state.running["d"].slices == (Slice.of(a="3"),), "a=2 does not pass the older change of a=1"
+    end(made, "d")
+    at = starts(made.state, "d").at
+    assert first + LEAST <= at <= first + LEAST + SETTLE
+    made.now = at - SETTLE
+    change(made, "t", Slice.of(a="3"), 6)
+    begin(made, "d")
+    begun = made.state.running["d"].started
+    assert A2 in begun.slices and begun.let_go.code is Code.CUT_LET_GO
+    end(made, "d")
+    end(made, "v")
     sound(made)
 
 
@@ -293,9 +414,8 @@ def test_sources_that_never_meet_are_not_waited_for():
         end(made, name)
         made.now += SETTLE
         assert made.state.views[other].pending
-    split = apart(made.state, "d")
-    assert split is not None and split.table == "s"
-    assert common_cut(made.state, "d") == split
+    split = common_cut(made.state, "d")
+    assert isinstance(split, Apart) and split.table == "s"
 
 
 def test_an_older_change_of_another_partition_starts_with_a_newer_one():

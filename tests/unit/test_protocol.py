@@ -438,7 +438,7 @@ def test_a_refreshed_partition_is_shown_as_the_golden_row():
     needs = {"slices": (MARCH,), "needs": ((MARCH, ()),)}
     work = {each.mode.value: each for each in (WholeView(), WholePartitions())}[done[3]]
     started = event(Started, **run, **needs, at=done[7], work=work, reason=Reason(Code.SOURCE_CHANGED, done[4]))
-    started = evolve(started, foreseen=done[9], foreseen_cores=done[11])
+    started = evolve(started, foreseen=done[9], foreseen_cores=done[11], let_go=None)
     made, effort = (Made(MARCH, done[6], "f"),), Effort(800_000, 900_000, 1.0, 2_100_000)
     published = event(Published, **run, at=done[7] + 1900, made=made, seconds=done[8], measured=Measured(effort=effort))
     [shown] = refreshes([published, started])

@@ -158,6 +158,8 @@ class Started:
         foreseen, foreseen_cores: the seconds and core-seconds that its method takes, as far as past runs tell; ``None``
             where nobody knows.
         watermarks: of each source that a stream writes, its watermark on record (ms).
+        let_go: why the rows will not show one state of every table, though the view asks for that; ``None`` if they do,
+            or if it does not.
     """
 
     at: int
@@ -174,6 +176,7 @@ class Started:
     foreseen: float | None = None
     foreseen_cores: float | None = None
     watermarks: tuple[tuple[str, int], ...] = ()
+    let_go: Reason | None = None
 
     @property
     def slices(self) -> tuple[Slice, ...]:

@@ -92,6 +92,21 @@ class Apart:
 
 
 @frozen
+class Ripe:
+    """Overlapping slices of a view that can run as far as its inputs are concerned.
+
+    Attributes:
+        needs: the slices, each with the changes on whose behalf.
+        apart: why they wait all the same, for a time; ``None`` if they do not.
+        in_vain: nothing that is under way makes an end of that wait.
+    """
+
+    needs: Needs
+    apart: Apart | None = None
+    in_vain: bool = False
+
+
+@frozen
 class StateSpan:
     """The states of tables that a version of a source shows.
 
@@ -146,9 +161,8 @@ class Index:
         slack: how long changes of a view can wait for the promises there and downstream (``engine.waits.freshness``).
         rations: how long changes wait for the budget's sake; ``learned``: whether something that this depends on was
             learned since (see ``engine.waits.ration``).
-        stale, free, idle, apart: which views can run as far as their inputs are concerned, which need not because
-            nothing that they read changed, which of the former wait as their sources have no common cut, and for which
-            that has to be found out anew (see ``engine.decide.readiness``).
+        stale, ripe, idle: which views can run as far as their inputs are concerned, which need not because nothing that
+            they read changed, and for which that has to be found out anew (see ``engine.decide.readiness``).
     """
 
     order: dict[str, int] = Factory(dict)
@@ -164,6 +178,5 @@ class Index:
     rations: Rations | None = None
     learned: bool = False
     stale: set[str] = Factory(set)
-    free: dict[str, tuple[Needs, ...]] = Factory(dict)
+    ripe: dict[str, tuple[Ripe, ...]] = Factory(dict)
     idle: dict[str, tuple[Needs, Needs]] = Factory(dict)
-    apart: dict[str, Apart] = Factory(dict)

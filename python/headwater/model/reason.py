@@ -45,6 +45,7 @@ class Code(Enum):
     WAIT_ENGINE = "wait.engine"
 
     # Why nothing tells which state of a table a view shows.
+    CUT_LET_GO = "cut.let_go"
     CUT_EVENTUAL = "cut.eventual"
     CUT_RELEASED = "cut.released"
     CUT_PROPAGATE = "cut.propagate"

@@ -27,13 +27,12 @@ from headwater.engine.requests.prefix import goes_in_order, in_order, lacked, ou
 from headwater.engine.requests.reach import Reached
 from headwater.engine.requests.reasons import reason
 from headwater.engine.requests.succession import awaited, is_dated, spread, unspread
-from headwater.engine.waits.agreement import agrees_within
-from headwater.engine.waits.deadline import Due
+from headwater.engine.waits.agreement import ends, is_in_vain
 from headwater.engine.waits.freshness import waits_for
 from headwater.engine.waits.ration import renew
 from headwater.model.event import Skipped
 from headwater.model.extract import Shared
-from headwater.model.index import Apart
+from headwater.model.index import Apart, Ripe
 from headwater.model.partition import Needs, Slice, Value, Version, overlapping, sort_key
 from headwater.model.state import State, ViewState
 
@@ -43,10 +42,15 @@ MOST_PARTS = 1_000
 
 @frozen
 class Ready:
-    """Slices of one view that can run together, each with the origins on whose behalf."""
+    """Slices of one view that can run together, each with the origins on whose behalf.
+
+    Attributes:
+        apart: why the rows will not show one state of every table, though the view asks for that and waited for it.
+    """
 
     view: str
     needs: tuple[tuple[Slice, tuple[Version, ...]], ...]
+    apart: Apart | None = None
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -60,21 +64,22 @@ class Ready:
 def ready(state: State, now: int) -> list[Ready]:
     """Everything that can run at ``now``, at most one run a view, those with the oldest change first."""
     renew(state, now)
-    found = [each for name in _free_views(state) if (each := ready_of(state, name, now)) is not None]
+    found = [each for name in _ripe_views(state) if (each := ready_of(state, name, now)) is not None]
     return sorted(found, key=lambda each: (min(each.origins), state.index.order[each.view]))
 
 
 def ready_of(state: State, name: str, now: int) -> Ready | None:
     """What of one view can run at ``now``."""
-    view, groups = state.views[name], _free_views(state).get(name, ())
+    view, groups = state.views[name], _ripe_views(state).get(name, ())
     if view.retry_at > now:
         return None
-    at = _ends(state, name)
-    chosen = [number for number, needs in enumerate(groups) if any(at(origin) <= now for origin in _origins(needs))]
+    times = enumerate(zip(groups, _ends(state, name, groups), strict=True))
+    chosen = [number for number, (each, at) in times if any(at(origin) <= now for origin in _origins(each.needs))]
+    split = next((each for number in chosen if (each := groups[number].apart) is not None), None)
     if chosen and len(chosen) < len(groups) and goes_in_order(state, view):
-        chosen = with_older(state, groups, chosen)
-    needs = sorted((need for number in chosen for need in groups[number]), key=lambda need: sort_key(need[0]))
-    return Ready(name, tuple(needs)) if needs else None
+        chosen = with_older(state, [each.needs for each in groups], chosen)
+    needs = sorted((need for number in chosen for need in groups[number].needs), key=lambda need: sort_key(need[0]))
+    return Ready(name, tuple(needs), split) if needs else None
 
 
 @frozen
@@ -129,11 +134,10 @@ def wake_at(state: State, now: int) -> int | None:
     """When something that waits for time alone becomes ready; ``None`` when nothing does."""
     renew(state, now)
     times = []
-    for name, groups in _free_views(state).items():
-        view = state.views[name]
-        times.append(view.retry_at)
-        at = _ends(state, name)
-        times += [at(origin) for origin in _origins(need for needs in groups for need in needs)]
+    for name, groups in _ripe_views(state).items():
+        times.append(state.views[name].retry_at)
+        by_group = zip(groups, _ends(state, name, groups), strict=True)
+        times += [at(origin) for each, at in by_group for origin in _origins(each.needs)]
     for run in state.running.values():
         if (until := latest_end(state, run)) is not None:
             times += [until, until + GRACE]
@@ -142,69 +146,63 @@ def wake_at(state: State, now: int) -> int | None:
 
 @frozen
 class Start:
-    """When a view can run if nothing else happens until then (ms), and the change that ends its wait."""
+    """When a view can run if nothing else happens until then (ms).
+
+    Attributes:
+        change: the one that ends its wait.
+        apart: why the rows will not show one state of every table then.
+    """
 
     at: int
     change: Version
+    apart: Apart | None = None
 
 
 def starts(state: State, name: str) -> Start | None:
     """When a view can run next; ``None`` when it waits for more than time."""
-    groups = _free_views(state).get(name)
+    groups = _ripe_views(state).get(name)
     if not groups:
         return None
-    ends = _ends(state, name)
-    at, change = min((ends(origin), origin) for origin in _origins(need for needs in groups for need in needs))
-    return Start(max(state.views[name].retry_at, at), change)
+    times = enumerate(zip(groups, _ends(state, name, groups), strict=True))
+    at, change, number = min((at(each), each, n) for n, (group, at) in times for each in _origins(group.needs))
+    return Start(max(state.views[name].retry_at, at), change, groups[number].apart)
 
 
-def apart(state: State, name: str) -> Apart | None:
-    """Why a view waits although its sources reflect changes that it lacks: they have no common cut."""
+def _ends(state: State, name: str, groups: Sequence[Ripe]) -> list[Callable[[Version], int]]:
+    """For groups of slices, when a change need not wait any more."""
+    known: dict[tuple[Apart | None, bool], Callable[[Version], int]] = {}
+    for each in groups:
+        if (each.apart, each.in_vain) not in known:
+            known[each.apart, each.in_vain] = ends(state, name, each)
+    return [known[each.apart, each.in_vain] for each in groups]
+
+
+def _ripe_views(state: State) -> dict[str, tuple[Ripe, ...]]:
+    """What can run as far as inputs are concerned, for each view that has any."""
     _look_again(state)
-    return state.index.apart.get(name)
-
-
-def _ends(state: State, name: str) -> Callable[[Version], int]:
-    """When a change need not wait any more: for others that come with it, nor for a common cut of the sources."""
-    due = Due(state, state.views[name])
-    split = state.index.apart.get(name)
-    if split is None:
-        return due.at
-    within = agrees_within(state, split)
-    return lambda origin: max(due.at(origin), state.origins[origin].at + within)
-
-
-def _free_views(state: State) -> dict[str, tuple[Needs, ...]]:
-    """What can run as far as inputs are concerned, for each view that has any: groups of overlapping slices."""
-    _look_again(state)
-    return state.index.free
+    return state.index.ripe
 
 
 def _look_again(state: State) -> None:
     """Brings up to date what is kept of readiness, for the views that ``engine.record.queue`` noted only."""
     for name in sorted(state.index.stale):
-        state.index.free.pop(name, None)
+        state.index.ripe.pop(name, None)
         state.index.idle.pop(name, None)
-        state.index.apart.pop(name, None)
         if name in state.views:
             found = _sorted_out(state, name)
-            if found.free:
-                state.index.free[name] = found.free
+            if found.ripe:
+                state.index.ripe[name] = found.ripe
             if found.idle:
                 state.index.idle[name] = found.idle
-            if found.apart:
-                state.index.apart[name] = found.apart
     state.index.stale.clear()
 
 
 @frozen
 class _Found:
-    """What of a view can run, in groups of overlapping slices; what need not, with what is left of that; and why what
-    can run waits all the same."""
+    """What of a view can run, in groups of overlapping slices; and what need not, with what is left of that."""
 
-    free: tuple[Needs, ...] = ()
+    ripe: tuple[Ripe, ...] = ()
     idle: tuple[Needs, Needs] | None = None
-    apart: Apart | None = None
 
 
 def _sorted_out(state: State, name: str) -> _Found:
@@ -227,22 +225,25 @@ def _sorted_out(state: State, name: str) -> _Found:
     lacking = lacked(state, view, agreed) if isinstance(agreed, Common) else frozenset()
     asked = [evolve(each, awaited=each.awaited | each.origins & lacking) for each in asked] if lacking else asked
     kept = _in_order(state, view, asked) if split is None else None
-    if kept is not None and not any(kept) and any(each.alone for each in asked):
-        split, kept = out_of_order(state, view, [each.awaited for each in asked]), None
+    if kept is not None and any(each.alone and not some for each, some in zip(asked, kept, strict=True)):
+        split = out_of_order(state, view, [each.awaited for each in asked])
+    vain, nothing_goes = split is not None and is_in_vain(state, name, split), kept is None or not any(kept)
     groups, idle, left = [], [], []
-    for group, free in zip(every, kept or [_patient(state, view, each) for each in asked], strict=True):
+    for number, (group, each_asked) in enumerate(zip(every, asked, strict=True)):
+        goes = kept[number] if kept is not None else frozenset()
+        free, stopped = goes or _patient(state, view, each_asked), None if goes else split
         needs = []
         for each in group:
             origins = view.pending[each] & free
             parts = news.parts(each, origins) if origins else {}
             if each in parts or len(parts) > MOST_PARTS:
                 needs.append((each, tuple(sorted(origins))))
-            elif origins:
+            elif origins and (goes or nothing_goes):
                 idle.append((each, tuple(sorted(origins))))
                 left += [(part, tuple(sorted(some))) for part, some in parts.items()]
         if needs:
-            groups.append(tuple(needs))
-    return _Found(tuple(groups), (tuple(idle), tuple(left)) if idle else None, split)
+            groups.append(Ripe(tuple(needs), stopped, vain and stopped is not None))
+    return _Found(tuple(groups), (tuple(idle), tuple(left)) if idle else None)
 
 
 def _spread(state: State, view: ViewState, undated: list[Slice], blocking: Reached) -> tuple[Needs, Needs] | None:
@@ -279,8 +280,12 @@ def _asked(view: ViewState, group: Sequence[Slice], blocking: Reached) -> _Asked
 
 
 def _waits(state: State, view: ViewState, asked: _Asked) -> bool:
-    """Whether slices that could run for some changes wait for others, which come soon after these."""
-    return bool(asked.awaited) and waits_for(state, view, asked.origins, asked.awaited)
+    """Whether slices that could run for some changes wait for others, which come soon after these. Who asked for a
+    refresh waits for none that came later."""
+    awaited, hurried = asked.awaited, max(state.hurried, view.hurried)
+    if any(each <= hurried for each in asked.alone):
+        awaited = frozenset(each for each in awaited if each <= hurried)
+    return bool(awaited) and waits_for(state, view, asked.origins, awaited)
 
 
 def _patient(state: State, view: ViewState, asked: _Asked) -> frozenset[Version]:

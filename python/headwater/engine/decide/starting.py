@@ -22,7 +22,9 @@ from headwater.engine.requests.ahead import is_open
 from headwater.engine.requests.reasons import reason
 from headwater.model.command import MakePlan
 from headwater.model.event import FRESH, Started
+from headwater.model.index import Apart
 from headwater.model.partition import Version, sort_key
+from headwater.model.reason import Code, Reason
 from headwater.model.state import Run, State
 from headwater.model.work import Whole
 
@@ -78,8 +80,17 @@ def decided(state: State, choice: Choice, version: Version, now: int) -> Decisio
         foreseen=method.cost.seconds,
         foreseen_cores=method.cost.cores,
         watermarks=reads.watermarks,
+        let_go=None if chosen.apart is None else let_go(chosen.view, chosen.apart),
     )
     return Decision(event, method)
+
+
+def let_go(name: str, split: Apart) -> Reason:
+    """Why a run goes on though its rows will not show one state of every table."""
+    both = "" if split.ahead == name else f" that {split.ahead} shows"
+    return Reason(
+        Code.CUT_LET_GO, f"without one state of every table: {split.behind} lacks a change of {split.table}{both}"
+    )
 
 
 def free(mine: Flights, capacity: Capacity) -> int:

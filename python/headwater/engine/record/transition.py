@@ -75,6 +75,7 @@ def _hurried(state: State, event: events.Hurried) -> None:
         view.retry_at = 0
         if event.views is not None:
             view.hurried = max(view.hurried, event.version)
+        state.index.stale.add(name)
 
 
 def _requested(state: State, event: events.Requested) -> None:
@@ -325,7 +326,7 @@ def _reconsider(state: State, name: str) -> None:
 def _rewire(state: State) -> None:
     sources = {name: view.definition.sources for name, view in state.views.items()}
     state.index.order, state.index.readers = graph.order(sources), graph.readers(sources)
-    state.index.stale |= state.views.keys() | state.index.free.keys() | state.index.idle.keys()
+    state.index.stale |= state.views.keys() | state.index.ripe.keys() | state.index.idle.keys()
     state.index.routes.clear()
     state.index.slack.clear()
     state.index.above.clear()

@@ -60,12 +60,16 @@ def common_cut(state: State, name: str) -> Common | Apart:
     tables = shared(state, name)
     if not tables:
         return NOTHING
+    return newest_of(state, view, tables, {each: walk(state, view, each, tables) for each in view.definition.sources})
+
+
+def newest_of(state: State, view: ViewState, tables: Sequence[str], walks: Mapping[str, Walk]) -> Common | Apart:
+    """The newest common cut of a view's sources, for the states of these tables. The walks end there."""
     own = StateSpan(0, {each: view.holds[each] for each in tables if each in view.holds})
-    walks = {each: _walk(state, view, each, tables) for each in dict.fromkeys(view.definition.sources)}
-    while (apart := _apart({name: own, **{each: walk.chosen for each, walk in walks.items()}})) is not None:
+    while (apart := _apart({view.definition.view: own, **{each: walks[each].chosen for each in walks}})) is not None:
         if apart.ahead not in walks or not walks[apart.ahead].back(apart.table, apart.change):
             return apart
-    found = _common({each: walk.chosen for each, walk in walks.items() if walk.chosen.holds or walk.chosen.until})
+    found = _common({each: known.chosen for each, known in walks.items() if known.chosen.holds or known.chosen.until})
     return _stuck(state, view, found, walks) or found
 
 
@@ -144,6 +148,18 @@ def lets_go(state: State, view: ViewState) -> Reason | None:
     return None
 
 
+def walk(state: State, view: ViewState, source: str, tables: Sequence[str]) -> Walk:
+    """The versions of a source that a run can read. One that shows nothing constrains nothing."""
+    record, known = state.tables.get(source), state.views.get(source)
+    if record is None or (known is None and source not in tables):
+        return Walk(source, StateSpan())
+    if known is None:
+        return Walk(source, StateSpan(record.highest, {source: record.highest}), older(state, source), tables)
+    free = loose(state, source, tables)
+    mine = [each for each in tables if each in above(state, source) and each not in free]
+    return _of_view(state, view, source, mine) if mine else Walk(source, StateSpan())
+
+
 # --- inside
 
 
@@ -177,27 +193,15 @@ def _common(chosen: Chosen) -> Common:
 def _stuck(state: State, view: ViewState, found: Common, walks: Mapping[str, Walk]) -> Apart | None:
     """Why a view would stand still: a table of which the newest versions of all sources show a change that it is
     pending for, while their newest common cut shows none. Such a cut may be as old as what the view shows."""
-    newest = _common({each: walk.newest for each, walk in walks.items()})
+    newest = _common({each: known.newest for each, known in walks.items()})
     pending = NONE.union(*view.pending.values()) if found.until != newest.until else ()
     counted = [each for each in map(state.origins.__getitem__, sorted(pending)) if not each.asked]
     going = {each.table for each in counted if not found.lacks(each.table, each.version)}
     for each in counted:
         if each.table not in going and not newest.lacks(each.table, each.version):
-            ahead = (source for source, walk in walks.items() if walk.at)
+            ahead = (source for source, known in walks.items() if known.at)
             return Apart(next(ahead, view.definition.view), found.behind[each.table], each.table, each.version)
     return None
-
-
-def _walk(state: State, view: ViewState, source: str, tables: Sequence[str]) -> Walk:
-    """The versions of a source that a run can read. One that shows nothing constrains nothing."""
-    record, known = state.tables.get(source), state.views.get(source)
-    if record is None or (known is None and source not in tables):
-        return Walk(source, StateSpan())
-    if known is None:
-        return Walk(source, StateSpan(record.highest, {source: record.highest}), older(state, source), tables)
-    free = loose(state, source, tables)
-    mine = [each for each in tables if each in above(state, source) and each not in free]
-    return _of_view(state, view, source, mine) if mine else Walk(source, StateSpan())
 
 
 def _of_view(state: State, reader: ViewState, source: str, tables: Sequence[str]) -> Walk:

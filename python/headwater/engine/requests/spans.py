@@ -66,8 +66,16 @@ def older(state: State, source: str) -> Older:
     record, kept = state.tables[source], state.index.older.get(source)
     if kept is None or kept.highest != record.highest or kept.past != record.past:
         found = _of_view(state, source) if source in state.views else _of_table(state, source)
-        kept = state.index.older[source] = Older(record.highest, dict(record.past), tuple(found), _uneven(found))
+        kept = state.index.older[source] = Older(record.highest, dict(record.past), tuple(found), uneven(found))
     return kept
+
+
+def uneven(spans: Sequence[StateSpan]) -> frozenset[str]:
+    """The tables of which an older version of a view holds more: a refresh of all partitions began anew with them."""
+    pairs = ((before, after) for after, before in pairwise(spans))
+    return frozenset(
+        table for before, after in pairs for table, change in before.holds.items() if change > after.holds.get(table, 0)
+    )
 
 
 # --- inside
@@ -99,11 +107,3 @@ def _of_view(state: State, source: str) -> list[StateSpan]:
         found.append(StateSpan(version, before, until))
         first = record.past[version].first
     return found
-
-
-def _uneven(found: Sequence[StateSpan]) -> frozenset[str]:
-    """The tables of which an older version of a view holds more: a refresh of all partitions began anew with them."""
-    pairs = ((before, after) for after, before in pairwise(found))
-    return frozenset(
-        table for before, after in pairs for table, change in before.holds.items() if change > after.holds.get(table, 0)
-    )

@@ -153,10 +153,12 @@ def _of_run(
 
 def _method(started: Started, reworked: Reworked | None) -> tuple[Mode, str, list[Reason]]:
     """How a run computed its partitions, and why; one by keys or by changes may have computed whole ones after all."""
+    reasons = [started.reason, *([] if started.let_go is None else [started.let_go])]
+    why = "; ".join(each.text for each in reasons)
     if reworked is None:
-        return started.work.mode, started.reason.text, [started.reason]
-    why = f"{started.reason}; not {said(started.work.mode)}, as {reworked.why}"
-    return reworked.work.mode, why, [started.reason, reworked.why]
+        return started.work.mode, why, reasons
+    why = f"{why}; not {said(started.work.mode)}, as {reworked.why}"
+    return reworked.work.mode, why, [*reasons, reworked.why]
 
 
 def _of_skipped(event: Skipped) -> list[Refresh]:

@@ -65,6 +65,7 @@ def explain(state: State, name: str, now: int, mine: Flights | None = None, capa
         of = "everything" if WHOLE in late else f"{len(late)} of {max(count, len(late))} partitions"
         lines.append(f"{name}: {of} behind, refresh {decision.method.method.said}{_estimate(run, decision.method)}")
         lines += _behind_lines(_needs(state, name))
+        lines += [f"  {_coded(run.started.let_go)}"] if run and run.started.let_go else []
         if view.pending:
             lines.append(f"  {_coded(why_it_waits(state, name, now))}")
             lines += _place(name, decision.claims, mine.planned, now)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from headwater.engine.decide.readiness import Start, apart, starts
+from headwater.engine.decide.readiness import Start, starts
 from headwater.engine.requests.ahead import blockers
 from headwater.engine.requests.common_cut import Common, common_cut
 from headwater.engine.requests.limits import HALTED, STUCK, awaits
@@ -103,8 +103,8 @@ def _phases(state: State, name: str) -> Iterator[Phase]:
     yield from _stopped(view)
     failed = Reason(Code.WAIT_RETRY, "the last refresh failed; the next one starts in")
     yield Phase(view.retry_at, failed, view.retry_at, f": {view.reason}", digits=0)
-    start, split = starts(state, name), apart(state, name)
-    if start is not None and split is not None:
+    start = starts(state, name)
+    if start is not None and (split := start.apart) is not None:
         both = "" if split.ahead == name else f" that {split.ahead} shows"
         lacks = f"waits for {split.behind}, whose newest version lacks a change of {split.table}{both}"
         yield Phase(start.at, Reason(Code.WAIT_COMMON_CUT, f"{lacks}; starts at the latest in"), start.at, digits=0)
