@@ -106,6 +106,8 @@ BY_EXAMPLE = {
     "the first rows are one more": ("test_window_foremost.py",),
     "a method that was dearer is taken again": ("test_regret.py",),
     "a dear method waits for the same change to be cheap": ("test_regret.py",),
+    "totals of any size stay": ("test_totals.py",),
+    "totals that are too large are left again": ("test_totals.py",),
     "a run that was slow by chance ends a method": ("test_regret.py",),
     "a dear method is tried again and again": ("test_regret.py",),
     "a loss of all sizes is one loss": ("test_regret.py",),
@@ -203,6 +205,12 @@ MUTATIONS = {
         "    before = costs.whole.get(mode)\n",
         "    mode = Mode.FULL\n    before = costs.whole.get(mode)\n",
     ),
+    "totals of any size stay": (
+        "engine/methods/totals.py",
+        "view.totals = None if _too_large(view) else view.totals",
+        "pass",
+    ),
+    "totals that are too large are left again": ("engine/methods/totals.py", " or _too_large(view):\n", ":\n"),
     "the time of totals is the time of all rows": (
         "engine/methods/whole_costs.py",
         "    elif totals and took >= known:\n",
@@ -575,7 +583,7 @@ MUTATIONS = {
     ),
     "a manifest is read as it is": (
         "spark/refreshing/methods/buckets.py",
-        "        if text is None or digest(text) != known.digest:\n",
+        "        if text is None or digest(text) != known.left.digest:\n",
         "        if text is None:\n",
     ),
     "the totals of another Spark are read": (
@@ -621,9 +629,9 @@ MUTATIONS = {
     ),
     "totals are said to reflect what was recorded since the run began": (
         "engine/record/runs.py",
-        "        view.totals = Totals(event.version, run.inputs, event.totals)\n",
+        "        view.totals = Totals(event.version, run.inputs, event.totals, event.seconds)\n",
         "        newest = tuple((table, state.tables[table].highest) for table, _ in run.inputs)\n"
-        "        view.totals = Totals(event.version, newest, event.totals)\n",
+        "        view.totals = Totals(event.version, newest, event.totals, event.seconds)\n",
     ),
     "a run by keys reads a table as it is at that moment": ("engine/methods/basis.py", "unpinned(state, view) or ", ""),
     "a run by keys goes on from one state of several": (

@@ -23,7 +23,7 @@ from headwater.model.partition import Region, Slice, Value
 from headwater.model.reason import Code
 from headwater.model.seen import Seen
 from headwater.model.view import Definition
-from headwater.model.work import AddsRows, ByTotals, FollowsChanges, Whole
+from headwater.model.work import AddsRows, ByTotals, FollowsChanges, LeftTotals, Whole
 
 
 @frozen
@@ -209,7 +209,7 @@ class World:
         run, definition = launch.run, launch.definition
         if isinstance(run.work, ByTotals):
             known, before = self.totals[run.work.before.version]
-            assert run.work.before.digest == f"t{run.work.before.version}"
+            assert run.work.before.left.digest == f"t{run.work.before.version}"
             assert known.fingerprint == definition.fingerprint and known.dependencies == definition.dependencies
             since = {source: self.lake.held(snapshot) for source, snapshot in run.work.since}
             for source in definition.sources:
@@ -218,7 +218,7 @@ class World:
         elif not (isinstance(run.work, Whole) and run.work.leaves_totals):
             return written
         self.totals[run.version] = definition, dict(tables)
-        return evolve(written, totals=f"t{run.version}")
+        return evolve(written, totals=LeftTotals(f"t{run.version}"))
 
     def _is_drifted(self, launch: Launch) -> bool:
         """Whether a look finds that others wrote the partitions that a run is to leave in part."""

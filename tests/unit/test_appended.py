@@ -20,7 +20,7 @@ from headwater.model.event import Made, Published, Requested, Reworked, Started
 from headwater.model.measure import Measured
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.work import ByAppending, ByKeys, ByTotals, Totals, WholePartitions
+from headwater.model.work import ByAppending, ByKeys, ByTotals, LeftTotals, Totals, WholePartitions
 
 ROWS = Adding(None, True, rows=True)
 
@@ -54,7 +54,7 @@ def why(made, *slices: Slice) -> str:
     return dict(choose_method(made.state, "v", slices).rejected)[BY_APPENDING]
 
 
-ADDS, KEYED, SUMMED = ByAppending((), 0), ByKeys((), 0), ByTotals(Totals(1, (), "d"), (), 0)
+ADDS, KEYED, SUMMED = ByAppending((), 0), ByKeys((), 0), ByTotals(Totals(1, (), LeftTotals("d")), (), 0)
 
 
 def started(made) -> Started:

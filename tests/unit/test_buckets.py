@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headwater.model.error import ChangesUnknown
 from headwater.model.reason import Code
-from headwater.model.work import Totals
+from headwater.model.work import LeftTotals, Totals
 from headwater.spark.refreshing.methods import buckets
 from headwater.spark.refreshing.methods.buckets import BYTES, MOST, Bucket, Manifest, TotalsDirectory, count
 from headwater.spark.refreshing.methods.touched import LISTED_FILES, files
@@ -110,7 +110,7 @@ def first(disk: Disk, held: int) -> tuple[Totals, Manifest]:
         disk.files[f"{PLACE}/v1/a/bucket={n}/part-1"] = f"{n}!"
     manifest = Manifest("4.1.4", SCHEMA, tuple(written[n] for n in range(held)), rules=buckets.RULES)
     of(disk, 1).keep(manifest, None)
-    return Totals(1, (), manifest.digest), manifest
+    return Totals(1, (), LeftTotals(manifest.digest)), manifest
 
 
 def refreshed(disk: Disk, known: Totals, version: int, touched: Collection[int], text: str) -> Totals:
@@ -120,7 +120,7 @@ def refreshed(disk: Disk, known: Totals, version: int, touched: Collection[int],
     directory.read(before, touched)
     manifest = directory.write_some(known.version, before, lambda: Groups({n: text for n in touched if text}), touched)  # type: ignore[arg-type,return-value]
     directory.keep(manifest, known)
-    return Totals(version, (), manifest.digest)
+    return Totals(version, (), LeftTotals(manifest.digest))
 
 
 def content(disk: Disk, known: Totals) -> list[str]:
@@ -234,7 +234,7 @@ def test_a_run_that_goes_on_with_other_work_leaves_nothing_of_the_first(disk: Di
     of(disk, 2).write_some(1, before, lambda: Groups({0: "old", 1: "old"}), [0, 1])  # type: ignore[arg-type,return-value]
     manifest = of(disk, 2).write(Groups({0: "new"}))  # type: ignore[arg-type,return-value]
     of(disk, 2).keep(manifest, known)
-    assert content(disk, Totals(2, (), manifest.digest)) == ["new"]
+    assert content(disk, Totals(2, (), LeftTotals(manifest.digest))) == ["new"]
     assert not [each for each in disk.files.values() if each == "old"]
 
 

@@ -11,12 +11,12 @@ from headwater.model.event import Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Definition
-from headwater.model.work import ByTotals, Totals
+from headwater.model.work import ByTotals, LeftTotals, Totals
 from headwater.spark.tables.key_files import SMALL, may_stay
 
 BEFORE, NOW = (("t", 5), ("u", 6)), (("t", 9), ("u", 6))
 KEYED = Keys(("k",), (("k",),))
-WORK = ByTotals(Totals(7, BEFORE, "digest"), (("t", "5@x"),), 1)
+WORK = ByTotals(Totals(7, BEFORE, LeftTotals("digest")), (("t", "5@x"),), 1)
 RUN = Run(Started(0, 9, "v", ((WHOLE, ()),), NOW, WORK, ""))
 VIEW = Definition("v", "", (), format="delta", dependencies=(Dependency("t", keys=KEYED), Dependency("u", keys=KEYED)))
 KNOWN = {Slice(): PartitionRecord(7, "v7", 3, BEFORE)}

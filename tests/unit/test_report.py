@@ -19,7 +19,7 @@ from headwater.model.event import Broken, EngineLost, Failed, Made, Published, R
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Column, Definition
-from headwater.model.work import ByKeys, Mode, WholePartitions, WholeView
+from headwater.model.work import ByKeys, LeftTotals, Mode, Totals, WholePartitions, WholeView
 
 HISTORY = [
     Started(
@@ -344,6 +344,15 @@ def test_what_a_refresh_costs_and_how_often_sources_change_is_told():
     )
     assert ["a refresh", said, "lately"] in told
     assert ["t", f"as a whole: {ONE_PARTITION.coded}", "changes come from a listing, every 20 s lately"] in told
+
+
+def test_what_totals_take_is_told():
+    state = warehouse({"v": (("t",), {}, 4.0)})
+    state.views["v"].costs.size = 5e6
+    assert "totals" not in [name for name, *_ in report.describe(state, "v", True, 0)]
+    state.views["v"].totals = Totals(3, (), LeftTotals("digest", 1_200_000, 0.42), 1.4)
+    told = ["totals", "1.2 MB, 0.24 times the view", "0.4 s of the 1.4 s of the refresh that left them"]
+    assert told in report.describe(state, "v", True, 0)
 
 
 def test_many_partitions_are_told_in_a_few_lines():

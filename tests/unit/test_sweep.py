@@ -9,6 +9,7 @@ from attrs import evolve
 from cases import machine, view
 
 from headwater.model.error import RefreshFailed
+from headwater.model.work import LeftTotals, Totals
 from headwater.spark.jvm.facts import Asked, Fact, FoundPartition
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.tables.files import FileTables
@@ -34,13 +35,18 @@ class Files:
         partitions = tuple(FoundPartition({}, "f", location=each) for each in places)
         return [Fact(asked[0].table, partitions=partitions)]
 
+    def delete(self, path: str) -> None:
+        self.deleted.append(path)
+
     def delete_versions(self, _root: str, _owner: str, paths: list[str]) -> None:
         self.deleted += paths
 
 
-def sweeper(store: SqlStore, files: Files) -> Sweeper:
+def sweeper(store: SqlStore, files: Files, left: int = 0, totals: Totals | None = None) -> Sweeper:
+    """``left``: bytes of totals that a run of ``v`` left once; ``totals``: those that it has."""
     made = machine({"t": "a"}, *(evolve(view(name, "a", "t"), root=f"file:/w/{name}") for name in files.published))
     made.state.highest = 50
+    made.state.views["v"].costs.totals, made.state.views["v"].totals = left, totals
     clock = SimpleNamespace(now=lambda: NOW)
     recorder = SimpleNamespace(read=lambda ask: ask(made.state), clock=clock)
     return Sweeper(recorder, SimpleNamespace(leads=True), store, Formats(files, FileTables(files, None)), files)
@@ -73,6 +79,16 @@ def test_orphans_are_noted_and_go_later(store):
     files = Files({"v": ["file:/w/v/.v4/data"]}, {"file:/w/v": [".v4", ".v7", ".v60", "other"]})
     sweeper(store, files).sweep()
     assert store.discarded("v", NOW + 1) == ["file:/w/v/.v7"] and not files.deleted
+
+
+@pytest.mark.parametrize(
+    ("left", "totals", "gone"), [(0, None, []), (7, Totals(3, (), LeftTotals("d", 7)), []), (7, None, ["v3", "v50"])]
+)
+def test_totals_that_were_given_up_go(left: int, totals: Totals | None, gone: list[str], store) -> None:
+    there = {"file:/w/v": [], "file:/w/v/.totals": ["v3", "v50", "v51", "other"]}
+    files = Files({"v": []}, there)
+    sweeper(store, files, left, totals).sweep()
+    assert files.deleted == [f"file:/w/v/.totals/{each}" for each in gone], "version 51 is of a run that starts now"
 
 
 def test_a_view_that_cannot_be_reached_holds_up_no_other(store, caplog):

@@ -10,7 +10,7 @@ from headwater.algebra.derive.totals import derive_totals
 from headwater.engine.methods.basis import not_kept, without_snapshots
 from headwater.engine.methods.choice import choose_method
 from headwater.engine.methods.keys import BY_KEYS
-from headwater.engine.methods.totals import BY_TOTALS, added, leaves_totals
+from headwater.engine.methods.totals import BY_TOTALS, added, give_up, leaves_totals
 from headwater.engine.methods.whole import BY_PARTITION
 from headwater.engine.requests.limits import SETTLE
 from headwater.engine.tell.report import explain
@@ -19,7 +19,7 @@ from headwater.model.dependency import Adding, Keys
 from headwater.model.event import Declared, Published, Requested, Started
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.work import ByTotals, Mode
+from headwater.model.work import ByTotals, LeftTotals, Mode, Totals
 
 FOLLOWED = Adding(None, True)
 
@@ -161,6 +161,29 @@ def test_a_large_change_that_was_dear_keeps_no_later_one_from_being_followed():
     for dear, leaves in ((Narrow(4.0, 10_000_000), True), (Narrow(4.0, 500_000), False), (stopped, False)):
         known.costs.narrow[Mode.CHANGES] = dear
         assert leaves_totals(made.state, "v") is leaves
+
+
+def test_totals_that_are_larger_than_all_that_a_full_refresh_moves_are_given_up():
+    made = totalled("auto")
+    known = made.state.views["v"]
+
+    def left(size: int) -> bool:
+        """Whether totals of so many bytes stay on record."""
+        costing(known, 9.0, partitions=2.0)
+        known.costs.reads, known.costs.size = {"t": 3e6}, 1e6
+        known.totals = Totals(1, (), LeftTotals("d", size))
+        give_up(known)
+        return known.totals is not None
+
+    assert left(8_000_000) and leaves_totals(made.state, "v"), "two partitions, of each four megabytes"
+    assert not left(8_000_001) and not leaves_totals(made.state, "v")
+    later(made, A1)
+    said = "is out: its totals took 8 MB, and a full refresh reads and writes 8 MB [method.totals_large]"
+    assert why(made) == said
+    known.costs.reads = {"t": 4e6}
+    assert leaves_totals(made.state, "v"), "the source has grown"
+    known.definition = evolve(known.definition, properties=(("headwater.method", "incremental, full"),))
+    assert left(80_000_000) and leaves_totals(made.state, "v"), "its property asks for them"
 
 
 def test_core_seconds_decide_where_all_are_known():

@@ -17,7 +17,7 @@ from headwater.model.partition import Slice, Value, Version
 from headwater.model.reason import Reason
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Definition
-from headwater.model.work import Totals
+from headwater.model.work import LeftTotals, Totals
 
 Wanted = frozenset[tuple[str, str, tuple[Value, ...]]]
 """What is to be evaluated: a view, the key of a computed column there, and the values of its inputs."""
@@ -53,7 +53,7 @@ class Written:
     Attributes:
         handle: the warehouse's own.
         place: where the rows lie.
-        totals: a digest of the totals that it left; empty if it left none.
+        totals: those that it left; ``None`` if it left none.
     """
 
     made: tuple[Made, ...]
@@ -61,7 +61,7 @@ class Written:
     handle: Any = None
     place: Place = Place.WAREHOUSE
     measured: Measured = Measured()
-    totals: str = ""
+    totals: LeftTotals | None = None
 
 
 @frozen

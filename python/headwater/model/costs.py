@@ -119,6 +119,7 @@ class RefreshCosts:
         reads: bytes of each source that the last of them read for a partition that it made.
         partitions: how many partitions a run makes that computes whole ones, in the mean lately; 0 where nobody knows.
         size: bytes of a partition that they make, in the mean lately; 0 where nobody knows.
+        totals: bytes of the last totals that one of them left; 0 where nobody knows.
         held: the same in blocks of Spark's memory; 0 if they never lay there.
         pace: µs for each byte that its runs read of a table, or write of itself, by the place where that lies.
         readings: what they read of each table lately, where it is known what they need of it.
@@ -134,6 +135,7 @@ class RefreshCosts:
     reads: dict[str, float] = Factory(dict)
     partitions: float = 0
     size: float = 0
+    totals: int = 0
     held: float = 0
     pace: dict[tuple[str, Place], float] = Factory(dict)
     readings: dict[str, Reading] = Factory(dict)

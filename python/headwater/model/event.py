@@ -16,7 +16,7 @@ from headwater.model.measure import Measured
 from headwater.model.partition import WHOLE, Needs, Slice, Value, Version, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.view import Definition, Pairs
-from headwater.model.work import WholeView, Work
+from headwater.model.work import LeftTotals, WholeView, Work
 
 
 @frozen
@@ -229,7 +229,7 @@ class Published:
     Attributes:
         seconds: what it took in all.
         snapshot: of a view that is pinned, the snapshot that the publication made.
-        totals: a digest of the totals that it left; empty if it left none.
+        totals: those that it left; ``None`` if it left none.
     """
 
     at: int
@@ -240,7 +240,7 @@ class Published:
     seconds: float
     measured: Measured = Measured()
     snapshot: str = ""
-    totals: str = ""
+    totals: LeftTotals | None = None
 
     @property
     def cores(self) -> float | None:

@@ -127,6 +127,7 @@ class Code(Enum):
     METHOD_STATE_UNKNOWN = "method.state_unknown"
     METHOD_NO_TOTALS = "method.no_totals"
     METHOD_TOTALS_LOST = "method.totals_lost"
+    METHOD_TOTALS_LARGE = "method.totals_large"
     METHOD_AFTER_FAILURE = "method.after_failure"
     METHOD_DEARER = "method.dearer"
     METHOD_LAST_RUN = "method.last_run"

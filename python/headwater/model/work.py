@@ -34,18 +34,35 @@ Since = tuple[tuple[str, str], ...]
 
 
 @frozen
+class LeftTotals:
+    """What a run tells of the totals that it left.
+
+    Attributes:
+        digest: of their files.
+        size: bytes of these.
+        seconds: that it took to read and write them.
+    """
+
+    digest: str
+    size: int = 0
+    seconds: float = 0.0
+
+
+@frozen
 class Totals:
     """The totals of a view's aggregate, which lie beside the view where no reader sees them.
 
     Attributes:
         version: of the run that left them.
         inputs: the versions of the sources that they reflect.
-        digest: of their files.
+        left: what the run told of them.
+        took: seconds of the run in all.
     """
 
     version: Version
     inputs: Inputs
-    digest: str
+    left: LeftTotals
+    took: float = 0.0
 
 
 @frozen

@@ -40,7 +40,7 @@ def added(state: State, name: str, slices: Slices) -> ByTotals | Reason:
     if why:
         return why
     if view.totals is None:
-        return Reason(Code.METHOD_NO_TOTALS, "it has no totals yet")
+        return _too_large(view) or Reason(Code.METHOD_NO_TOTALS, "it has no totals yet")
     before, now = dict(view.totals.inputs), dict(inputs(state, view.definition))
     since, churn = {}, 0
     for dependency in view.definition.dependencies:
@@ -61,6 +61,13 @@ def offer(state: State, name: str, slices: Slices) -> Offer | Reason:
     return follow(state, name, slices, added(state, name, slices), fixed(state, state.views[name]))
 
 
+def give_up(view: ViewState) -> None:
+    """Drops totals that are too large, so that no run goes on from them and the next check removes their files."""
+    if view.totals is not None:
+        view.costs.totals = view.totals.left.size
+        view.totals = None if _too_large(view) else view.totals
+
+
 BY_TOTALS = Method(ByTotals, SAID, offer, learn, suits=lambda each: not has_rows(each), barred=barred)
 
 
@@ -72,12 +79,22 @@ def _without(state: State, view: ViewState) -> Reason | None:
     return never(view.definition) or unpinned(state, view) or barred(view.definition)
 
 
+def _too_large(view: ViewState) -> Reason | None:
+    """Why a view has given its totals up; ``None`` if it has not. They may be as large as all that a full refresh reads
+    and writes. A view whose property asks for refreshes by changes keeps any."""
+    known, bound = view.costs, read_in_full(view) + view.costs.size * max(1, view.costs.partitions)
+    if view.definition.policy.method is not None or not read_in_full(view) or known.totals <= bound:
+        return None
+    said = f"its totals took {known.totals / 1e6:.0f} MB, and a full refresh reads and writes {bound / 1e6:.0f} MB"
+    return Reason(Code.METHOD_TOTALS_LARGE, said)
+
+
 def _pays(view: ViewState, least: float) -> bool:
     """Whether a run by changes, of so many seconds at least, may be cheaper than others by enough that its totals are
     worth their time."""
     read, known = read_in_full(view), view.costs.narrow.get(Mode.CHANGES)
     whole = whole_cost(view.costs, max(1, round(view.costs.partitions))).seconds
-    if whole is None or read < SMALL:
+    if whole is None or read < SMALL or _too_large(view):
         return False
     if known is not None:
         return is_cheaper(view, known, least, round(FEW * read), read)

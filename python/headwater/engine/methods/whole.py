@@ -51,7 +51,7 @@ def learn(state: State, view: ViewState, run: Run, event: Published) -> None:
     costs.partitions = newer(costs.partitions, made, RUN)
     mode = run.started.work.mode
     pay(view, mode, times(event.seconds, event.cores, in_whole(state, view, run)) or 0.0)
-    learn_whole(costs, mode, made, event.seconds, event.cores, bool(event.totals))
+    learn_whole(costs, mode, made, event.seconds, event.cores, event.totals is not None)
 
 
 BY_PARTITION = Method(WholePartitions, "by partition", by_partition, learn)

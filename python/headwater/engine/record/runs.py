@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
+from headwater.engine.methods import totals
 from headwater.engine.methods.all_methods import learn
 from headwater.engine.record import pinned_states, queue
 from headwater.engine.requests import ahead
@@ -138,11 +139,12 @@ def published(state: State, view: ViewState, event: Published) -> None:
         view.whole = run.inputs
     if event.measured.edge is not None:
         view.edge = event.measured.edge
-    if event.totals:
-        view.totals = Totals(event.version, run.inputs, event.totals)
+    if event.totals is not None:
+        view.totals = Totals(event.version, run.inputs, event.totals, event.seconds)
     elif marked:
         view.totals = None  # who asks for all rows doubts those that there are, and the totals with them
     learn(state, view, run, event)
+    totals.give_up(view)
     if view.status is Status.FAILED:
         view.status, view.reason = Status.ACTIVE, None
     _tell_all(state, view, event, changed, marked)

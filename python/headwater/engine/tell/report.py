@@ -247,6 +247,7 @@ def describe(state: State, name: str, extended: bool, now: int, formats: Mapping
     ]
     if not extended:
         return rows
+    rows += _totals(view)
     rows += [[key, value, "property"] for key, value in definition.properties]
     rows += [["location", definition.root, None], ["session", f"{definition.catalog}.{definition.database}", None]]
     rows += [["", "", ""], ["# reads", "", ""]]
@@ -308,6 +309,16 @@ def _costs(view: ViewState) -> str:
                 f"{lost.seconds:.1f} s {method.said} after {lost.churn / 1e6:.1f} MB, more than whole partitions"
             )
     return "; ".join(told)
+
+
+def _totals(view: ViewState) -> list[Row]:
+    """The room that a view's totals take, and their part of its refreshes; nothing of a view without totals."""
+    known, whole = view.totals, view.costs.size * max(1, view.costs.partitions)
+    if known is None:
+        return []
+    beside = f", {known.left.size / whole:.2g} times the view" if whole else ""
+    took = f"{known.left.seconds:.1f} s of the {known.took:.1f} s of the refresh that left them"
+    return [["totals", f"{known.left.size / 1e6:.1f} MB{beside}", took]]
 
 
 def _kind(definition: Definition) -> str:

@@ -1,4 +1,5 @@
-"""Removes what no reader can need any more: superseded versions after retention, and orphans."""
+"""Removes what no reader can need any more: superseded versions after retention, orphans, and totals that were given
+up."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from headwater.runtime.loop import Loop
 from headwater.runtime.recorder import Recorder
 from headwater.spark.jvm import paths
 from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables import hidden
 from headwater.spark.tables.registry import Formats
 from headwater.store.sql_store import SqlStore
 
@@ -45,9 +47,17 @@ class Sweeper:
         tables = self._formats.of_view(definition)
         if tables.expire(definition, due):
             self._store.removed(due)
+        self._remove_given_up(definition)
         published = tables.published(definition) if orphans else None
         if published is not None:
             self._store.discard(definition.view, [each for each in orphans if paths.plain(each) not in published], now)
+
+    def _remove_given_up(self, definition: Definition) -> None:
+        """Deletes the totals of a view that had some and has none now. No run reads them any more."""
+        newest = self._recorder.read(partial(_given_up, view=definition.view))
+        location = self._formats.of_view(definition).location(definition) if newest else ""
+        if location:
+            hidden.remove_old(self._shim, location, newest)
 
     def _orphans(self, definition: Definition, now: int) -> list[str]:
         """Version directories that are neither published nor being written nor noted: a crash left them, or a change of
@@ -59,6 +69,14 @@ class Sweeper:
             return []
         left = [f"{definition.root}/{name}" for name in found if int(name[2:]) not in live and int(name[2:]) < newest]
         return [path for path in left if path not in noted]
+
+
+def _given_up(state: State, view: str) -> Version:
+    """The highest version of which a view's totals are given up; 0: it has some, had none, or a run may leave some."""
+    known = state.views.get(view)
+    if known is None or known.totals is not None or not known.costs.totals or view in state.running:
+        return 0
+    return state.highest
 
 
 def _live(state: State, view: str) -> tuple[Run | None, set[Version], Version]:

@@ -17,7 +17,7 @@ from headwater.model.error import RefreshCancelled, RefreshFailed
 from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
 from headwater.model.view import Definition, Job, Query
-from headwater.model.work import FollowsChanges
+from headwater.model.work import FollowsChanges, LeftTotals
 from headwater.spark.defining import jobs
 from headwater.spark.defining.jobs import Jobs
 from headwater.spark.jvm.shim import Shim
@@ -35,13 +35,13 @@ class Rows:
     Attributes:
         frame: the rows, planned anew by each call.
         files: those that the rows take the place of; ``None``: all of the run's slices.
-        totals: a digest of the totals that the run leaves; empty if it leaves none.
+        totals: those that the run leaves; ``None`` if it leaves none.
         reads_itself: whether rows of the view are among them.
     """
 
     frame: Callable[[], DataFrame]
     files: KeyFiles | None = None
-    totals: str = ""
+    totals: LeftTotals | None = None
     reads_itself: bool = False
 
 

@@ -241,7 +241,7 @@ class TotalsDirectory:
 
     def _found(self, known: Totals) -> Manifest | None:
         text = self._shim.text(posixpath.join(self._place, f"v{known.version}", MANIFEST))
-        if text is None or digest(text) != known.digest:
+        if text is None or digest(text) != known.left.digest:
             return None
         return wire.decode(text, Manifest)
 

@@ -11,6 +11,7 @@ record together with a digest of them, so totals of a run that was lost are neve
 from __future__ import annotations
 
 import posixpath
+import time
 from collections.abc import Collection, Sequence
 
 from attrs import frozen
@@ -19,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from headwater.model.error import ChangesUnknown
 from headwater.model.reason import Code
-from headwater.model.work import ByTotals
+from headwater.model.work import ByTotals, LeftTotals
 from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
 from headwater.spark.refreshing.changed_rows import as_of_the_run, terms
@@ -48,6 +49,7 @@ class Left:
 
     Attributes:
         touched: the buckets that it wrote.
+        seconds: that it took to read and write them.
         groups: those that changed, if they are few.
     """
 
@@ -55,11 +57,12 @@ class Left:
     totals: QueryTotals
     manifest: Manifest
     touched: Collection[int]
+    seconds: float
     groups: ChangedGroups | None = None
 
     @property
-    def digest(self) -> str:
-        return self.manifest.digest
+    def told(self) -> LeftTotals:
+        return LeftTotals(self.manifest.digest, self.manifest.bytes, self.seconds)
 
 
 def rows(run: Ingredients, work: ByTotals) -> Rows:
@@ -86,7 +89,7 @@ def rows(run: Ingredients, work: ByTotals) -> Rows:
             return computed
         return keys.frame(run, reach, computed, files.rows)
 
-    return Rows(planned, files, left.digest)
+    return Rows(planned, files, left.told)
 
 
 def place(run: Ingredients) -> str:
@@ -97,10 +100,11 @@ def place(run: Ingredients) -> str:
 
 def kept(run: Ingredients, place: str, query: DataFrame) -> Left:
     """Computes and writes all totals of a query."""
+    began = time.monotonic()
     totals, directory = _opened(run, query, place)
     manifest = directory.write(totals.rows())
     directory.keep(manifest, run.launch.totals)
-    return Left(directory, totals, manifest, range(len(manifest.buckets)))
+    return Left(directory, totals, manifest, range(len(manifest.buckets)), time.monotonic() - began)
 
 
 # --- inside
@@ -120,7 +124,7 @@ def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
     _refuse_other_columns(before, changed)
     groups = totals.collected(changed, FEW) if changed and work.churn <= SMALL_CHANGE else None
     touched = _touched(before, changed, groups)
-    few = groups is not None and before.size(touched) <= ONE_TASK
+    few, began = groups is not None and before.size(touched) <= ONE_TASK, time.monotonic()
 
     def anew(keys: JavaObject) -> DataFrame:
         return as_of_the_run(run, lambda each: run.shim.totals(each).within(keys))
@@ -136,7 +140,7 @@ def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
     directory.keep(manifest, run.launch.totals)
     if len(manifest.buckets) != len(before.buckets):
         touched = range(len(manifest.buckets))
-    return Left(directory, totals, manifest, touched, groups)
+    return Left(directory, totals, manifest, touched, time.monotonic() - began, groups)
 
 
 def _touched(before: Manifest, changed: Sequence[DataFrame], groups: ChangedGroups | None) -> Collection[int]:

@@ -24,4 +24,4 @@ def rows(run: Ingredients, work: WholeView | WholePartitions) -> Rows:
     def planned() -> DataFrame:
         return clustered(run, query, left.totals, left.manifest.bytes, run.cut(left.totals.finished(every)))
 
-    return Rows(planned, totals=left.digest)
+    return Rows(planned, totals=left.told)
