@@ -47,7 +47,15 @@ HERE = (
     "staleness load",
 )
 """Cases that measure in workers."""
-APART = ("refresh fixed", "rivals models", "rivals pipelines", "versions fixed", "versions overhead", "versions row")
+APART = (
+    "changes phases",
+    "refresh fixed",
+    "rivals models",
+    "rivals pipelines",
+    "versions fixed",
+    "versions overhead",
+    "versions row",
+)
 """Cases in applications of their own."""
 
 
