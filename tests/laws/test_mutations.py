@@ -119,6 +119,8 @@ BY_EXAMPLE = {
     "partitions of another method count as those of whole ones": ("test_whole_costs.py",),
     "one partition takes what all take": ("test_whole_costs.py",),
     "the time of totals is the time of all rows": ("test_whole_costs.py",),
+    "partitions that may come out empty make a full refresh dear": ("test_whole_costs.py",),
+    "whole partitions that were slow by chance stay dear": ("test_regret.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
@@ -145,6 +147,16 @@ BY_CONTRACT = {
 are asked, or the contract of all stores."""
 
 MUTATIONS = {
+    "partitions that may come out empty make a full refresh dear": (
+        "engine/methods/whole_costs.py",
+        "    counts = {Mode.FULL: there, Mode.PARTITION: partitions}\n",
+        "    counts = {Mode.FULL: partitions, Mode.PARTITION: partitions}\n",
+    ),
+    "whole partitions that were slow by chance stay dear": (
+        "engine/methods/whole_costs.py",
+        "    return lone or min(each.since for each in costs.whole.values()) >= PAID * (1 - price / whole)\n",
+        "    return lone\n",
+    ),
     "a method that was dearer is taken again": (
         "engine/methods/following.py",
         "        untried = losses.refused(known, work.churn, whole) or untried\n",
@@ -187,7 +199,7 @@ MUTATIONS = {
     ),
     "the first refresh tells what whole partitions take": (
         "engine/methods/choice.py",
-        "    return second if maybe_cold(costs, prices[best], prices[second]) else best\n",
+        "    return second if maybe_quicker(costs, prices[best], prices[second]) else best\n",
         "    return best\n",
     ),
     "a slow first refresh counts for good": (

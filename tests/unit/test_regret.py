@@ -17,7 +17,7 @@ from headwater.model.event import Changed, Declared, Made, Observed, Published
 from headwater.model.measure import Effort, Measured, Moved, Place
 from headwater.model.partition import WHOLE
 from headwater.model.state import State
-from headwater.model.work import Mode, Whole
+from headwater.model.work import LeftTotals, Mode, Whole
 
 MB = 1_000_000
 SOURCE = 1000 * MB
@@ -94,7 +94,7 @@ class Play:
         effort = Effort(1, round(1e6 * seconds), 1.0, round(1e6 * took))
         measured = Measured(MB, (Moved("t", Place.WAREHOUSE, SOURCE, 1),), effort=effort)
         made, snapshot = (Made(WHOLE, 1, str(started.version)),), f"{started.version}@v"
-        digest = "totals" if totals else ""
+        digest = LeftTotals("totals", 0) if totals else None
         self._record(Published(self.at, started.version, "v", made, (), seconds, measured, snapshot, digest))
         self.refreshed.append((mode, churn, took))
 
@@ -167,10 +167,11 @@ def test_of_the_methods_that_were_tried_the_cheapest_is_taken_in_the_end(truth, 
     play = Play(truth)
     for _ in range(12):
         play.change(churn)
-    tried = {mode for mode in modes(play)}
-    if all(more < 0.1 * truth.whole for losses in in_vain(play).values() for _, _, more in losses):
+    tried = set(modes(play))
+    if any(more < 0.2 * truth.whole for losses in in_vain(play).values() for _, _, more in losses):
         return  # soon paid, so it may just be tried a second time
-    assert play.refreshed[-1][2] <= 1.01 * min(truth.of(each, churn) for each in tried)
+    best = min(truth.of(each, churn) for each in tried)
+    assert play.refreshed[-1][2] <= 1.01 * best or truth.whole <= 2 * best, "whole partitions are looked at again"
 
 
 KEYS, FULL = [Mode.KEYS], [Mode.FULL]
@@ -220,6 +221,12 @@ def test_a_first_refresh_that_was_slow_does_not_make_other_methods_look_cheap():
     for _ in range(3):
         play.change(MB)
     assert modes(play)[1:] == KEYS * 3, "it is far cheaper in any case"
+
+
+def test_whole_partitions_that_were_slow_by_chance_are_computed_again():
+    """Beside a by-keys of 9 s, all rows took 12 s twice, and take 6 s."""
+    truth = Truth(6.0, keys=(9.0, 0.0), slow={0: 1.0, 1: 1.0})
+    assert played(truth, *[MB] * 20) == KEYS * 14 + FULL * 6
 
 
 def test_sources_that_grew_are_worth_a_new_trial():

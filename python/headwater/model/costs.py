@@ -35,16 +35,18 @@ class Whole:
     """What runs of a view took lately that compute whole partitions: by partition, or in full.
 
     Attributes:
-        partitions: that one of them made, in the mean.
+        partitions: that one of them was for, in the mean.
         seconds: that they took.
         cores: core-seconds that they took; ``None`` where nobody knows.
         lone: there was one only. It may have been slow because Spark compiled its code.
+        since: what refreshes took that followed changes after the last of them, in times of whole partitions.
     """
 
     partitions: float
     seconds: float
     cores: float | None = None
     lone: bool = False
+    since: float = 0.0
 
 
 @frozen

@@ -13,7 +13,7 @@ from attrs import frozen
 from headwater.engine.methods.all_methods import methods_of, said
 from headwater.engine.methods.basis import only_changed
 from headwater.engine.methods.method import Cost, Method, Offer, Slices, count
-from headwater.engine.methods.whole_costs import maybe_cold
+from headwater.engine.methods.whole_costs import maybe_quicker
 from headwater.model.costs import RefreshCosts
 from headwater.model.partition import Slice, simplified
 from headwater.model.reason import Code, Reason
@@ -72,13 +72,13 @@ def choose_method(state: State, view: str, slices: Slices) -> Chosen:
 def _checked(
     costs: RefreshCosts, best: Method, possible: Mapping[Method, Offer], prices: Mapping[Method, float]
 ) -> Method:
-    """The best method, or whole partitions, if these were computed once only and may take less the second time. While
-    another method is cheaper, nobody would notice."""
+    """The best method, or whole partitions, if these may take less than the last time. While another method is taken,
+    nobody would notice."""
     whole = [method for method in possible if issubclass(method.work, Whole)]
     if not whole or best in whole:
         return best
     second = min(whole, key=prices.__getitem__)
-    return second if maybe_cold(costs, prices[best], prices[second]) else best
+    return second if maybe_quicker(costs, prices[best], prices[second]) else best
 
 
 def _prices(costs: dict[Method, Cost]) -> dict[Method, float]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from attrs import evolve
 
 from headwater.engine.methods import losses
-from headwater.engine.methods.method import Cost, Offer, Slices, count
+from headwater.engine.methods.method import Cost, Offer, Slices, count, existing
 from headwater.engine.methods.whole_costs import whole_cost
 from headwater.model.costs import Narrow
 from headwater.model.event import Published
@@ -52,7 +52,8 @@ def follow(
     if isinstance(work, Reason):
         return work
     frame, view = simplified(slices), state.views[name]
-    known, whole = view.costs.narrow.get(work.mode), whole_cost(view.costs, count(state, name, frame, slices))
+    known, partitions = view.costs.narrow.get(work.mode), count(state, name, frame, slices)
+    whole = whole_cost(view.costs, partitions, existing(state, name))
     seconds, cores = _foreseen(view, known, least, work, whole, rewritten)
     cost = Cost(whole.partitions, seconds=seconds, cores=cores)
     untried = _unknown(view, least, work, whole, seconds) if losses.basis(known, work.churn) is None else None
@@ -80,15 +81,19 @@ def learn(state: State, view: ViewState, run: Run, event: Published) -> None:
 
 
 def pay(view: ViewState, mode: Mode, refreshes: float) -> None:
-    """A refresh ended that took so many times what whole partitions take. It counts for the losses of other methods."""
-    narrow = view.costs.narrow
+    """A refresh ended that took so many times what whole partitions take. It pays for the losses of other methods. If
+    it followed changes, it pays for whole partitions that are computed in vain, too."""
+    narrow, whole = view.costs.narrow, view.costs.whole
     narrow.update({each: losses.paid(known, refreshes) for each, known in narrow.items() if each is not mode})
+    if mode not in (Mode.FULL, Mode.PARTITION):
+        whole.update({each: evolve(known, since=known.since + refreshes) for each, known in whole.items()})
 
 
 def in_whole(state: State, view: ViewState, run: Run) -> Cost:
     """What whole partitions would take where a run made its rows."""
     frame = run.started.slices
-    return whole_cost(view.costs, count(state, run.view, frame, () if WHOLE in frame else frame))
+    partitions = count(state, run.view, frame, () if WHOLE in frame else frame)
+    return whole_cost(view.costs, partitions, existing(state, run.view))
 
 
 def lately(view: ViewState) -> float | None:
@@ -123,10 +128,16 @@ def foreseen(known: Narrow | None, least: float, churn: int, whole: float | None
     return known.seconds + (UNKNOWN if rate is None else rate) * (churn - known.churn)
 
 
+def usual(view: ViewState) -> Cost:
+    """What a refresh of as many whole partitions takes as one mostly computes."""
+    partitions = max(1, round(view.costs.partitions))
+    return whole_cost(view.costs, partitions, partitions)
+
+
 def is_cheaper(view: ViewState, known: Narrow, least: float, churn: int, read: float) -> bool:
     """Whether a run after such a change would be taken, as it would cost less than whole partitions: core-seconds, or
     seconds where those are not known. The arguments are as for ``foreseen``."""
-    whole = whole_cost(view.costs, max(1, round(view.costs.partitions)))
+    whole = usual(view)
     if losses.refused(known, churn, whole):
         return False
     here, of = losses.basis(known, churn), whole.seconds

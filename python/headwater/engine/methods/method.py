@@ -87,6 +87,12 @@ class Method:
         return self.work.mode
 
 
+def existing(state: State, name: str) -> int:
+    """The partitions that a view has on record; one at least."""
+    known = state.tables[name].partitions if name in state.tables else {}
+    return max(1, sum(1 for each in known.values() if each.fingerprint is not None))
+
+
 def count(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> int:
     """The partitions in a frame: those on record, and the new ones among those to renew."""
     columns = frozenset(state.views[name].definition.partitioned_by)

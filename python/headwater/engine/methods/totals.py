@@ -10,9 +10,8 @@ from __future__ import annotations
 from headwater.engine.methods.appending import has_rows
 from headwater.engine.methods.basis import ALL_ROWS, REDEFINED, after_failure, inputs, never, not_kept, unpinned
 from headwater.engine.methods.by_changes import SAID, barred, fixed, learn
-from headwater.engine.methods.following import SMALL, follow, is_cheaper, read_in_full
+from headwater.engine.methods.following import SMALL, follow, is_cheaper, read_in_full, usual
 from headwater.engine.methods.method import Method, Offer, Slices
-from headwater.engine.methods.whole_costs import whole_cost
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
 from headwater.model.work import ByTotals, Mode
@@ -93,7 +92,7 @@ def _pays(view: ViewState, least: float) -> bool:
     """Whether a run by changes, of so many seconds at least, may be cheaper than others by enough that its totals are
     worth their time."""
     read, known = read_in_full(view), view.costs.narrow.get(Mode.CHANGES)
-    whole = whole_cost(view.costs, max(1, round(view.costs.partitions))).seconds
+    whole = usual(view).seconds
     if whole is None or read < SMALL or _too_large(view):
         return False
     if known is not None:

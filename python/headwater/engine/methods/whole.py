@@ -11,14 +11,14 @@ from headwater.engine.methods.basis import ONE_PARTITION
 from headwater.engine.methods.costs import RUN, learn_pace, newer, took
 from headwater.engine.methods.following import in_whole, pay
 from headwater.engine.methods.losses import times
-from headwater.engine.methods.method import Cost, Method, Offer, Slices, count
+from headwater.engine.methods.method import Cost, Method, Offer, Slices, count, existing
 from headwater.engine.methods.totals import leaves_totals
 from headwater.engine.methods.whole_costs import learn_whole, whole_cost
 from headwater.model.event import Published
 from headwater.model.partition import WHOLE, Slice, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Run, State, ViewState
-from headwater.model.work import WholePartitions, WholeView
+from headwater.model.work import Mode, WholePartitions, WholeView
 
 ALL_BEHIND = Reason(Code.METHOD_ALL_BEHIND, "every partition is behind")
 
@@ -49,9 +49,10 @@ def learn(state: State, view: ViewState, run: Run, event: Published) -> None:
     made = len(event.made) + len(event.removed)
     costs.took = took(costs.took, event.seconds)
     costs.partitions = newer(costs.partitions, made, RUN)
-    mode = run.started.work.mode
-    pay(view, mode, times(event.seconds, event.cores, in_whole(state, view, run)) or 0.0)
-    learn_whole(costs, mode, made, event.seconds, event.cores, event.totals is not None)
+    mode, before = run.started.work.mode, in_whole(state, view, run)
+    pay(view, mode, times(event.seconds, event.cores, before) or 0.0)
+    asked = made if mode is Mode.FULL else before.partitions
+    learn_whole(costs, mode, asked, event.seconds, event.cores, event.totals is not None)
 
 
 BY_PARTITION = Method(WholePartitions, "by partition", by_partition, learn)
@@ -65,7 +66,7 @@ def _cost(state: State, name: str, frame: tuple[Slice, ...], slices: Slices) -> 
     costs, partitions = state.views[name].costs, count(state, name, frame, slices)
     if costs.estimate is not None:
         return Cost(partitions, None, costs.estimate.read, costs.estimate.size)
-    whole = whole_cost(costs, partitions)
+    whole = whole_cost(costs, partitions, existing(state, name))
     more = max(1.0, partitions / costs.partitions) if costs.partitions else 1.0
     read = sum(each.size * each.share for each in costs.readings.values())
     return evolve(
