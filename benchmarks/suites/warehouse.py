@@ -34,6 +34,9 @@ SMOKE = ("account_changes", "trade_events", "trade_lifecycles", "cash_daily", "w
 THREADS = 4
 """As many as Headwater has tracks."""
 
+TOLD = ("view", "mode", "foreseen", "seconds", "foreseen_core_seconds", "core_seconds")
+"""What the details have of each refresh: the costs by which the engine chose."""
+
 SETTINGS = MANY_VIEWS | {"spark.sql.session.timeZone": "UTC"}
 
 
@@ -93,6 +96,8 @@ def _measured(home: Path, place: Path, extent: Extent) -> Row:
             worker.run(*tpcdi.loading(home / "raw", extent.days, place / f"tables-{setup}"))
             worker.run("SHOW TABLES" if setup == "bare" else "SHOW MATERIALIZED VIEWS")
             found["load"][setup] = worker.run(*(_created(view, setup) for view in extent.views))
+            if setup in METHODS:
+                found.setdefault("first", {})[setup] = _costs(_runs(worker, 100 * len(extent.views))[::-1])
             console.log(f"{setup}: {len(extent.views)} views made in {sum(found['load'][setup]):.1f} s")
             step()
         for batch in extent.batches:
@@ -132,7 +137,12 @@ def _refreshed(worker: Worker, setup: str, views: Sequence[View]) -> Row:
     assert not behind, f"{behind} are not fresh"
     runs = [row for row in reversed(_runs(worker, 100 * len(views))) if row["run_id"] > before]
     modes = {row["view"].partition(".")[2]: row["mode"] for row in runs}
-    return {"seconds": seconds, "modes": modes, "of_views": {row["view"]: row["seconds"] for row in runs}}
+    of_views = {row["view"]: row["seconds"] for row in runs}
+    return {"seconds": seconds, "modes": modes, "of_views": of_views, "runs": _costs(runs)}
+
+
+def _costs(runs: Sequence[Row]) -> list[Row]:
+    return [{key: row[key] for key in TOLD} for row in runs]
 
 
 def _runs(worker: Worker, limit: int) -> list[Row]:

@@ -238,6 +238,8 @@ def _session(settings: dict[str, str]):
         .config("spark.headwater.python", sys.executable)
         # Refreshes run the same queries again and again; Spark keeps the code that it generated of 100 stages.
         .config("spark.sql.codegen.cache.maxEntries", "2000")
+        # A short refresh gets cores beside a long one. Whoever shares this application gets more of them.
+        .config("spark.scheduler.mode", "FAIR")
         # Spark's bar would be drawn over those of the refreshes.
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.catalogImplementation", "hive")

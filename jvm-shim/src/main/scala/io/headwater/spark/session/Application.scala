@@ -2,8 +2,6 @@ package io.headwater.spark
 
 import java.util.concurrent.atomic.AtomicBoolean
 
-import scala.util.Try
-
 import org.apache.spark.SparkContext
 import org.apache.spark.headwater.{BackgroundPool, Contexts}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
@@ -35,8 +33,7 @@ final class Application(val context: SparkContext) {
     override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = close()
   }
   context.addSparkListener(listener)
-  // Beside the tracks, what is brought from memory to the warehouse has a pool.
-  if (role != "off") BackgroundPool.addTo(context, Try(context.getConf.getInt("spark.headwater.tracks", 4)).getOrElse(0) + 1)
+  if (role != "off") BackgroundPool.addTo(context)
 
   /** Tells the engine where something was perhaps written, and lets there be an engine soon. */
   def tell(hint: Hint): Unit = if (role != "off") {

@@ -1,32 +1,34 @@
 package org.apache.spark.headwater
 
 import org.apache.spark.SparkContext
-import org.apache.spark.scheduler.{Pool, SchedulingMode}
+import org.apache.spark.scheduler.{Pool, Schedulable, SchedulingMode}
 
 /**
  * The scheduler pool that refreshes run in under `spark.scheduler.mode=FAIR`. Weights are whole numbers
  * and a user's pools have the least, one; so a task here counts for [[BackgroundPool.Share]] of theirs.
  * Its first task counts for nothing, as anybody's, so that a busy application does not starve it. In it each
- * track has a pool of its own, so that a long refresh does not hold up a short one beside it.
+ * thread of the engine has a pool of its own, so that a long refresh does not hold up a short one beside it.
+ * Spark asks all pools for a name before it makes one at the root. So a thread's pool is made when it is asked for.
  */
-private[headwater] final class BackgroundPool(name: String) extends Pool(name, SchedulingMode.FAIR, 0, 1) {
+private[headwater] final class BackgroundPool extends Pool(BackgroundPool.Name, SchedulingMode.FAIR, 0, 1) {
   override def increaseRunningTasks(tasks: Int): Unit = super.increaseRunningTasks(tasks * BackgroundPool.Share)
   override def decreaseRunningTasks(tasks: Int): Unit = super.decreaseRunningTasks(tasks * BackgroundPool.Share)
+
+  override def getSchedulableByName(name: String): Schedulable = synchronized {
+    val known = super.getSchedulableByName(name)
+    if (known == null && name.startsWith(s"${BackgroundPool.Name}-")) addSchedulable(new Pool(name, SchedulingMode.FIFO, 0, 1))
+    if (known == null) super.getSchedulableByName(name) else known
+  }
 }
 
 object BackgroundPool {
   val Share = 10
-  private val Name = "headwater"
+  private[headwater] val Name = "headwater"
 
   /** Adds the pool to an application's fair scheduler, unless its allocation file defines one of this name. */
-  def addTo(context: SparkContext, tracks: Int): Unit =
-    if (context.getSchedulingMode == SchedulingMode.FAIR) addTo(context.taskScheduler.rootPool, tracks)
+  def addTo(context: SparkContext): Unit =
+    if (context.getSchedulingMode == SchedulingMode.FAIR) addTo(context.taskScheduler.rootPool)
 
-  private[headwater] def addTo(root: Pool, tracks: Int): Unit = {
-    if (root.getSchedulableByName(Name) == null) root.addSchedulable(new BackgroundPool(Name))
-    val refreshes = root.getSchedulableByName(Name)
-    (0 until tracks).map(track => s"$Name-$track").filter(root.getSchedulableByName(_) == null).foreach { name =>
-      refreshes.addSchedulable(new Pool(name, SchedulingMode.FIFO, 0, 1))
-    }
-  }
+  private[headwater] def addTo(root: Pool): Unit =
+    if (root.getSchedulableByName(Name) == null) root.addSchedulable(new BackgroundPool)
 }

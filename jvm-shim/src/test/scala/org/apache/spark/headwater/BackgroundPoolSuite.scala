@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 class BackgroundPoolSuite extends AnyFunSuite {
   private val first = new FairSchedulingAlgorithm().comparator _
 
-  private def pools: (Pool, Pool) = (new Pool("users", SchedulingMode.FIFO, 0, 1), new BackgroundPool("headwater"))
+  private def pools: (Pool, Pool) = (new Pool("users", SchedulingMode.FIFO, 0, 1), new BackgroundPool)
 
   test("a user's pool has ten tasks running for each of a refresh") {
     val (users, refreshes) = pools
@@ -23,13 +23,14 @@ class BackgroundPoolSuite extends AnyFunSuite {
     assert(first(refreshes, users))
   }
 
-  test("each track has a pool, and all of them together count as one") {
+  test("each thread has a pool, and all of them together count as one") {
     val root = new Pool("", SchedulingMode.FAIR, 0, 0)
-    BackgroundPool.addTo(root, 2)
-    BackgroundPool.addTo(root, 2)
-    val tracks = Seq("headwater-0", "headwater-1").map(root.getSchedulableByName(_).asInstanceOf[Pool])
+    BackgroundPool.addTo(root)
+    BackgroundPool.addTo(root)
+    val tracks = Seq("headwater-0", "headwater-17").map(root.getSchedulableByName(_).asInstanceOf[Pool])
     tracks.foreach(_.increaseRunningTasks(1))
-    assert(root.schedulableQueue.size == 1)
+    assert(root.schedulableQueue.size == 1 && root.getSchedulableByName("headwater-0") == tracks.head)
+    assert(root.getSchedulableByName("users") == null && root.getSchedulableByName("headwaters") == null)
     assert(root.getSchedulableByName("headwater").runningTasks == 2 * BackgroundPool.Share)
     tracks.head.increaseRunningTasks(1)
     assert(first(tracks.last, tracks.head))
