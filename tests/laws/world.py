@@ -23,7 +23,7 @@ from headwater.model.partition import Region, Slice, Value
 from headwater.model.reason import Code
 from headwater.model.seen import Seen
 from headwater.model.view import Definition
-from headwater.model.work import AddsRows, ByTotals, FollowsChanges, LeftTotals, Whole
+from headwater.model.work import ByRows, ByTotals, FollowsChanges, LeftTotals, Whole
 
 
 @frozen
@@ -185,10 +185,11 @@ class World:
         before = [recomputed(definition, {**tables, **dict(zip(sources, each, strict=True))}) for each in known]
         pinned = dict(run.snapshots).get(view)
         held = self.lake.held(pinned) if pinned else self.content.get(view, {})
-        if isinstance(run.work, AddsRows):
+        if isinstance(run.work, ByRows):
             [state] = before
             assert restricted(state, run.slices) == restricted(held, run.slices), f"{view} has other rows"
-            self._refuse_gone_rows(snapshots, tables)
+            if not run.work.takes:
+                self._refuse_gone_rows(snapshots, tables)
             self.appended += 1
             return
         states, held = [restricted(state, run.slices) for state in before], restricted(held, run.slices)

@@ -47,6 +47,10 @@ FOLLOWED = (
     "SELECT u.k, count(*) FROM u WHERE x > (SELECT avg(x) FROM t WHERE t.k = u.k AND t.s = u.s) GROUP BY u.k",
     "SELECT k, sum(n) FROM (SELECT k, (SELECT count(*) FROM t WHERE t.k = u.k) AS n FROM u) GROUP BY k",
     "SELECT u.k, count(*) FROM u WHERE u.k IN (SELECT k FROM t GROUP BY k HAVING sum(x) > 300) GROUP BY u.k",
+    "SELECT u.k, t.x FROM u LEFT JOIN t ON u.k = t.k",
+    "SELECT k, x FROM u WHERE EXISTS (SELECT 1 FROM t WHERE t.k = u.k) ORDER BY x",
+    "WITH c AS (SELECT k, sum(x) AS s FROM t GROUP BY k) SELECT a.k FROM c a JOIN c b ON a.s = b.s",
+    "SELECT k, x FROM u WHERE x = (SELECT min(x) FROM t WHERE t.k = u.k)",
     "WITH c AS (SELECT k, x FROM t) SELECT a.k, sum(b.x) FROM c a JOIN c b ON a.k = b.x GROUP BY a.k",
 )
 
@@ -67,7 +71,10 @@ REFUSED = {
     "SELECT k, collect_list(x) FROM t GROUP BY k": "collect_list is computed from all rows of a group",
     "SELECT u.k, count(t.k) FROM u LEFT JOIN t ON u.k < t.k GROUP BY u.k": "no equality ties t",
     "SELECT u.k, count(t.k) FROM u LEFT JOIN t ON u.k = 1 GROUP BY u.k": "no equality ties t",
-    "SELECT u.k, t.x FROM u LEFT JOIN t ON u.k = t.k": "LEFT OUTER JOIN whose rows depend on each other",
+    "SELECT u.k, t.x FROM u LEFT JOIN t ON u.k < t.k": "no equality ties t",
+    "SELECT k, x FROM t ORDER BY x LIMIT 3": "takes several rows of t together",
+    "SELECT u.k FROM u JOIN (SELECT k, sum(d) AS d FROM t GROUP BY k) v ON u.k = v.k": "sum may have another value",
+    "SELECT k FROM u WHERE x > (SELECT max(x) FROM t)": "a subquery reads t",
     "SELECT w.k, count(t.k) FROM (SELECT k FROM u LIMIT 3) w LEFT JOIN t USING (k) GROUP BY w.k": "Limit may",
     "SELECT w.k, count(t.k) FROM (SELECT k, max(CAST(x AS DOUBLE)) AS m FROM u GROUP BY k) w LEFT JOIN t ON w.k = t.k "
     "GROUP BY w.k": "max may have another value",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -102,6 +102,26 @@ WITHIN = {
 }
 """Queries with subqueries that Spark makes joins of."""
 
+BAGS = {
+    "paired rows": "SELECT a.k, b.x, a.s FROM t a JOIN t b ON a.k = b.k",
+    "filtered rows": "SELECT k, x + 1 AS y FROM t WHERE x > 1 UNION ALL SELECT x, k FROM u",
+    "optional rows": "SELECT t.s, u.x FROM t LEFT JOIN u ON t.k = u.k",
+    "optional rows on both sides": "SELECT t.s, t.x, u.s AS z FROM t FULL JOIN u ON t.k = u.k AND t.x < u.x",
+    "rows without an other": "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.k = t.k)",
+    "rows not in": "SELECT k, s FROM t WHERE k NOT IN (SELECT nullif(x, 4) FROM u WHERE k = 1)",
+    "rows in or": "SELECT s FROM t WHERE k IN (SELECT x FROM u WHERE x > 0) OR x = 1 ORDER BY s",
+    "sums beside": "SELECT t.s, n, y FROM t JOIN (SELECT k, count(*) AS n, sum(x) AS y FROM u GROUP BY k) v USING (k)",
+    "sums beside sums": "WITH c AS (SELECT k, s, sum(x) AS y FROM t GROUP BY k, s) SELECT a.k, b.s, a.y - b.y AS d "
+    "FROM c a JOIN c b ON a.k = b.k AND a.s <> b.s",
+    "the greatest of each": "SELECT t.* FROM t "
+    "WHERE x = (SELECT max(b.x) FROM t b JOIN u ON b.k = u.x WHERE b.k = t.k)",
+    "counted rows": "SELECT s, (SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t",
+    "rows of sets": "SELECT k, x FROM t EXCEPT ALL SELECT x, k FROM u",
+    "once beside": "SELECT a.k, b.s FROM (SELECT DISTINCT k, x FROM t) a JOIN u b ON a.k = b.k",
+    "exploded rows": "SELECT t.k, word FROM t LEFT JOIN u ON t.k = u.x LATERAL VIEW explode(array(t.s, u.s)) AS word",
+}
+"""Queries without an aggregate above all others: their rows are a bag."""
+
 SHAPES = TWICE | KEYED | WITHIN
 QUICK = ("paired", "optional on both sides", "grouped twice", "exists")
 
@@ -122,14 +142,32 @@ class World:
         finally:
             self.session.conf.unset(PINS)
 
+    def rows(self, query: str, pins: dict[str, Pin]) -> Counter[Row]:
+        self.session.conf.set(PINS, encode({f"places.{name}": pin for name, pin in pins.items()}))
+        try:
+            return Counter(map(tuple, self.session.sql(query).collect()))
+        finally:
+            self.session.conf.unset(PINS)
+
+    def changed_rows(self, query: str) -> Counter[Row]:
+        """How often each row of a query comes or goes."""
+        found: Counter[Row] = Counter()
+        for each in self._terms(query, lambda shim, rows: shim.changed_rows(rows)):
+            for row in each.collect():
+                found[tuple(row[:-1])] += row[-1]
+        return found
+
     def terms(self, query: str) -> list[DataFrame]:
+        return self._terms(query, lambda shim, rows: shim.totals(rows).terms())
+
+    def _terms(self, query: str, made: Callable[[Shim, DataFrame], list[DataFrame]]) -> list[DataFrame]:
         shim = Shim(self.session)
         for name, rows in self.changed.items():
             shim.stand_in(name, rows, self.now[name], self.before[name])
         pins = {f"places.{name}": Pin("", rows=name) for name in self.changed}
         self.session.conf.set(PINS, encode(pins))
         try:
-            return shim.totals(self.session.sql(query)).terms()
+            return made(shim, self.session.sql(query))
         finally:
             self.session.conf.unset(PINS)
             for name in self.changed:
@@ -219,6 +257,25 @@ def test_the_terms_of_all_places_are_the_difference_of_two_states(
         for each in made.terms(query):
             found.update(added(each))
         assert without_zeros(found) == without_zeros(expected), shape
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "seed, shapes",
+    [
+        pytest.param(1, ("optional rows on both sides", "sums beside")),
+        pytest.param(2, tuple(BAGS), marks=pytest.mark.thorough),
+        *(pytest.param(seed, tuple(BAGS), marks=pytest.mark.long) for seed in range(3, 15)),
+    ],
+)
+def test_the_rows_of_all_places_are_the_difference_of_two_bags(
+    session: SparkSession, seed: int, shapes: Sequence[str]
+) -> None:
+    made = world(session, seed)
+    for shape in shapes:
+        expected = made.rows(BAGS[shape], made.now)
+        expected.subtract(made.rows(BAGS[shape], made.before))
+        assert without_zeros(made.changed_rows(BAGS[shape])) == without_zeros(expected), shape
 
 
 def without_zeros(numbers: Counter[Row]) -> dict[Row, int]:

@@ -30,7 +30,7 @@ from headwater.model.reason import Code, Reason
 from headwater.model.seen import Seen, TableQuestion
 from headwater.model.state import PartitionRecord, Run
 from headwater.model.view import Column, Definition
-from headwater.model.work import ByAppending, WholePartitions
+from headwater.model.work import ByRows, WholePartitions
 from headwater.spark.jvm.counted import counts
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
@@ -264,7 +264,7 @@ class View:
         """A run of some partitions; the empty name is everything. ``snapshot`` is on record of the view's table."""
         slices = tuple(Slice.of(p=each) if each else WHOLE for each in partitions)
         snapshots = ((self.definition.view, snapshot),) if snapshot else ()
-        work = ByAppending((), 0) if appends else WholePartitions()
+        work = ByRows((), 0) if appends else WholePartitions()
         run = Run(
             Started(
                 0,

@@ -1,4 +1,4 @@
-"""Views without an aggregate: the states that a run goes on from which adds rows to one."""
+"""Views without an aggregate: the states that a run goes on from which adds rows to one, or takes rows from it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cases import A1, A2, change, machine, view
 from test_derive import description, relation
 
 from headwater.algebra.derive.totals import derive_totals
-from headwater.engine.methods.appending import BY_APPENDING, appended
+from headwater.engine.methods.bags import BY_ROWS, by_rows
 from headwater.engine.methods.basis import not_kept
 from headwater.engine.methods.choice import choose_method
 from headwater.engine.methods.totals import leaves_totals
@@ -20,7 +20,7 @@ from headwater.model.event import Made, Published, Requested, Reworked, Started
 from headwater.model.measure import Measured
 from headwater.model.partition import Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.work import ByAppending, ByKeys, ByTotals, LeftTotals, Totals, WholePartitions
+from headwater.model.work import ByKeys, ByRows, ByTotals, LeftTotals, Totals, WholePartitions
 
 ROWS = Adding(None, True, rows=True)
 
@@ -51,10 +51,11 @@ def came(made, partition: Slice, source: str = "t"):
 
 
 def why(made, *slices: Slice) -> str:
-    return dict(choose_method(made.state, "v", slices).rejected)[BY_APPENDING]
+    return dict(choose_method(made.state, "v", slices).rejected)[BY_ROWS]
 
 
-ADDS, KEYED, SUMMED = ByAppending((), 0), ByKeys((), 0), ByTotals(Totals(1, (), LeftTotals("d")), (), 0)
+ADDS, TAKES = ByRows((), 0), ByRows((), 0, takes=True)
+KEYED, SUMMED = ByKeys((), 0), ByTotals(Totals(1, (), LeftTotals("d")), (), 0)
 
 
 def started(made) -> Started:
@@ -65,26 +66,40 @@ def test_rows_that_came_are_added():
     made = copied()
     before, runs = made.state.tables["t"].snapshot, made.world.appended
     came(made, A1)
-    assert appended(made.state, "v", (A1,)) == ByAppending((("t", before),), 1)
+    assert by_rows(made.state, "v", (A1,)) == ByRows((("t", before),), 1)
     made.drain()
-    assert started(made).work == ByAppending((("t", before),), 1)
+    assert started(made).work == ByRows((("t", before),), 1)
     assert made.world.appended == runs + 1 and not leaves_totals(made.state, "v")
 
 
-def test_rows_that_went_make_whole_partitions():
+def test_rows_that_went_are_taken_from_the_view():
     made = copied()
+    before = made.state.tables["t"].snapshot
     change(made, "t", A1, 1)
-    assert why(made, A1) == "is out: rows of t went or changed [source.rows_removed]"
+    work = by_rows(made.state, "v", (A1,))
+    assert isinstance(work, ByRows) and (work.since, work.takes) == ((("t", before),), True)
     made.world.write("t", A1, None)
     made.look("t")
-    assert why(made, A1) == "is out: rows of t went or changed [source.rows_removed]"
+    assert by_rows(made.state, "v", (A1,)).takes
+    settled(made)
+    assert started(made).work.takes
+
+
+def test_rows_that_came_take_rows_away_through_an_operator_that_takes_several_together():
+    made = copied("t", "u")
+    known = made.state.views["v"]
+    adding = {"t": ROWS, "u": evolve(ROWS, takes=True)}
+    dependencies = tuple(evolve(each, adding=adding[each.source]) for each in known.definition.dependencies)
+    known.definition = evolve(known.definition, dependencies=dependencies)
+    assert not by_rows(came(made, A1).state, "v", (A1,)).takes
+    assert by_rows(came(made, A1, "u").state, "v", (A1,)).takes
 
 
 def test_partitions_that_reflect_two_states_are_computed_as_a_whole():
     made = copied()
     came(made, A1).drain()
     came(came(made, A1), A2)
-    assert choose_method(made.state, "v", (A1,)).method == BY_APPENDING
+    assert choose_method(made.state, "v", (A1,)).method == BY_ROWS
     assert why(made, A1, A2) == "is out: its partitions reflect 2 states of its sources [method.many_states]"
 
 
@@ -92,7 +107,7 @@ def test_a_new_partition_had_no_row_when_all_of_the_view_was_made():
     made, new = copied(), Slice.of(a="3")
     change(made, "t", new)
     made.drain()
-    assert isinstance(started(made).work, ByAppending) and made.state.tables["v"].partitions[new].rows == 1
+    assert isinstance(started(made).work, ByRows) and made.state.tables["v"].partitions[new].rows == 1
 
 
 def test_a_new_partition_and_one_that_was_renewed_since_are_computed_as_a_whole():
@@ -111,7 +126,7 @@ def test_several_sources_are_followed_at_once():
     made = copied("t", "u")
     came(came(made, A1), A1, "u").drain()
     work = started(made).work
-    assert isinstance(work, ByAppending) and [source for source, _ in work.since] == ["t", "u"]
+    assert isinstance(work, ByRows) and [source for source, _ in work.since] == ["t", "u"]
 
 
 def test_a_source_whose_rows_depend_on_each_other_is_not_followed():
@@ -123,7 +138,7 @@ def test_a_source_whose_rows_depend_on_each_other_is_not_followed():
     came(made, A1, "u")
     assert why(made, A1) == "is out: u is on a side of a LEFT OUTER JOIN [query.join_type]"
     came(made.drain() or made, A1)
-    assert choose_method(made.state, "v", (A1,)).method == BY_APPENDING
+    assert choose_method(made.state, "v", (A1,)).method == BY_ROWS
 
 
 def test_other_reasons_than_new_rows_make_whole_partitions():
@@ -153,7 +168,8 @@ def publish(made, begun: Started, instead: Reason | None):
 
 
 @pytest.mark.parametrize(
-    ("work", "instead", "went"), [(ADDS, None, 0), (KEYED, None, 7), (SUMMED, None, 7), (ADDS, LOST, 7)]
+    ("work", "instead", "went"),
+    [(ADDS, None, 0), (TAKES, None, 7), (KEYED, None, 7), (SUMMED, None, 7), (ADDS, LOST, 7)],
 )
 def test_a_publication_tells_the_readers_whether_rows_went(work, instead, went):
     made = copied()
@@ -194,4 +210,11 @@ def test_rows_that_depend_on_others_are_not_followed():
     assert not found.possible and found.reason.text == "GlobalLimit takes several rows of t together"
     alone = {"op": "Join", "type": "LEFT ANTI", "output": [0, 1], "children": [relation(table="db.u"), limited]}
     found = derive_totals(description(alone))["db.t"]
-    assert found.reason.text == "t is on a side of a LEFT ANTI JOIN whose rows depend on each other"
+    assert found.reason.text == "no equality ties t to the other side of a LEFT ANTI JOIN"
+
+
+def test_a_distinct_on_the_way_takes_rows_away():
+    once = {"op": "Distinct", "output": [0, 1], "children": [relation(kind="delta")]}
+    joined = {"op": "Join", "type": "INNER", "output": [0, 1], "children": [once, relation(table="db.u", kind="delta")]}
+    found = derive_totals(description(joined))
+    assert found == {"db.t": evolve(ROWS, takes=True), "db.u": ROWS}

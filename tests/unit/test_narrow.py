@@ -17,7 +17,7 @@ from headwater.model.event import Published, Started
 from headwater.model.measure import Effort, Measured
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Run
-from headwater.model.work import ByAppending, ByKeys, Mode
+from headwater.model.work import ByKeys, ByRows, Mode
 
 MB = 1_000_000
 seconds, sizes = st.floats(0.01, 1e4), st.integers(1, 10**12)
@@ -48,7 +48,7 @@ def test_more_changes_never_take_less_and_the_same_take_as_long_as_before(least,
     assert foreseen(known, least, known.churn, whole, read) == pytest.approx(known.seconds)
 
 
-WORK = ByAppending((("t", "5@x"),), MB)
+WORK = ByRows((("t", "5@x"),), MB)
 LOST = Reason(Code.SOURCE_ROWS_REMOVED, "rows of t went or changed")
 RUN = Run(Started(0, 5, "v", (), (), WORK, "", foreseen=1.0, foreseen_cores=2.0))
 END = Published(9, 5, "v", (), (), 1.8, Measured(effort=Effort(0, 1_800_000, 1.0, 3_000_000)))

@@ -8,14 +8,14 @@ from attrs import evolve
 from cases import A1, A2, change
 from test_appended import came, copied, why
 
-from headwater.engine.methods.appending import appended
+from headwater.engine.methods.bags import by_rows
 from headwater.engine.methods.basis import NO_CHANGE, inputs, only_changed
 from headwater.engine.record.transition import transition
 from headwater.model.error import RefreshFailed
 from headwater.model.event import Declared, EngineLost, Event, Failed, Made, Published, Renamed, Started
 from headwater.model.partition import WHOLE, Slice
 from headwater.model.reason import Code, Reason
-from headwater.model.work import ByAppending, WholePartitions
+from headwater.model.work import ByRows, WholePartitions
 
 DOUBT = "is out: a refresh that is on no record may have been published [method.state_unknown]"
 ENGINE = 77
@@ -105,7 +105,7 @@ def test_a_publication_that_fails_after_its_commit_is_in_doubt():
     [event] = [each for each in made.journal if isinstance(each, Failed)]
     assert event.unsure and not made.state.views["v"].unsure, "the next run made all rows"
     runs = [each for each in made.journal if isinstance(each, Started)]
-    assert isinstance(runs[-2].work, ByAppending) and not isinstance(runs[-1].work, ByAppending)
+    assert isinstance(runs[-2].work, ByRows) and not isinstance(runs[-1].work, ByRows)
 
 
 def test_a_partition_that_stays_empty_reflects_what_the_run_read():
@@ -119,4 +119,4 @@ def test_a_partition_that_stays_empty_reflects_what_the_run_read():
     before = made.state.tables["v"].partitions[A1].inputs
     over(made, begun(made, WHOLE), A2)
     assert made.state.tables["v"].partitions[A1].inputs != before
-    assert appended(made.state, "v", (WHOLE,)) == NO_CHANGE
+    assert by_rows(made.state, "v", (WHOLE,)) == NO_CHANGE

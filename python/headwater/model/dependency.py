@@ -145,17 +145,20 @@ class Keys:
 @frozen
 class Adding:
     """Whether the totals of a view's aggregate can follow the changed rows of a source (``algebra.derive.totals``).
-    Of a view without an aggregate: whether rows that came to the source make new rows of the view, and nothing else.
+    Of a view without an aggregate: whether it is known which rows of the view come and go with those of the source.
 
     Attributes:
         reason: why they cannot; ``None`` if they can.
         below: the aggregate reads the source. If it does not, its totals do not depend on it.
         rows: the view has no aggregate.
+        takes: rows of such a view may go though no row of the source went. A customer's first order takes the row away
+            that a LEFT JOIN has for customers without one.
     """
 
     reason: Reason | None = Reason(Code.QUERY_NOT_DERIVED, "its aggregate is not known")
     below: bool = False
     rows: bool = False
+    takes: bool = False
 
     @property
     def possible(self) -> bool:

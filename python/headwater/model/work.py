@@ -112,17 +112,20 @@ class ByTotals:
 
 
 @frozen
-class ByAppending:
-    """The rows of the view that new rows of sources make. All rows that are there stay.
+class ByRows:
+    """The rows of the view that changed rows of sources make or take away. All others stay. Only a view without an
+    aggregate has such rows.
 
     Attributes:
         since: the changed sources, each with the snapshot that partitions reflect.
-        churn: bytes of the files that came since then.
+        churn: bytes of the files that came and went since then.
+        takes: rows of the view may go; else only rows come.
     """
 
     mode: ClassVar = Mode.CHANGES
     since: Since
     churn: int
+    takes: bool = False
 
 
 @frozen
@@ -138,16 +141,18 @@ class NoMethod:
     why: Reason
 
 
-FollowsChanges = ByKeys | ByTotals | ByAppending
+FollowsChanges = ByKeys | ByTotals | ByRows
 """The work that starts from the rows that came and went."""
-
-AddsRows = ByAppending
-"""The work that leaves all rows of the view as they are. Only rows come."""
 
 Whole = WholeView | WholePartitions
 """The work that computes all rows of some slices."""
 
 Work = Whole | FollowsChanges | NoMethod
+
+
+def only_adds(work: Work) -> bool:
+    """Whether work leaves all rows of the view as they are. Only rows come."""
+    return isinstance(work, ByRows) and not work.takes
 
 
 def whole(work: Work, slices: Sequence[Slice]) -> Whole:

@@ -7,8 +7,8 @@ them, those of rows that went are subtracted.
 An aggregate with ``count(DISTINCT item)`` has these for each customer and item. How many items a customer has is the
 number of such totals then.
 
-A query without an aggregate, such as ``SELECT * FROM sales WHERE price > 0``, has no totals. Rows that came are rows of
-the view, if each operator is linear.
+A query without an aggregate, such as ``SELECT * FROM sales WHERE price > 0``, has no totals. Its rows are a bag, to
+which rows come and from which they go. If each operator on the way is linear, rows that came take none away.
 
 The totals are those of the lowest aggregate above which each operator has one input. Below it, a source may be read in
 several places. Changed rows go from each of these up to the aggregate (``way.py``). All above the aggregate is computed
@@ -18,7 +18,7 @@ from the totals anew.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import evolve
@@ -43,16 +43,28 @@ def derive_totals(description: Mapping[str, Any], joined: Mapping[str, Any] | No
 
     Args:
         description: the analysed query, as ``PlanJson.analysed`` writes it, parsed.
-        joined: what its lowest aggregate takes, with joins in place of subqueries; none if it has no subquery.
+        joined: what its lowest aggregate takes, or the query if it has no aggregate, with joins in place of subqueries;
+            none if it has no subquery.
     """
     root = Reader(description).root
     sources = relations_of(root)
     aggregate = _lowest(root)
     if aggregate is None:
-        return {table: evolve(followed(root, table, keyed=False), rows=True) for table in sources}
+        found = _followed(root, joined, sources)
+        # Rows may go, too, where an operator takes several rows of a table together.
+        linear = {table: followed(root, table, keyed=False).possible for table in sources}
+        return {
+            table: evolve(each, rows=True, takes=each.possible and not linear[table]) for table, each in found.items()
+        }
     if why := _without(aggregate):
         return {table: Adding(why) for table in sources}
-    below, copies = _below(aggregate), _is_of_sets(aggregate) or _ignores_copies(aggregate)
+    return _followed(_below(aggregate), joined, sources, _is_of_sets(aggregate) or _ignores_copies(aggregate))
+
+
+def _followed(
+    below: Node, joined: Mapping[str, Any] | None, sources: Iterable[str], copies: bool = False
+) -> dict[str, Adding]:
+    """For each table, whether its changed rows may stand in all its places of a plan, or of the same with joins."""
     found = {table: followed(below, table, copies) for table in sources}
     if joined is None:
         return found

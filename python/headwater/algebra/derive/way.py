@@ -1,4 +1,4 @@
-"""The way of changed rows from a place where a query reads a table up to its lowest aggregate.
+"""The way of changed rows from a place where a query reads a table up to its lowest aggregate, or to its result.
 
 Operators on it are *linear*, or they are *keyed*.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.engine.methods import costs
-from headwater.engine.methods.appending import BY_APPENDING
+from headwater.engine.methods.bags import BY_ROWS
 from headwater.engine.methods.keys import BY_KEYS
 from headwater.engine.methods.method import Method
 from headwater.engine.methods.totals import BY_TOTALS
@@ -13,7 +13,7 @@ from headwater.model.state import Run, State, ViewState
 from headwater.model.view import Definition
 from headwater.model.work import Mode
 
-METHODS: tuple[Method, ...] = (BY_PARTITION, IN_FULL, BY_KEYS, BY_TOTALS, BY_APPENDING)
+METHODS: tuple[Method, ...] = (BY_PARTITION, IN_FULL, BY_KEYS, BY_TOTALS, BY_ROWS)
 """All methods. Of two that cost the same, the earlier one runs."""
 
 

@@ -7,7 +7,7 @@ between them are added. The view itself is not read, so whatever happened to it 
 
 from __future__ import annotations
 
-from headwater.engine.methods.appending import has_rows
+from headwater.engine.methods.bags import has_rows
 from headwater.engine.methods.basis import ALL_ROWS, REDEFINED, after_failure, inputs, never, not_kept, unpinned
 from headwater.engine.methods.by_changes import SAID, barred, fixed, learn
 from headwater.engine.methods.following import SMALL, follow, is_cheaper, read_in_full, usual

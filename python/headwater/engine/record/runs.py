@@ -24,7 +24,7 @@ from headwater.model.event import Failed, Prepared, Published, Reworked
 from headwater.model.partition import WHOLE, Region, Slice, Version, simplified
 from headwater.model.reason import Code, Reason
 from headwater.model.state import Origin, PartitionRecord, Run, State, Status, TableRecord, ViewState
-from headwater.model.work import AddsRows, Totals
+from headwater.model.work import Totals, only_adds
 
 
 def originate(state: State, origin: Origin, itself: Reach) -> None:
@@ -169,7 +169,7 @@ def _record_partitions(state: State, view: ViewState, run: Run, event: Published
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
-    went = 0 if isinstance(run.work, AddsRows) else event.measured.size
+    went = 0 if only_adds(run.work) else event.measured.size
     pinned_states.went_on(record, None if redefined else event.measured.size + went, went)
 
 

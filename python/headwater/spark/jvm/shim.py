@@ -21,6 +21,7 @@ from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Asked, CatalogView, Fact, Pin, RunProgress
 from headwater.spark.jvm.neighbourhood import Neighbourhood
 from headwater.spark.jvm.query_totals import QueryTotals
+from headwater.spark.jvm.row_changes import BYTES, MOST, RowChanges
 from headwater.spark.jvm.wire import Failure, FailureKind
 
 SPARK_ERRORS = (PySparkException, Py4JError)
@@ -263,9 +264,19 @@ class Shim:
         """The totals of a query."""
         return QueryTotals(self._call("Totals", query._jdf), query.sparkSession)
 
-    def appended(self, query: DataFrame) -> list[DataFrame]:
-        """The rows that a query makes of changed rows, for each place where it reads a table that changed."""
-        return [DataFrame(each, query.sparkSession) for each in self._call("Appended.rows", query._jdf)]
+    def added_rows(self, query: DataFrame) -> list[DataFrame]:
+        """The rows that a query makes of new rows, for each place where it reads a table that changed."""
+        return [DataFrame(each, query.sparkSession) for each in self._call("ViewRows.added", query._jdf)]
+
+    def changed_rows(self, query: DataFrame) -> list[DataFrame]:
+        """The rows of a query that come and go with changed rows, for each place where it reads a table that changed.
+        The last column is 1 or -1."""
+        return [DataFrame(each, query.sparkSession) for each in self._call("ViewRows.changed", query._jdf)]
+
+    def row_changes(self, terms: Sequence[DataFrame]) -> RowChanges | None:
+        """How often each row comes to a view or goes from it, by all terms; ``None`` if they have many rows."""
+        found = self._call("RowChanges.of", [each._jdf for each in terms], MOST, BYTES)
+        return None if found is None else RowChanges(found, terms[0].sparkSession)
 
     def framed_keys(self, query: DataFrame, changed: DataFrame) -> DataFrame | None:
         """The keys of the rows of a query in whose frames changed rows are; ``None`` if the query itself is better.

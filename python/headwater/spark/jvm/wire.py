@@ -328,7 +328,8 @@ class Described:
 
     Attributes:
         meant: the ordinary views and functions as this analysis found them (``Meant.scala``).
-        joined: what its lowest aggregate takes, with joins in place of subqueries; none if that is nothing else.
+        joined: what its lowest aggregate takes, or all of a query without one, with joins in place of subqueries; none
+            if that is nothing else.
     """
 
     columns: tuple[ColumnDef, ...]

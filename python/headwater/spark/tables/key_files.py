@@ -42,6 +42,11 @@ class KeyFiles:
     files: Any
     close: Callable[[], None] = lambda: None
 
+    @classmethod
+    def none(cls, rows: DataFrame) -> KeyFiles:
+        """No files: new rows stand beside all others. ``rows`` has the columns of the view."""
+        return cls(rows.limit(0), ())
+
 
 def may_stay(launch: Launch, work: ByTotals) -> bool:
     """Whether a run by changes may leave rows of a large lake view as they are if no change reaches their keys. They

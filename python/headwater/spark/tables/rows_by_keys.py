@@ -69,14 +69,17 @@ class Reach:
         Args:
             mine: whether a row is the run's to replace; a file may have rows of other partitions.
         """
+        return self.weighing(old, mine).unionByName(self.among(self.near(new)).withColumn(WEIGHT, F.lit(1)))
+
+    def weighing(self, old: DataFrame, mine: Column) -> DataFrame:
+        """The old rows, each with its weight: those of the keys go. ``mine`` is as above."""
         columns = [old[sql.identifier(each)] for each in old.columns]
         has_key = self._has_key(old)
         if has_key is None:
             reached = self.rows.withColumn(WEIGHT, F.lit(-1))
             old = old.join(F.broadcast(reached), self._agreeing(old, reached), "left_outer")
             has_key = reached[WEIGHT].isNotNull()
-        was = old.select(*columns, F.when(mine & has_key, -1).otherwise(0).alias(WEIGHT))
-        return was.unionByName(self.among(self.near(new)).withColumn(WEIGHT, F.lit(1)))
+        return old.select(*columns, F.when(mine & has_key, -1).otherwise(0).alias(WEIGHT))
 
     def _has_key(self, frame: DataFrame) -> Column | None:
         """Whether a row has one of the keys, as a condition without a join; ``None`` if they are too many for it."""

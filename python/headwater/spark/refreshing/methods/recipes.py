@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.model.work import ByAppending, ByKeys, ByTotals, WholePartitions, WholeView
-from headwater.spark.refreshing.methods import appending, totals, whole, windows
+from headwater.model.work import ByKeys, ByRows, ByTotals, WholePartitions, WholeView
+from headwater.spark.refreshing.methods import bags, totals, whole, windows
 from headwater.spark.refreshing.recipe import Ingredients, Recipe, Rows
 
 RECIPES: Mapping[type[Any], Recipe] = {
@@ -14,7 +14,7 @@ RECIPES: Mapping[type[Any], Recipe] = {
     WholeView: whole.rows,
     ByKeys: windows.rows,
     ByTotals: totals.rows,
-    ByAppending: appending.rows,
+    ByRows: bags.rows,
 }
 
 

@@ -20,7 +20,7 @@ from headwater.model.measure import Measured
 from headwater.model.partition import WHOLE, Slice, Version
 from headwater.model.state import Run
 from headwater.model.view import Definition
-from headwater.model.work import AddsRows
+from headwater.model.work import only_adds
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.counted import Counted, altered
 from headwater.spark.jvm.sessions import Sessions
@@ -70,7 +70,7 @@ class Staging:
 
     def write(self, launch: Launch, frame: DataFrame, hashed: bool, key_files: KeyFiles | None) -> Counted:
         run, definition = launch.run, launch.definition
-        instead = () if isinstance(run.work, AddsRows) else None if key_files is None else key_files.files
+        instead = () if only_adds(run.work) else None if key_files is None else key_files.files
         name, log = self._opened(definition)
         if log is None:
             raise gone(run.view)

@@ -19,7 +19,7 @@ from headwater.model.error import RefreshFailed, TakenOver, ViewGone
 from headwater.model.partition import WHOLE
 from headwater.model.reason import Code
 from headwater.model.view import Definition
-from headwater.model.work import AddsRows
+from headwater.model.work import only_adds
 from headwater.spark.tables import catalog
 from headwater.spark.tables.iceberg.at import VERSION, At, Metadata
 from headwater.spark.tables.iceberg.calls import Calls
@@ -87,8 +87,8 @@ class Publishing:
     ) -> Staged:
         """Writes rows into files of a view's table that no commit names. A redefinition always renews everything."""
         definition = launch.definition
-        found = None if key_files is None else key_files.files
-        instead = DataFiles() if isinstance(launch.run.work, AddsRows) else found
+        found = None if key_files is None else key_files.files or DataFiles()
+        instead = DataFiles() if only_adds(launch.run.work) else found
         reshapes = WHOLE in launch.run.slices and not self._shapes.fits(table, definition)
         if reshapes and instead is not None:
             said = f"{definition.view} has other columns than its table; the refresh is tried again"

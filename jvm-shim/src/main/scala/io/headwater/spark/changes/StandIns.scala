@@ -4,7 +4,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.{AliasIdentifier, InternalRow}
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, JoinedRow, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, GreaterThan, If, JoinedRow, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Distinct, Expand, Join, LocalRelation, LogicalPlan, Project, Repartition, SubqueryAlias, Union}
 import org.apache.spark.sql.headwater.{Access, Gathered}
 import org.apache.spark.sql.types.IntegerType
@@ -99,6 +99,9 @@ object StandIns {
       rows.map(row => new JoinedRow(row, InternalRow(weight)): InternalRow)
     }.flatten)
   }
+
+  /** How often a row of this weight comes: once, or it goes once. */
+  private[spark] def sign(weight: Expression): Expression = If(GreaterThan(weight, Literal(0)), Literal(1), Literal(-1))
 
   /** The plan of stand-ins that says no more in how many tasks they are read. */
   private[spark] def plain(plan: LogicalPlan): LogicalPlan = Access.rewrite(plan) { case Repartition(1, false, child) => child }

@@ -18,8 +18,8 @@ import org.json4s.jackson.JsonMethods.{compact, render}
 object PlanJson {
 
   /**
-   * The description of a query, the views and functions that the same analysis found, and what its lowest aggregate takes with
-   * joins in place of subqueries ([[JoinedSubqueries]]); empty if that is nothing else.
+   * The description of a query, the views and functions that the same analysis found, and what its lowest aggregate takes, or all
+   * of a query without one, with joins in place of subqueries ([[JoinedSubqueries]]); empty if that is nothing else.
    */
   def analysed(session: SparkSession, sql: String): java.util.List[String] = {
     val classicSession = session.asInstanceOf[classic.SparkSession]

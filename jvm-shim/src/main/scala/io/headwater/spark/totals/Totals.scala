@@ -225,11 +225,16 @@ private[spark] object Totals {
 
   private val Weight = StandIns.Weight
 
-  /** What the lowest aggregate of a query takes, with joins in place of subqueries; none if there are none, or Spark makes none. */
+  /**
+   * What the lowest aggregate of a query takes, or the query if it has none, with joins in place of subqueries. None if there are
+   * no subqueries, or Spark makes no joins of them.
+   */
   private[spark] def withJoins(analysed: LogicalPlan): Option[LogicalPlan] = if (!JoinedSubqueries.in(analysed)) None else
     // The query is any that a view may have. What the rules of Spark's optimizer do not know is no view that they follow.
-    Try(lowestOf(SetOperations.grouped(InlineCTE(alwaysInline = true)(analysed)))
-      .map(_.children.head).filter(JoinedSubqueries.in).flatMap(JoinedSubqueries.joined)).toOption.flatten
+    Try {
+      val plan = SetOperations.grouped(InlineCTE(alwaysInline = true)(analysed))
+      Option(lowestOf(plan).fold(plan)(_.children.head)).filter(JoinedSubqueries.in).flatMap(JoinedSubqueries.joined)
+    }.toOption.flatten
 
   /** The lowest aggregate above which each operator has one input; `derive/totals.py` finds the same one. */
   private def lowest(plan: LogicalPlan): LogicalPlan =

@@ -1,7 +1,9 @@
-"""By changes, without an aggregate: from which states of its sources a run goes on that adds rows to a view.
+"""By changes, without an aggregate: from which states of its sources a run goes on that adds rows to a view, or takes
+rows from it.
 
 Example: ``SELECT * FROM sales WHERE price > 0`` reflects version 5 of ``sales``, and since then rows only came. Those
-of them that have a price are added to the view, and no row of it is read.
+of them that have a price are added to the view, and no row of it is read. If rows of ``sales`` went, as many copies of
+what the query makes of them go from the view.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from headwater.model.partition import Region
 from headwater.model.reason import Code, Reason
 from headwater.model.state import State, ViewState
 from headwater.model.view import Definition
-from headwater.model.work import ByAppending
+from headwater.model.work import ByRows
 
 
 def has_rows(definition: Definition) -> bool:
@@ -22,8 +24,9 @@ def has_rows(definition: Definition) -> bool:
     return any(each.adding.rows for each in definition.dependencies)
 
 
-def appended(state: State, name: str, slices: Slices) -> ByAppending | Reason:
-    """What a run would go on from that renews these slices of a view by new rows; or why there can be none."""
+def by_rows(state: State, name: str, slices: Slices) -> ByRows | Reason:
+    """What a run would go on from that renews these slices of a view by rows that come and go; or why there can be
+    none."""
     view = state.views[name]
     states = reflected(state, view, slices, most=1)
     if isinstance(states, Reason):
@@ -32,7 +35,7 @@ def appended(state: State, name: str, slices: Slices) -> ByAppending | Reason:
         return Reason(Code.METHOD_STATE_UNKNOWN, "the number of its rows is not on record")
     [reflects] = states
     before, now = dict(reflects), dict(inputs(state, view.definition))
-    since, churn = {}, 0
+    since, churn, takes = {}, 0, False
     for dependency in view.definition.dependencies:
         source = dependency.source
         if before.get(source) == now[source]:
@@ -43,18 +46,17 @@ def appended(state: State, name: str, slices: Slices) -> ByAppending | Reason:
         if before.get(source) not in past or now[source] not in past:
             return not_kept(source)
         old, new = past[before[source]], past[now[source]]
-        if new.went > old.went:
-            return Reason(Code.SOURCE_ROWS_REMOVED, f"rows of {source} went or changed")
+        takes = takes or dependency.adding.takes or new.went > old.went
         since[source] = old.snapshot
         churn += new.churn - old.churn
-    return ByAppending(tuple(since.items()), churn) if since else NO_CHANGE
+    return ByRows(tuple(since.items()), churn, takes) if since else NO_CHANGE
 
 
 def offer(state: State, name: str, slices: Slices) -> Offer | Reason:
-    return follow(state, name, slices, appended(state, name, slices), fixed(state, state.views[name]))
+    return follow(state, name, slices, by_rows(state, name, slices), fixed(state, state.views[name]))
 
 
-BY_APPENDING = Method(ByAppending, SAID, offer, learn, suits=has_rows, barred=barred)
+BY_ROWS = Method(ByRows, SAID, offer, learn, suits=has_rows, barred=barred)
 
 
 # --- inside
