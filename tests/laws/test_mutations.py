@@ -123,6 +123,9 @@ BY_EXAMPLE = {
     "the time of totals is the time of all rows": ("test_whole_costs.py",),
     "partitions that may come out empty make a full refresh dear": ("test_whole_costs.py",),
     "whole partitions that were slow by chance stay dear": ("test_regret.py",),
+    "a first run by keys goes on whatever its keys leave out": ("test_selective.py",),
+    "files without keys are written anew": ("test_selective.py",),
+    "a view that asked for keys is compared": ("test_selective.py",),
 }
 """What no law has noticed but by chance: for these a unit test with such a story is asked first."""
 
@@ -149,6 +152,21 @@ BY_CONTRACT = {
 are asked, or the contract of all stores."""
 
 MUTATIONS = {
+    "a first run by keys goes on whatever its keys leave out": (
+        "engine/methods/selective.py",
+        "    if part <= 1:\n",
+        "    if True:\n",
+    ),
+    "files without keys are written anew": (
+        "engine/methods/selective.py",
+        "(trial.written if rewritten is None else min(rewritten, trial.written))",
+        "trial.written",
+    ),
+    "a view that asked for keys is compared": (
+        "engine/methods/selective.py",
+        " or view.definition.policy.method is not None",
+        "",
+    ),
     "partitions that may come out empty make a full refresh dear": (
         "engine/methods/whole_costs.py",
         "    counts = {Mode.FULL: there, Mode.PARTITION: partitions}\n",

@@ -24,6 +24,20 @@ Wanted = frozenset[tuple[str, str, tuple[Value, ...]]]
 
 
 @frozen
+class Trial:
+    """What whole partitions would take in place of the first run of a view by keys.
+
+    Attributes:
+        seconds: that they take.
+        read, written: bytes.
+    """
+
+    seconds: float
+    read: int
+    written: int
+
+
+@frozen
 class Launch:
     """A run, with what has to be known to compute and publish it.
 
@@ -35,6 +49,7 @@ class Launch:
         unsure: readers may see partitions that are not in ``existing`` (``ViewState.unsure``). Those that the run does
             not make are to be removed, too.
         edge: of the last refresh of the view; ``None`` if it names no times of events, or there was none.
+        trial: what a first run by keys is compared with, once its keys are known; ``None`` if it is no such run.
     """
 
     run: Run
@@ -44,6 +59,7 @@ class Launch:
     unsure: bool = False
     totals: Totals | None = None
     edge: Edge | None = None
+    trial: Trial | None = None
 
 
 @frozen

@@ -12,6 +12,7 @@ from attrs import evolve
 
 from headwater.engine.methods import totals
 from headwater.engine.methods.all_methods import learn
+from headwater.engine.methods.selective import trial
 from headwater.engine.record import pinned_states, queue
 from headwater.engine.requests import ahead
 from headwater.engine.requests.coverage import Reach, cover_each, cover_with_news, together
@@ -58,7 +59,7 @@ def launched(state: State, name: str) -> Launch:
     existing = _existing(state, name, run.slices)
     size, _ = expected_sizes(state, name, run.slices)
     view = state.views[name]
-    return Launch(run, view.definition, existing, size, bool(view.unsure), view.totals, view.edge)
+    return Launch(run, view.definition, existing, size, bool(view.unsure), view.totals, view.edge, trial(state, run))
 
 
 def expected_sizes(state: State, name: str, slices: Iterable[Slice]) -> tuple[int, int]:

@@ -35,11 +35,13 @@ class KeyFiles:
     Attributes:
         rows: the rows of these files.
         files: as their format knows them.
+        size: bytes of them.
         close: to be called when they were read.
     """
 
     rows: DataFrame
     files: Any
+    size: int
     close: Callable[[], None] = lambda: None
 
     @classmethod

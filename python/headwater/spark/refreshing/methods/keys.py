@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headwater.algebra.derive.image import exact
+from headwater.engine.methods.selective import unselective
+from headwater.model.command import Launch
 from headwater.model.dependency import Keys, Through, common
 from headwater.model.error import ChangesUnknown
 from headwater.model.reason import Code
@@ -24,6 +26,7 @@ from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.jvm.sessions import having
 from headwater.spark.refreshing.changed_rows import changed_rows, refuse_drift, refuse_lenient
 from headwater.spark.refreshing.recipe import Ingredients, Rows
+from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import Reach
 from headwater.spark.tables.view_rows import cast, condition, held, within
 
@@ -45,7 +48,7 @@ def rows(run: Ingredients, work: ByKeys) -> Rows:
     """The rows that changes reach, and those that stay beside them.
 
     Raises:
-        ChangesUnknown: it is not known which, or there are too many.
+        ChangesUnknown: it is not known which, there are too many, or whole partitions look cheaper.
     """
     with finding_changes(run.shim):
         reach = reached(run, work.since)
@@ -57,8 +60,12 @@ def replaced(run: Ingredients, reach: Reach, computing: Callable[[], DataFrame])
 
     Args:
         computing: makes rows of the view's slices, of which those with these keys are all there.
+
+    Raises:
+        ChangesUnknown: whole partitions look cheaper.
     """
     files = run.files(reach)
+    refuse_unselective(run.launch, reach.count, files)
     stay = None if files is None else files.rows
 
     def planned() -> DataFrame:
@@ -68,6 +75,21 @@ def replaced(run: Ingredients, reach: Reach, computing: Callable[[], DataFrame])
         return frame(run, reach, computed, stay)
 
     return Rows(planned, files, reads_itself=True)
+
+
+def refuse_unselective(launch: Launch, keys: int, files: KeyFiles | None) -> None:
+    """Refuses the first run by keys of a view, if its keys and the files that hold them leave too little out.
+
+    Raises:
+        ChangesUnknown: whole partitions look cheaper.
+    """
+    if launch.trial is None:
+        return
+    counts = [each.rows for each in launch.existing.values() if each.rows is not None]
+    rows = sum(counts) if len(counts) == len(launch.existing) else None
+    why = unselective(launch.trial, keys, rows, None if files is None else files.size)
+    if why is not None:
+        raise ChangesUnknown(why.code, why.text)
 
 
 def reached(run: Ingredients, changed: Pairs) -> Reach:

@@ -45,7 +45,7 @@ class KeySearch:
                 files = log.named(names)
             if files is None or 2 * len(names) > log.opened.count():
                 return None
-            return KeyFiles(DataFrame(log.opened.rows(files), session), tuple(names))
+            return KeyFiles(DataFrame(log.opened.rows(files), session), tuple(names), log.opened.bytesOf(files))
 
     # --- inside
 

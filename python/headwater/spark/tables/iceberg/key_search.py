@@ -41,7 +41,7 @@ class KeySearch:
         found = self._found(table, snapshot.snapshotId(), near(view, launch, reach), reach)
         if found is None or 2 * len(found.names) > files:
             return None
-        return self._staged(session, table, found, key) if found.names else KeyFiles(view.limit(0), found)
+        return self._staged(session, table, found, key) if found.names else KeyFiles(view.limit(0), found, 0)
 
     # --- inside
 
@@ -57,4 +57,5 @@ class KeySearch:
     def _staged(self, session: SparkSession, table: JavaObject, chosen: DataFiles, key: str) -> KeyFiles:
         self._calls.lend(table, key, chosen.tasks)
         rows = session.read.format("iceberg").option("scan-task-set-id", key).load(key)
-        return KeyFiles(rows, chosen, lambda: self._calls.takeBack(table, key))
+        size = self._calls.sizeOf(chosen.tasks)
+        return KeyFiles(rows, chosen, size, lambda: self._calls.takeBack(table, key))
