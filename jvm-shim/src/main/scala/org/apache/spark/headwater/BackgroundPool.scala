@@ -10,9 +10,10 @@ import org.apache.spark.scheduler.{Pool, Schedulable, SchedulingMode}
  * thread of the engine has a pool of its own, so that a long refresh does not hold up a short one beside it.
  * Spark asks all pools for a name before it makes one at the root. So a thread's pool is made when it is asked for.
  */
-private[headwater] final class BackgroundPool extends Pool(BackgroundPool.Name, SchedulingMode.FAIR, 0, 1) {
-  override def increaseRunningTasks(tasks: Int): Unit = super.increaseRunningTasks(tasks * BackgroundPool.Share)
-  override def decreaseRunningTasks(tasks: Int): Unit = super.decreaseRunningTasks(tasks * BackgroundPool.Share)
+private[headwater] final class BackgroundPool(leastCores: Int, ownWeight: Int, share: Int)
+  extends Pool(BackgroundPool.Name, SchedulingMode.FAIR, leastCores, ownWeight) {
+  override def increaseRunningTasks(tasks: Int): Unit = super.increaseRunningTasks(tasks * share)
+  override def decreaseRunningTasks(tasks: Int): Unit = super.decreaseRunningTasks(tasks * share)
 
   override def getSchedulableByName(name: String): Schedulable = synchronized {
     val known = super.getSchedulableByName(name)
@@ -25,10 +26,15 @@ object BackgroundPool {
   val Share = 10
   private[headwater] val Name = "headwater"
 
-  /** Adds the pool to an application's fair scheduler, unless its allocation file defines one of this name. */
+  /** Adds the pool to an application's fair scheduler. A pool of this name in its allocation file tells weight and share. */
   def addTo(context: SparkContext): Unit =
     if (context.getSchedulingMode == SchedulingMode.FAIR) addTo(context.taskScheduler.rootPool)
 
-  private[headwater] def addTo(root: Pool): Unit =
-    if (root.getSchedulableByName(Name) == null) root.addSchedulable(new BackgroundPool)
+  private[headwater] def addTo(root: Pool): Unit = root.getSchedulableByName(Name) match {
+    case null => root.addSchedulable(new BackgroundPool(0, 1, Share))
+    case own: Pool if !own.isInstanceOf[BackgroundPool] && own.schedulableQueue.isEmpty =>
+      root.removeSchedulable(own)
+      root.addSchedulable(new BackgroundPool(own.minShare, own.weight, 1))
+    case _ =>
+  }
 }

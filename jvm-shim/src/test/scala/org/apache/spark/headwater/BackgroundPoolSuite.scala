@@ -6,7 +6,7 @@ import org.scalatest.funsuite.AnyFunSuite
 class BackgroundPoolSuite extends AnyFunSuite {
   private val first = new FairSchedulingAlgorithm().comparator _
 
-  private def pools: (Pool, Pool) = (new Pool("users", SchedulingMode.FIFO, 0, 1), new BackgroundPool)
+  private def pools: (Pool, Pool) = (new Pool("users", SchedulingMode.FIFO, 0, 1), new BackgroundPool(0, 1, BackgroundPool.Share))
 
   test("a user's pool has ten tasks running for each of a refresh") {
     val (users, refreshes) = pools
@@ -41,5 +41,16 @@ class BackgroundPoolSuite extends AnyFunSuite {
     refreshes.increaseRunningTasks(3)
     refreshes.decreaseRunningTasks(3)
     assert(refreshes.runningTasks == 0)
+  }
+
+  test("a pool of the user's own has its weight, and the threads below it") {
+    val root = new Pool("", SchedulingMode.FAIR, 0, 0)
+    root.addSchedulable(new Pool("headwater", SchedulingMode.FIFO, 2, 5))
+    BackgroundPool.addTo(root)
+    val thread = root.getSchedulableByName("headwater-3").asInstanceOf[Pool]
+    thread.increaseRunningTasks(1)
+    val refreshes = root.getSchedulableByName("headwater").asInstanceOf[Pool]
+    assert((refreshes.minShare, refreshes.weight, refreshes.runningTasks) == ((2, 5, 1)))
+    assert(root.schedulableQueue.size == 1)
   }
 }
