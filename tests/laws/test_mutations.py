@@ -22,7 +22,6 @@ PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is o
 
 BY_EXAMPLE = {
     "a view goes back to an older state": ("test_common_cut.py",),
-    "a view waits in vain": ("test_common_cut.py",),
     "a view waits in vain for lake sources that run at other times": ("test_common_cut.py",),
     "a refresh that runs makes no end of a wait": ("test_common_cut.py",),
     "a source that is late will not come to where all others are": ("test_common_cut.py",),
