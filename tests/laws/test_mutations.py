@@ -734,8 +734,8 @@ MUTATIONS = {
     ),
     "rows go from a view that keeps all that it has": (
         "algebra/derive/totals.py",
-        "if not followed(root, table, keyed=False).possible",
-        "if not followed(root, table).possible",
+        "followed(root, table, keyed=False).possible",
+        "followed(root, table).possible",
     ),
     "a frame goes back with the clock": (
         "algebra/derive/frames.py",
