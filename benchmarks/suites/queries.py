@@ -127,7 +127,10 @@ def _loaded(suite: str, scale: float) -> Iterator[Worker]:
 
 def _some(suite: str, asked: Namespace) -> dict[str, str]:
     some = asked.queries or asked.size.of(None, None, ("q01", "q13", "q18"))
-    return {name: text for name, text in published.queries(suite).items() if not some or name in some}
+    every = published.queries(suite)
+    if unknown := [each for each in some or () if each not in every]:
+        raise SystemExit(f"{suite} has no query {', '.join(unknown)}; its queries are {', '.join(every)}")
+    return {name: text for name, text in every.items() if not some or name in some}
 
 
 def _explained(suite: str, asked: Namespace) -> dict[str, list[str]]:
