@@ -47,7 +47,7 @@ class KeyFiles:
     @classmethod
     def none(cls, rows: DataFrame) -> KeyFiles:
         """No files: new rows stand beside all others. ``rows`` has the columns of the view."""
-        return cls(rows.limit(0), ())
+        return cls(rows.limit(0), (), 0)
 
 
 def may_stay(launch: Launch, work: ByTotals) -> bool:
