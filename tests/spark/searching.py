@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headwater.spark.process import engine_process
 from headwater.spark.refreshing.methods import buckets, touched
-from headwater.spark.tables import key_files
+from headwater.spark.tables import compaction, key_files
 from headwater.spark.tables.delta import key_search as of_delta
 from headwater.spark.tables.iceberg import key_search as of_iceberg
 
@@ -25,6 +25,6 @@ def python(folder: Path) -> Path:
 
 if __name__ == "__main__":
     key_files.SMALL = of_delta.SMALL = of_iceberg.SMALL = 0
-    touched.SMALL, touched.LEAST = 0, 1 << 10
+    touched.SMALL, compaction.LEAST = 0, 1 << 10
     buckets.count = lambda size: (1, 3, 7)[size % 3]
     engine_process.main()

@@ -16,8 +16,8 @@ from headwater.model.reason import Code
 from headwater.model.work import LeftTotals, Totals
 from headwater.spark.refreshing.methods import buckets
 from headwater.spark.refreshing.methods.buckets import BYTES, MOST, Bucket, Manifest, TotalsDirectory, count
-from headwater.spark.refreshing.methods.touched import LISTED_FILES, files
-from headwater.spark.refreshing.methods.touched import MOST as MOST_OF_A_FILE
+from headwater.spark.tables.compaction import LISTED_FILES, files
+from headwater.spark.tables.compaction import MOST as MOST_OF_A_FILE
 
 PLACE = "/view/.totals"
 SCHEMA = '{"type":"struct","fields":[]}'

@@ -47,6 +47,7 @@ from headwater.spark.observing.observer import Observer
 from headwater.spark.observing.run_looks import RunLooks
 from headwater.spark.process import store_location
 from headwater.spark.process.attach import attach
+from headwater.spark.process.compacting import Compactor
 from headwater.spark.process.sampling import Sampler
 from headwater.spark.process.sweep import Sweeper
 from headwater.spark.refreshing.verify import Comparison
@@ -113,6 +114,7 @@ class EngineProcess:
             self.recorder, self.loop, self.store, self.observer, self.analyst, self.sessions, self.shim, verifier, jobs
         )
         self.sweeper = Sweeper(self.recorder, self.loop, self.store, self.formats, self.shim)
+        self.compactor = Compactor(self.recorder, self.loop, self.formats, self.shim)
         self.sampler = Sampler(self.recorder, self.loop, self.store, verifier, self.shim)
         self._end_the_lost(application)
         known = self.recorder.read(lambda state: state.definitions)
@@ -272,11 +274,14 @@ class EngineProcess:
                 checked = time.monotonic()
 
     def _sweep(self) -> None:
-        """Removes what nobody needs any more. That takes minutes for many lake views, so no look waits for it."""
+        """Removes what nobody needs any more, and puts small files together. That takes minutes for many lake views,
+        so no look waits for it. One follows the other: a clean-up with a short retention would delete files before
+        their commit."""
         self._ready.wait()
         while True:
             time.sleep(self._check)
             self._guarded(self.sweeper.sweep)
+            self._guarded(self.compactor.compact)
 
     def _sample(self) -> None:
         """Compares samples of views with their queries. That takes as long as a query, so nothing waits for it."""

@@ -327,6 +327,17 @@ public final class Delta implements UnaryOperator {
       return known == null ? state.numOfFiles() : known.size();
     }
 
+    /** The bytes of each file; none if only jobs tell, or if the table's owner clusters it. */
+    public String sizes() throws IOException {
+      List<Long> found = new ArrayList<Long>();
+      boolean clustered = false;
+      for (Object each : CollectionConverters.asJava(state.protocol().readerAndWriterFeatureNames()))
+        if (each.equals("clustering")) clustered = true;
+      List<AddFile> known = clustered ? null : listed(state);
+      if (known != null) for (AddFile each : known) found.add(each.size());
+      return JSON.writeValueAsString(found);
+    }
+
     /** The version of a view that its owner published last; 0: none. */
     public long published(String owner) throws IOException {
       VersionChecksum sum = checksum(state);

@@ -17,14 +17,9 @@ from headwater.spark.jvm import sql
 from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
 from headwater.spark.refreshing.changed_rows import refuse_drift
 from headwater.spark.refreshing.recipe import Ingredients
+from headwater.spark.tables.compaction import files
 from headwater.spark.tables.key_files import SMALL
 from headwater.spark.tables.rows_by_keys import Reach
-
-LEAST, MOST = 1 << 20, 4 << 20
-"""Bytes of a file with a range of keys: one that is written anew in a fraction of a second."""
-
-LISTED_FILES = 48
-"""So many files a checksum of Delta lists, and some more."""
 
 _IN_STATISTICS = re.compile(r"(TINYINT|SMALLINT|INT|BIGINT|DECIMAL\(.*\)|DATE|STRING)", re.I)
 """Types of which files have statistics by which they are skipped."""
@@ -63,11 +58,6 @@ def clustered(run: Ingredients, query: DataFrame, totals: QueryTotals, size: int
     if not keys:
         return rows
     return rows.repartitionByRange(files(size), *(F.col(sql.identifier(each.name)) for each in keys))
-
-
-def files(size: int) -> int:
-    """In how many files so many bytes lie."""
-    return max(1, min(LISTED_FILES, -(-size // LEAST)), size // MOST)
 
 
 # --- inside

@@ -19,6 +19,7 @@ from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.compaction import Compacted, Compaction
 from headwater.spark.tables.delta.calls import Calls
 from headwater.spark.tables.delta.key_search import KeySearch
 from headwater.spark.tables.delta.log import Logs
@@ -26,6 +27,7 @@ from headwater.spark.tables.delta.looks import DeltaLooks
 from headwater.spark.tables.delta.publications import Publications
 from headwater.spark.tables.delta.retention import Retention
 from headwater.spark.tables.delta.rows import ChangedRowsReader
+from headwater.spark.tables.delta.small_files import SmallFiles
 from headwater.spark.tables.delta.snapshot import Snapshot
 from headwater.spark.tables.delta.stage import Staging
 from headwater.spark.tables.key_files import KeyFiles
@@ -47,6 +49,7 @@ class DeltaTables(ViewFormat):
         self._stage = Staging(logs, shim, sessions, self._looks)
         self._publications = Publications(logs, shim, sessions, self._looks)
         self._retention = Retention(shim, sessions, self._publications, self._stage)
+        self._files = SmallFiles(sessions, self._publications)
         self._rows, self._searching = ChangedRowsReader(logs), KeySearch(calls, self._publications)
         self._locations: dict[str, str] = {}
 
@@ -123,6 +126,12 @@ class DeltaTables(ViewFormat):
         except RefreshCancelled:
             return ""
         return "" if log is None else log.location
+
+    def sizes(self, definition: Definition) -> Sequence[int]:
+        return self._files.sizes(definition)
+
+    def compact(self, definition: Definition, compaction: Compaction) -> Compacted:
+        return self._files.compact(definition, compaction)
 
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
         """Has Delta delete the files that readers of the retention time need no more. Superseded places are those of

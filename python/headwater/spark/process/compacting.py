@@ -1,0 +1,75 @@
+"""Puts small files of lake views together while the engine has nothing else to do.
+
+Each refresh of a view without an aggregate may add a file. Thousands of them make each read and each refresh dearer.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from headwater.logger import log
+from headwater.model.error import HeadwaterError
+from headwater.model.partition import Version
+from headwater.model.state import State, Status
+from headwater.model.view import Definition
+from headwater.runtime.loop import Loop
+from headwater.runtime.recorder import Recorder
+from headwater.spark.jvm.shim import Shim
+from headwater.spark.tables.compaction import PRESSING, due
+from headwater.spark.tables.registry import Formats
+
+
+class Compactor:
+    """Looks at views that were published since the last look, and puts small files together where it pays."""
+
+    def __init__(self, recorder: Recorder, loop: Loop, formats: Formats, shim: Shim) -> None:
+        self._recorder, self._loop, self._formats, self._shim = recorder, loop, formats, shim
+        self._looked: dict[str, Version] = {}
+
+    def compact(self) -> None:
+        """Looks at each view, one after the other. What fails is tried again after the next publication."""
+        for name, definition in self._recorder.read(lambda state: state.definitions).items():
+            if not self._loop.leads:
+                return
+            if not definition.storage.commits or definition.partitioned_by or not definition.policy.compaction:
+                continue
+            newest = self._recorder.read(partial(_newest, name=name))
+            if newest == self._looked.get(name, 0):
+                continue
+            try:
+                if self._is_done(definition):
+                    self._looked[name] = newest
+            except (HeadwaterError, PySparkException, Py4JJavaError) as error:
+                self._looked[name] = newest
+                why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).text
+                log.info("small files of %s stay until the next refresh: %s", name, why)
+
+    def _is_done(self, definition: Definition) -> bool:
+        """False: a refresh runs or is due, and the files can wait."""
+        tables = self._formats.of_view(definition)
+        found = due(tables.sizes(definition))
+        if found is None:
+            return True
+        pressing = found.files >= PRESSING
+        if not self._recorder.read(partial(_is_idle, name=definition.view, pressing=pressing)):
+            return False
+        done = tables.compact(definition, found)
+        log.info("%d small files of %s became %d", done.before, definition.view, done.after)
+        return True
+
+
+def _newest(state: State, name: str) -> Version:
+    """The version of a view that was published last; 0: none."""
+    record = state.tables.get(name)
+    return max((each.version for each in record.partitions.values()), default=0) if record else 0
+
+
+def _is_idle(state: State, name: str, pressing: bool) -> bool:
+    """Whether nothing runs and a view is fresh; where it presses, whether no run is of this view."""
+    view = state.views.get(name)
+    if view is None or view.status is not Status.ACTIVE or name in state.running:
+        return False
+    return pressing or not (state.running or view.pending)
