@@ -196,7 +196,7 @@ class Policy:
     propagate: Propagate = _asks("Does a change of a source refresh the view?", _one_of(Propagate), "all")
     cutoff: bool = _asks("Does a refresh compare its rows with the old ones?", _one_of(SWITCH), "on")
     upstream: Upstream = _asks("Does the view wait for a source view that fails?", _one_of(Upstream), "release")
-    consistency: Consistency = _asks("Do its sources show one state of each table?", _one_of(Consistency), "strict")
+    consistency: Consistency = _asks("Do its sources show one state of each table?", _one_of(Consistency), "eventual")
     overrun: Overrun = _asks("Where does a change go that comes during a refresh?", _one_of(Overrun), "queue")
     priority: float = _asks("How much does a second of its staleness count?", _positive, "1")
     event_time: tuple[tuple[str, str], ...] | None = _asks(
