@@ -22,6 +22,7 @@ PLANS = LAWS / "test_plans.py"  # of the planner, which none of the changes is o
 
 BY_EXAMPLE = {
     "a view goes back to an older state": ("test_common_cut.py",),
+    "an older version lacks changes of shared tables only": ("test_common_cut.py",),
     "a view waits in vain for lake sources that run at other times": ("test_common_cut.py",),
     "a refresh that runs makes no end of a wait": ("test_common_cut.py",),
     "a source that is late will not come to where all others are": ("test_common_cut.py",),
@@ -271,6 +272,11 @@ MUTATIONS = {
         "engine/requests/spans.py",
         "        until = oldest(until, dict(first))\n",
         "        pass\n",
+    ),
+    "an older version lacks changes of shared tables only": (
+        "engine/requests/common_cut.py",
+        "evolve(known.chosen, until=known.lacks)",
+        "evolve(known.chosen, until=known.chosen.until)",
     ),
     "what is kept of older versions goes stale": ("engine/requests/spans.py", " or kept.past != record.past:\n", ":\n"),
     "a table of which an older version holds more is searched as all others": (

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from attrs import Factory, frozen
+from attrs import Factory, evolve, frozen
 
 from headwater.engine.requests.ahead import prepared_by
 from headwater.engine.requests.coverage import unresolved, upstream
@@ -69,7 +69,13 @@ def newest_of(state: State, view: ViewState, tables: Sequence[str], walks: Mappi
     while (apart := _apart({view.definition.view: own, **{each: walks[each].chosen for each in walks}})) is not None:
         if apart.ahead not in walks or not walks[apart.ahead].back(apart.table, apart.change):
             return apart
-    found = _common({each: known.chosen for each, known in walks.items() if known.chosen.holds or known.chosen.until})
+    found = _common(
+        {
+            each: evolve(known.chosen, until=known.lacks)
+            for each, known in walks.items()
+            if known.chosen.holds or known.chosen.until
+        }
+    )
     return _stuck(state, view, found, walks) or found
 
 

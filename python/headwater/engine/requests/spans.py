@@ -12,7 +12,7 @@ What older versions held and what came after them is the same for all readers, s
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from attrs import define, evolve
@@ -45,6 +45,12 @@ class Walk:
 
     def __attrs_post_init__(self) -> None:
         self.newest = self.chosen = _only(self.newest, self.tables)
+
+    @property
+    def lacks(self) -> Mapping[str, Version]:
+        """The oldest change of each table that the chosen version lacks, also of tables that do not matter otherwise: a
+        change that only later versions hold is not in it, whatever table it is of."""
+        return oldest(self.chosen.until, self.older.spans[self.at - 1].until) if self.at else self.chosen.until
 
     def back(self, table: str, change: Version) -> bool:
         """Goes back to the newest version before the chosen one that lacks a change of a table; whether there is one.
