@@ -15,7 +15,7 @@ from headwater.model.work import Mode
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import registry
-from headwater.spark.tables.compaction import FEW, Compacted, due
+from headwater.spark.tables.compaction import FEW, PutTogether, due
 
 ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full', 'headwater.compaction' = 'off')"
 QUERY = "SELECT /*+ REPARTITION(40) */ id, price * 2 AS double FROM {t} WHERE price < 900"
@@ -34,7 +34,7 @@ def test_small_files_become_one_and_nothing_else_changes(spark: SparkSession, jo
     found = due(formats.sizes(definition))
     assert found is not None and found.files >= FEW
     journal.mark()
-    assert formats.compact(definition, found) == Compacted(found.files, 1)
+    assert formats.compact(definition, found) == PutTogether(found.files, 1)
     assert len(formats.sizes(definition)) == 1
     spark.sql("REFRESH MATERIALIZED VIEWS")
     assert not [each for each in journal.events() if isinstance(each, Started)]

@@ -39,7 +39,7 @@ class Compaction:
 
 
 @frozen
-class Compacted:
+class PutTogether:
     """What was done: so many files took the place of so many."""
 
     before: int

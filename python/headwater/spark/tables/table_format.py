@@ -20,7 +20,7 @@ from headwater.model.view import Definition
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Pin
-from headwater.spark.tables.compaction import Compacted, Compaction
+from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.key_files import KeyFiles
 from headwater.spark.tables.rows_by_keys import Reach
 
@@ -74,7 +74,7 @@ class ViewFormat(TableFormat):
         """The bytes of each file of a view's table, as far as they may be put together: none, if the format says so."""
         return ()
 
-    def compact(self, definition: Definition, compaction: Compaction) -> Compacted:
+    def compact(self, definition: Definition, compaction: Compaction) -> PutTogether:
         """Puts small files of a view's table together, by one commit that says that no row changed. It fails if another
         commit replaced one of them.
 

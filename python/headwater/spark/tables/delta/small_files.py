@@ -7,7 +7,7 @@ import json
 from headwater.model.view import Definition
 from headwater.spark.jvm import sql
 from headwater.spark.jvm.sessions import Sessions
-from headwater.spark.tables.compaction import Compacted, Compaction
+from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.delta.publications import Publications
 from headwater.spark.tables.view_tables import gone
 
@@ -26,10 +26,10 @@ class SmallFiles:
         log = self._publications.opened(definition)
         return [] if log is None else json.loads(log.opened.sizes())
 
-    def compact(self, definition: Definition, compaction: Compaction) -> Compacted:
+    def compact(self, definition: Definition, compaction: Compaction) -> PutTogether:
         if self._publications.opened(definition) is None:
             raise gone(definition.view)
         bounds = ((BELOW, str(compaction.below)), (TARGET, str(compaction.target)))
         session = self._sessions.of_table((*definition.settings, *bounds))
         [done] = session.sql(f"OPTIMIZE {sql.quoted(definition.view)}").collect()
-        return Compacted(done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"])
+        return PutTogether(done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"])

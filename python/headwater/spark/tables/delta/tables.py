@@ -19,7 +19,7 @@ from headwater.spark.jvm.counted import Counted
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
-from headwater.spark.tables.compaction import Compacted, Compaction
+from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.delta.calls import Calls
 from headwater.spark.tables.delta.key_search import KeySearch
 from headwater.spark.tables.delta.log import Logs
@@ -130,7 +130,7 @@ class DeltaTables(ViewFormat):
     def sizes(self, definition: Definition) -> Sequence[int]:
         return self._files.sizes(definition)
 
-    def compact(self, definition: Definition, compaction: Compaction) -> Compacted:
+    def compact(self, definition: Definition, compaction: Compaction) -> PutTogether:
         return self._files.compact(definition, compaction)
 
     def expire(self, definition: Definition, locations: Sequence[str]) -> bool:
