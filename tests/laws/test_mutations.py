@@ -570,7 +570,7 @@ MUTATIONS = {
     ),
     "an overwritten view says that no row of it went": (
         "engine/record/runs.py",
-        "    went = 0 if only_adds(run.work) else event.measured.size\n",
+        "    went = 0 if only_adds(run.work) else max(1, event.measured.size)  # all rows may go, and none come\n",
         "    went = 0\n",
     ),
     "partitions of a first fill miss changes of earlier ones": (

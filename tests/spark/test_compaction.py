@@ -15,9 +15,9 @@ from headwater.model.work import Mode
 from headwater.spark.jvm.sessions import Sessions
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.tables import registry
-from headwater.spark.tables.compaction import FEW, PutTogether, due
+from headwater.spark.tables.compaction import FEW, Compaction, PutTogether, due
 
-ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full', 'headwater.compaction' = 'off')"
+ASKED = "TBLPROPERTIES ('headwater.method' = 'incremental, full')"
 QUERY = "SELECT /*+ REPARTITION(40) */ id, price * 2 AS double FROM {t} WHERE price < 900"
 
 
@@ -39,6 +39,14 @@ def test_small_files_become_one_and_nothing_else_changes(spark: SparkSession, jo
     spark.sql("REFRESH MATERIALIZED VIEWS")
     assert not [each for each in journal.events() if isinstance(each, Started)]
     assert_equals_query(spark, view, query)
+
+    [large], [size] = spark.table(view).inputFiles(), formats.sizes(definition)
+    for n in range(2):
+        spark.sql(f"INSERT INTO {table} VALUES ({n}, {n})")
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+    formats.compact(definition, Compaction(size, 1 << 20, 2))
+    names = spark.table(view).inputFiles()
+    assert large in names and len(names) == 2, "a file of that size stays"
 
     journal.mark()
     for n in range(3):

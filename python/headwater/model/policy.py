@@ -210,7 +210,7 @@ class Policy:
     fill: Fill = _asks("Does `CREATE` wait for the rows?", _one_of(Fill), "now")
     method: tuple[Mode, ...] | None = _asks("How are changes followed?", _methods, "auto")
     verify: int | None = _asks("How often is a sample compared with the query?", duration, otherwise="never")
-    compaction: bool = _asks("Are small files put together?", _one_of(SWITCH), "on")
+    compaction: bool = _asks("Are small files put together?", _one_of(SWITCH), "off")
     retain: int = _asks("How long do replaced rows stay on disk?", duration, "1 hour")
 
     @classmethod

@@ -26,10 +26,12 @@ def trial(state: State, run: Run) -> Trial | None:
     no such run, or its view allows no other method."""
     view = state.views[run.view]
     known = view.costs.narrow.get(ByKeys.mode)
-    whole = in_whole(state, view, run)
-    if not isinstance(run.work, ByKeys) or view.definition.policy.method is not None or whole.seconds is None:
+    if not isinstance(run.work, ByKeys) or view.definition.policy.method is not None:
         return None
     if known is not None and known.seconds is not None:
+        return None
+    whole = in_whole(state, view, run)
+    if whole.seconds is None:
         return None
     return Trial(whole.seconds, round(read_in_full(view)), round(view.costs.size * whole.partitions))
 

@@ -170,7 +170,7 @@ def _record_partitions(state: State, view: ViewState, run: Run, event: Published
             del record.partitions[other]  # of a definition that was partitioned otherwise
     record.highest = event.version
     record.snapshot, record.pinned = event.snapshot, bool(event.snapshot)
-    went = 0 if only_adds(run.work) else event.measured.size
+    went = 0 if only_adds(run.work) else max(1, event.measured.size)  # all rows may go, and none come
     pinned_states.went_on(record, None if redefined else event.measured.size + went, went)
 
 

@@ -31,6 +31,9 @@ FIXED = {
     "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
 }
 
+LENIENT = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
+"""Settings with which Spark leaves out rows of a file. A file that went away may have been cleaned up since."""
+
 LOG_TASKS = "spark.databricks.delta.snapshotPartitions"
 """Delta reads the log of a table in so many tasks, …"""
 MOST_LOG_TASKS = 50
@@ -87,11 +90,12 @@ class Sessions:
         view that another one, which may, has found there a moment before."""
         return self.captured(definition.catalog, definition.database, definition.settings, threading.get_ident())
 
-    def of_table(self, settings: Pairs = ()) -> SparkSession:
+    def of_table(self, settings: Pairs = (), alone: bool = False) -> SparkSession:
         """For statements about a view's table, whose literals must be read as they were spelled. It depends on no
-        database that may be gone."""
+        database that may be gone. ``alone``: it is of this thread alone."""
         kept = tuple((name, value) for name, value in settings if name not in PARSER)
-        return self.captured(SESSION_CATALOG, "default", (*kept, *PARSER.items()))
+        thread = threading.get_ident() if alone else None
+        return self.captured(SESSION_CATALOG, "default", (*kept, *PARSER.items()), thread)
 
     def captured(self, catalog: str, database: str, settings: Pairs, thread: int | None = None) -> SparkSession:
         """The session that means what a session with these settings meant; ``thread``: of that thread alone.

@@ -39,11 +39,11 @@ class Compactor:
             newest = self._recorder.read(partial(_newest, name=name))
             if newest == self._looked.get(name, 0):
                 continue
+            self._looked[name] = newest  # also if it fails for a reason that nobody foresaw
             try:
-                if self._is_done(definition):
-                    self._looked[name] = newest
+                if not self._is_done(definition):
+                    del self._looked[name]
             except (HeadwaterError, PySparkException, Py4JJavaError) as error:
-                self._looked[name] = newest
                 why = str(error) if isinstance(error, HeadwaterError) else self._shim.failure(error).text
                 log.info("small files of %s stay until the next refresh: %s", name, why)
 

@@ -20,16 +20,13 @@ from headwater.model.seen import ChangedRows, TableQuestion
 from headwater.model.view import Pairs
 from headwater.spark.jvm import wire
 from headwater.spark.jvm.facts import Pin
-from headwater.spark.jvm.sessions import having
+from headwater.spark.jvm.sessions import LENIENT, having
 from headwater.spark.refreshing.near_rows import WhichRows
 from headwater.spark.refreshing.recipe import Ingredients
 from headwater.spark.tables.registry import Formats
 
 PINS = "spark.headwater.pins"
 """The setting of a run's session that tells the shim how to read tables (``PinnedSnapshots.scala``)."""
-
-LENIENT = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
-"""Settings with which Spark leaves out rows of a file. A file that went away may have been cleaned up since."""
 
 
 def terms(

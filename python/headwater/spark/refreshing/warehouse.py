@@ -149,17 +149,15 @@ class SparkWarehouse:
                     launch, made.frame(), "", made.files
                 )
                 moved = memory.transfers(counted.spent(), run, written)
-        if made.reads_itself:
+        if made.reads_itself and made.files is None:
             self._refuse_late_drift(launch)
         effort = self._shim.effort(session, group(run.view, run.version))
         measured = evolve(written.measured, moved=moved, scanned=scanned, effort=effort, edge=edge)
         return evolve(written, measured=measured, totals=made.totals)
 
     def _refuse_late_drift(self, launch: Launch) -> None:
-        """Refuses rows that were read from a view of files after another program wrote there. No snapshot kept them
-        out, and the publication would make them the run's own."""
-        if launch.definition.storage.commits:
-            return
+        """Refuses rows that were read from a view after another program wrote there. The publication, which replaces
+        all that was there, would make them the run's own."""
         try:
             refuse_drift(self._formats, launch)
         except ChangesUnknown as unknown:

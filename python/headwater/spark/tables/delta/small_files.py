@@ -6,7 +6,7 @@ import json
 
 from headwater.model.view import Definition
 from headwater.spark.jvm import sql
-from headwater.spark.jvm.sessions import Sessions
+from headwater.spark.jvm.sessions import LENIENT, Sessions, having
 from headwater.spark.tables.compaction import Compaction, PutTogether
 from headwater.spark.tables.delta.publications import Publications
 from headwater.spark.tables.view_tables import gone
@@ -29,7 +29,8 @@ class SmallFiles:
     def compact(self, definition: Definition, compaction: Compaction) -> PutTogether:
         if self._publications.opened(definition) is None:
             raise gone(definition.view)
-        bounds = ((BELOW, str(compaction.below)), (TARGET, str(compaction.target)))
-        session = self._sessions.of_table((*definition.settings, *bounds))
-        [done] = session.sql(f"OPTIMIZE {sql.quoted(definition.view)}").collect()
+        bounds = {BELOW: str(compaction.below), TARGET: str(compaction.target)}
+        session = self._sessions.of_table(definition.settings, alone=True)
+        with having(session, bounds | dict.fromkeys(LENIENT, "false")):
+            [done] = session.sql(f"OPTIMIZE {sql.quoted(definition.view)}").collect()
         return PutTogether(done["metrics"]["numFilesRemoved"], done["metrics"]["numFilesAdded"])
