@@ -48,7 +48,10 @@ class Played:
             self.made.world.make(definition.view, definition.storage.commits)
         self.made.recorder.record(lambda _: Declared(self.made.now, FRESH, definition, "was created"))
         if late:
-            self.write(how + 1, how + 1, hinted=False)
+            tables = sorted(self.graph.bases)
+            read = [tables.index(each) for each in definition.sources if each in tables]
+            # The view's own look finds it. A table that it does not read is looked at after a hint only.
+            self.write(read[how % len(read)] if read else how + 1, how + 1, hinted=not read)
         self.observer.catch_up(definition)
 
     def drop(self, which: int) -> None:

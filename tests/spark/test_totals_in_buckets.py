@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.error import ChangesUnknown
 from headwater.model.seen import ChangedRows
-from headwater.model.work import Totals
+from headwater.model.work import LeftTotals, Totals
 from headwater.spark.jvm.facts import Pin
 from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
 from headwater.spark.jvm.shim import Shim
@@ -73,7 +73,7 @@ class World:
         directory = self.directory()
         manifest = directory.write(self.of_all())
         directory.keep(manifest, None)
-        self.known = Totals(1, (), manifest.digest)
+        self.known = Totals(1, (), LeftTotals(manifest.digest))
 
     def of_all(self) -> DataFrame:
         return self.totals_of_all().rows()
@@ -150,7 +150,7 @@ class World:
 
         manifest = directory.write_some(self.known.version, before, added, touched)
         directory.keep(manifest, self.known)
-        self.known = Totals(self.version, (), manifest.digest)
+        self.known = Totals(self.version, (), LeftTotals(manifest.digest))
         return manifest
 
     def found(self, manifest: Manifest) -> Counter[Row]:
