@@ -353,6 +353,8 @@ def test_what_totals_take_is_told():
     state.views["v"].totals = Totals(3, (), LeftTotals("digest", 1_200_000, 0.42), 1.4)
     told = ["totals", "1.2 MB, 0.24 times the view", "0.4 s of the 1.4 s of the refresh that left them"]
     assert told in report.describe(state, "v", True, 0)
+    state.views["v"].totals = Totals(3, (), LeftTotals("digest", 1_200, 0.42), 1.4)
+    assert "1.2 KB, 0.00024 times the view" in [value for _, value, _ in report.describe(state, "v", True, 0)]
 
 
 def test_many_partitions_are_told_in_a_few_lines():

@@ -316,9 +316,11 @@ def _totals(view: ViewState) -> list[Row]:
     known, whole = view.totals, view.costs.size * max(1, view.costs.partitions)
     if known is None:
         return []
-    beside = f", {known.left.size / whole:.2g} times the view" if whole else ""
+    size = known.left.size
+    room = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} KB"
+    beside = f", {size / whole:.2g} times the view" if whole else ""
     took = f"{known.left.seconds:.1f} s of the {known.took:.1f} s of the refresh that left them"
-    return [["totals", f"{known.left.size / 1e6:.1f} MB{beside}", took]]
+    return [["totals", f"{room}{beside}", took]]
 
 
 def _kind(definition: Definition) -> str:

@@ -131,4 +131,5 @@ def _replaced(run: Ingredients, changes: RowChanges, reach: Reach) -> Rows:
 
 
 def _too_many() -> ChangesUnknown:
-    return ChangesUnknown(Code.METHOD_TOO_MUCH_CHANGED, f"more than {MOST:,} rows come and go, or look like those")
+    said = f"more than {MOST:,} rows come and go, or look like those; rows of files that were written anew count"
+    return ChangesUnknown(Code.METHOD_TOO_MUCH_CHANGED, said)
