@@ -29,12 +29,14 @@ from benchmarks.parts.harness import (
 )
 from benchmarks.parts.results import Figure, Report, figure, none
 
-METHODS = {"full": "full", "keys": "keys, full", "incremental": "incremental, full"}
+METHODS = {"full": "full", "keys": "keys, full", "incremental": "incremental, full", "auto": "auto"}
 """What the views of each method ask for."""
-METHODS_SAID = {"incremental": "by changes", "keys": "by keys"}
+METHODS_SAID = {"incremental": "by changes", "keys": "by keys", "auto": "auto"}
 PARTS = (0.0001, 0.001, 0.01, 0.1)
-GOALS = {0.001: 0.10, 0.01: 0.25}
-"""Of the median query, by the part of the rows that changed."""
+MEDIANS = {(1, 0.001): 0.5, (10, 0.001): 0.2, (10, 0.01): 0.4}
+"""The goals of the median query by changes, by the scale and the part of the rows that changed."""
+SUMS = {(1, 0.001): 0.6, (10, 0.001): 0.3, (10, 0.01): 0.5}
+"""The goals of the sum of all queries, each by the method that ``auto`` takes, beside full refreshes of all."""
 MOST = 1.05
 """Of any query."""
 UNITS = {"seconds": "s", "core_seconds": "core-seconds"}
@@ -65,6 +67,7 @@ def options(parser: ArgumentParser) -> None:
     parser.add_argument("--scales", nargs="*", type=float, help="those of growth (0.3 1 3 10)")
     parser.add_argument("--parts", nargs="*", type=float, help="in tpch, of the rows, the parts that change")
     parser.add_argument("--queries", nargs="*", help="which queries (all; in growth six)")
+    parser.add_argument("--methods", nargs="*", choices=METHODS, help="in tpch, beside full refreshes (all)")
     parser.add_argument("--rounds", type=int, help="that count, of each part (5; 2 with --quick)")
 
 
@@ -74,8 +77,10 @@ def tpch_queries(asked: Namespace) -> Report:
     rounds, parts = asked.rounds or asked.size.of(5, 2, 1), asked.parts or asked.size.of(PARTS, PARTS[1:3], PARTS[1:2])
     every = list(published.queries("tpch"))
     queries = asked.queries or asked.size.of(every, every, ["q01"])
-    taken, differing = _measured(scale, asked.size.of(48, 16, 2), queries, lambda orders: parts, rounds)
-    figures = [each for part, views in taken.items() for each in _of_part(part, by_query(views))]
+    methods = ["full", *(each for each in asked.methods or METHODS if each != "full")]
+    files = max(2, round(asked.size.of(48, 16, 2) * max(1, scale)))
+    taken, differing = _measured(scale, files, queries, lambda orders: parts, rounds, methods)
+    figures = [each for part, views in taken.items() for each in _of_part(scale, part, by_query(views))]
     return Report([*figures, _differing(differing)], {"scale": scale, "found": _texts(taken)})
 
 
@@ -146,7 +151,12 @@ def terms(asked: Namespace) -> Report:
 
 
 def _measured(
-    scale: float, files: int, queries: Sequence[str], parts: Callable[[int], Sequence[float]], rounds: int
+    scale: float,
+    files: int,
+    queries: Sequence[str],
+    parts: Callable[[int], Sequence[float]],
+    rounds: int,
+    methods: Sequence[str] = ("full", "keys", "incremental"),
 ) -> tuple[Taken, list[str]]:
     """Makes TPC-H of a scale and views of some queries, and refreshes them; the views that differ from their queries.
 
@@ -158,15 +168,15 @@ def _measured(
         tpch.load(worker, scale, place, files)
         [[orders]] = worker.rows("SELECT count(*) FROM orders")
         texts = published.queries("tpch")
-        views = _created(worker, texts, queries)
+        views = _created(worker, texts, [(query, method) for query in queries for method in methods])
         taken = _refreshes(worker, views, orders, parts(orders), rounds)
         wrong = [_name(each) for each in views if not same_rows(worker, f"SELECT * FROM {_name(each)}", texts[each[0]])]
     return taken, wrong
 
 
-def _created(worker: Worker, queries: Mapping[str, str], some: Sequence[str]) -> list[View]:
+def _created(worker: Worker, queries: Mapping[str, str], views: Sequence[View]) -> list[View]:
     """Creates the views, but for those that their query does not allow."""
-    views, created = [(query, method) for query in some for method in METHODS], []
+    created = []
     with bar("CREATE MATERIALIZED VIEW", len(views)) as step:
         for view in views:
             if worker.call("succeeds", held(_name(view), queries[view[0]], METHODS[view[1]])):
@@ -222,23 +232,35 @@ def _went(found: Mapping[str, Any] | None, method: str) -> bool:
     return found is not None and found["modes"] == [method]
 
 
-def _of_part(part: float, found: Mapping[str, Any]) -> list[Figure]:
-    """The figures of each query, and the goals of the median query and of each one."""
+def _of_part(scale: float, part: float, found: Mapping[str, Any]) -> list[Figure]:
+    """The figures of each query, and the goals of the median query, of each one and of all together."""
     changed = f"{100 * part:g} %"
     figures = [figure(query, each["full"]["seconds"], "s", column=f"full, {changed}") for query, each in found.items()]
     for method, said in METHODS_SAID.items():
-        allowed = {query: each[method] for query, each in found.items() if method in each}
-        for unit, short in UNITS.items():
+        own = {query: each for query, each in found.items() if _taken_by(each.get(method), method)}
+        for unit, short in UNITS.items() if own else ():
             column = f"{said}, {changed}, {short}"
-            own = {query: each["ratio"][unit] for query, each in allowed.items() if _went(each, method)}
-            figures += [figure(query, each, "times", column=column) for query, each in own.items()]
-            if not allowed:
-                continue
-            middle = [statistics.median(each["ratio"][unit]) for each in allowed.values()]
-            goal = GOALS.get(part)
+            beside = {query: each[method]["ratio"][unit] for query, each in own.items()}
+            figures += [figure(query, each, "times", column=column) for query, each in beside.items()]
+            middle = [statistics.median(each) for each in beside.values()]
+            goal = MEDIANS.get((scale, part)) if method == "incremental" else None
             figures.append(figure("the median query", statistics.median(middle), "times", column=column, most=goal))
             figures.append(figure("the dearest query", max(middle), "times", column=column, most=MOST))
+            if method == "auto":
+                sums = [[sum(turn) for turn in zip(*some, strict=True)] for some in _both(own, unit)]
+                most = SUMS.get((scale, part))
+                figures.append(figure("the sum of all queries", ratios(*sums), "times", column=column, most=most))
     return figures
+
+
+def _taken_by(found: Mapping[str, Any] | None, method: str) -> bool:
+    """Whether a view has figures of a method; ``auto`` takes any mode."""
+    return found is not None and (method == "auto" or _went(found, method))
+
+
+def _both(found: Mapping[str, Any], unit: str) -> tuple[list[list[float]], list[list[float]]]:
+    """What the refreshes of each query took with ``auto`` and in full, in the order of the rounds."""
+    return [each["auto"][unit] for each in found.values()], [each["full"][unit] for each in found.values()]
 
 
 def _growth(
