@@ -105,6 +105,34 @@ def test_rows_of_many_bytes_stay_where_they_are(plain_spark: SparkSession, shim:
     assert found.added is there and not found.few
 
 
+@pytest.mark.parametrize("kind", ODD)
+def test_many_rows_of_each_type_cancel_out(plain_spark: SparkSession, shim: Shim, kind: str) -> None:
+    odd = plain_spark.sql(ODD[kind])
+    many = plain_spark.sql(f"SELECT /*+ REPARTITION(3) */ c FROM ({ODD[kind]}) CROSS JOIN range({MOST + 1})")
+    [found] = shim.few_rows([ChangedRows(many, many.union(odd))])
+    assert found.few and found.netted and found.added.count() == 0
+    assert spelled(found.removed) == spelled(odd)
+    [none] = shim.few_rows([ChangedRows(many, many)])
+    assert none.few and none.removed is None
+
+
+def test_many_rows_that_are_left_are_read_as_often_as_wanted(plain_spark: SparkSession, shim: Shim) -> None:
+    def twice(first: int, last: int) -> DataFrame:
+        return plain_spark.sql(f"SELECT a.id AS c, repeat('x', 20) AS w FROM range({first}, {last}) a, range(2)")
+
+    [found] = shim.few_rows([ChangedRows(twice(0, 30_000), twice(20_000, 60_000), lasting=False)])
+    assert found.netted and not found.few and found.lasting
+    there = shim.rows_in(plain_spark.newSession(), found)
+    for each in (found, there, found):
+        ranges = [
+            tuple(side.agg(F.min("c"), F.max("c"), F.count("c"), F.countDistinct("c")).collect()[0])
+            for side in (each.added, each.removed)
+        ]
+        assert ranges == [(0, 19_999, 40_000, 20_000), (30_000, 59_999, 60_000, 30_000)]
+    joined = there.added.join(there.removed, "w").limit(1)
+    assert joined.count() == 1, "rows of both sides are joined"
+
+
 def test_one_job_reads_the_rows_of_all_tables(plain_spark: SparkSession, shim: Shim, jobs: list[int]) -> None:
     tables = [plain_spark.range(each + 1).selectExpr("id AS c", f"{each} AS n") for each in range(4)]
     found = shim.few_rows([ChangedRows(each, each.where("c > 0")) for each in tables])

@@ -6,10 +6,14 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from attrs import evolve
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from spark_jobs import jobs_of
 from support import database
 
+from headwater.model.error import ChangesUnknown, RefreshCancelled
+from headwater.model.reason import Code
 from headwater.model.seen import ChangedRows
 from headwater.spark.jvm.shim import Shim
 from headwater.spark.refreshing.near_rows import MOST, NearRows, WhichRows
@@ -91,14 +95,49 @@ def test_rows_of_other_snapshots_or_settings_are_others(near, rows, plain_spark,
     assert near.find(plain_spark, which(**other)) is None
 
 
-def test_the_rows_that_were_used_last_stay(near, rows, plain_spark) -> None:
-    one = rows(7)
-    for n in range(MOST):
+@pytest.mark.parametrize("few", [True, False])
+def test_the_rows_that_were_used_last_stay(near, rows, plain_spark, few: bool) -> None:
+    one = evolve(rows(7), few=few)
+    for n in range(MOST[few]):
         near.keep(which(since=str(n)), one)
     near.find(plain_spark, which(since="0"))
     near.keep(which(since="more"), one)
     assert near.find(plain_spark, which(since="0")) is not None
     assert near.find(plain_spark, which(since="1")) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [
+        (Py4JError("an executor is gone"), True),
+        (ChangesUnknown(Code.METHOD_SPARK_FAILED, "an executor is gone"), True),
+        (ChangesUnknown(Code.METHOD_TOO_MUCH_CHANGED, "too many rows"), False),
+        (RefreshCancelled("stopped"), False),
+    ],
+)
+def test_rows_on_executors_are_let_go_if_spark_fails(near, rows, plain_spark, error: Exception, lost: bool) -> None:
+    near.keep(which(since="few"), rows(7))
+    near.keep(which(since="many"), evolve(rows(7), few=False, netted=True))
+    with pytest.raises(type(error)), near.trusted():
+        raise error
+    assert (near.find(plain_spark, which(since="many")) is None) == lost
+    assert near.find(plain_spark, which(since="few")) is not None
+
+
+def test_rows_on_executors_are_kept_for_a_time(rows, plain_spark) -> None:
+    ends: list[Callable[[], None]] = []
+    closed: list[str] = []
+    near = NearRows(Shim(plain_spark), lambda seconds, act: ends.append(act))
+    near.keep(which(since="few"), rows(7))
+    for n in ("first", "second"):  # the second one takes the place of the first
+        near.keep(which(), evolve(rows(7), few=False, close=lambda n=n: closed.append(n)))
+    assert closed == ["first"]
+    first, second = ends
+    first()
+    assert near.find(plain_spark, which()) is not None
+    second()
+    assert near.find(plain_spark, which()) is None and closed == ["first", "second"]
+    assert near.find(plain_spark, which(since="few")) is not None
 
 
 def test_a_run_waits_for_another_one_that_reads_rows_of_its_tables(near) -> None:

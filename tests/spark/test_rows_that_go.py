@@ -108,6 +108,36 @@ def test_a_row_that_comes_takes_away_what_an_outer_join_had(spark: SparkSession,
     assert runs(journal.events(), f"{database(spark)}.v") == [FOLLOWED] * 3
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_file_that_was_written_anew_has_few_changes(spark: SparkSession, journal: Journal, format: str) -> None:
+    """Views that go on from the same snapshot compare its 200,000 rows once."""
+    sales = "SELECT id, concat('n', id % 100) AS note, CAST(id % 97 AS DECIMAL(9, 2)) AS price FROM range(200000)"
+    table, view = shop(spark, format, sales, "notes")
+    copied, joined = (
+        f"SELECT {each} FROM {table} t" for each in ("id, note, CAST(price AS DOUBLE) AS p", "t.id, o.note")
+    )
+    joined += f" JOIN {table} o ON o.id = t.id + 1"
+    queries = {
+        view: copied,
+        f"{view}_joined": joined,
+        f"{view}_sums": f"SELECT note, sum(id) AS s FROM {table} GROUP BY note",
+    }
+    for name, query in queries.items():
+        spark.sql(f"CREATE MATERIALIZED VIEW {name} USING {format} {ASKED} AS {query}")
+    journal.mark()
+    for statement in (
+        f"DELETE FROM {table} WHERE id BETWEEN 1000 AND 1099",
+        f"UPDATE {table} SET price = price + 1, note = concat(note, '!') WHERE id % 5 = 1 AND id < 90000",
+    ):
+        spark.sql(statement)
+        spark.sql("REFRESH MATERIALIZED VIEWS")
+        for name, query in queries.items():
+            assert_equals_query(spark, name, query)
+    events = journal.events()
+    assert {name: runs(events, name)[0] for name in queries} == dict.fromkeys(queries, FOLLOWED)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
 def test_files_without_rows_that_go_stay(spark: SparkSession, journal: Journal, format: str) -> None:

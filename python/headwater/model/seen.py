@@ -101,7 +101,8 @@ class ChangedRows:
         added: rows of files that came; ``None`` if none came.
         removed: rows of files that went; ``None`` if none went.
         lasting: the rows that came are all there now; else some went again.
-        few: the rows are in memory, and none of them is in both frames; false: they are too many; ``None``: unknown.
+        few: the rows are in the memory of the driver; false: they are too many; ``None``: unknown.
+        netted: no row is in both frames.
         close: to be called when they were read.
     """
 
@@ -109,6 +110,7 @@ class ChangedRows:
     removed: Any
     lasting: bool = True
     few: bool | None = None
+    netted: bool = False
     close: Callable[[], None] = lambda: None
 
 

@@ -34,14 +34,15 @@ def is_broken(error: BaseException) -> bool:
     return isinstance(error, ConnectionError) or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
 
 
-def _few(rows: ChangedRows, added: JavaObject | None, removed: JavaObject | None) -> ChangedRows:
-    """Changed rows in memory, if the shim took them there."""
-    if added is None and removed is None:
+def _left(rows: ChangedRows, left: JavaObject | None) -> ChangedRows:
+    """Changed rows without those that came and went, if the shim compared them."""
+    if left is None:
         return evolve(rows, few=False)
     session = (rows.removed if rows.added is None else rows.added).sparkSession
-    came, went = (None if each is None else DataFrame(each, session) for each in (added, removed))
+    came, went = (None if each is None else DataFrame(each, session) for each in (left.added(), left.removed()))
     # A row that came and went in between is in both, and so in neither now.
-    return ChangedRows(came, went, few=True)
+    found = ChangedRows(came, went, few=left.areFew(), netted=True)
+    return found if found.few else evolve(found, close=left.forget)
 
 
 class _Late:
@@ -328,13 +329,12 @@ class Shim:
         self._call("StandIns.remove", name)
 
     def few_rows(self, changed: Sequence[ChangedRows]) -> list[ChangedRows]:
-        """The rows of each table in the memory of the driver, if they are few, without those that came and went."""
+        """The rows of each table without those that came and went, in the memory of the driver if they are few."""
         sides = [None if each is None else each._jdf for rows in changed for each in (rows.added, rows.removed)]
-        found = list(self._call("FewRows.of", sides))
-        return [_few(rows, *found[2 * n : 2 * n + 2]) for n, rows in enumerate(changed)]
+        return [_left(*each) for each in zip(changed, self._call("FewRows.of", sides), strict=True)]
 
     def rows_in(self, session: SparkSession, rows: ChangedRows) -> ChangedRows:
-        """Rows in memory that another session read, as frames of this one."""
+        """Rows that another session read and compared, as frames of this one."""
         sides = [None if each is None else each._jdf for each in (rows.added, rows.removed)]
         added, removed = (
             None if each is None else DataFrame(self._call("FewRows.in", session._jsparkSession, each), session)

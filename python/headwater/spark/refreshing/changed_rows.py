@@ -81,7 +81,7 @@ def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[str, Chan
         changed: the sources, each with the snapshot to go on from.
         near: whether they are wanted in memory if they are few, also if none went. One Spark job then reads them of
             all sources, and nothing that reads them afterwards starts a job for it. Rows that went are compared with
-            those that came there: a file that was written anew has most rows on both sides.
+            those that came: a file that was written anew has most rows on both sides.
 
     Raises:
         ChangesUnknown: it is not known which rows changed.
@@ -96,9 +96,14 @@ def changed_rows(run: Ingredients, changed: Pairs, near: bool) -> dict[str, Chan
         if near and far:
             for each, rows in zip(far, run.shim.few_rows([found[each] for each in far]), strict=True):
                 found[each] = run.read[each] = rows
-                if rows.few:
+                if rows.netted:
                     run.near.keep(_which(run, *each), rows)
     return {source: rows for (source, _), rows in found.items()}
+
+
+def in_driver(run: Ingredients, changed: Pairs) -> bool:
+    """Whether the rows of sources that came and went are in the memory of the driver, as the run read them."""
+    return all((rows := run.read.get(each)) is not None and bool(rows.few) for each in changed)
 
 
 def _read(run: Ingredients, source: str, since: str) -> ChangedRows:

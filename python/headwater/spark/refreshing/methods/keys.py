@@ -154,7 +154,7 @@ def _keys(changed: ChangedRows, keys: Keys | Through, columns: Sequence[str]) ->
     frames = [each for each in (changed.added, changed.removed) if each is not None]
     if not frames:
         return
-    hashes = _hashes(frames[0]) if len(frames) == 2 and not changed.few else None
+    hashes = _hashes(frames[0]) if len(frames) == 2 and not changed.netted else None
     for place in keys.places:
         own = dict(zip(keys.columns, place, strict=True))
         told = [f"{own[column]} AS `k{n}`" for n, column in enumerate(columns)]

@@ -23,7 +23,7 @@ from headwater.model.reason import Code
 from headwater.model.work import ByTotals, LeftTotals
 from headwater.spark.jvm.failures import finding_changes
 from headwater.spark.jvm.query_totals import ChangedGroups, QueryTotals
-from headwater.spark.refreshing.changed_rows import as_of_the_run, terms
+from headwater.spark.refreshing.changed_rows import as_of_the_run, in_driver, terms
 from headwater.spark.refreshing.methods import keys
 from headwater.spark.refreshing.methods.buckets import Manifest, TotalsDirectory
 from headwater.spark.refreshing.methods.extremes import looked_up
@@ -119,10 +119,13 @@ def _renewed(run: Ingredients, work: ByTotals, query: DataFrame, place: str) -> 
     """The totals on record with those of the rows that came and went since then."""
     totals, directory = _opened(run, query, place)
     before = directory.recorded(work.before)
-    small = work.churn <= ONE_TASK
-    changed = terms(run, work.since, lambda each: run.shim.totals(each).terms(small))
+
+    def small(most: int) -> bool:
+        return work.churn <= most or in_driver(run, work.since)
+
+    changed = terms(run, work.since, lambda each: run.shim.totals(each).terms(small(ONE_TASK)))
     _refuse_other_columns(before, changed)
-    groups = totals.collected(changed, FEW) if changed and work.churn <= SMALL_CHANGE else None
+    groups = totals.collected(changed, FEW) if changed and small(SMALL_CHANGE) else None
     touched = _touched(before, changed, groups)
     few, began = groups is not None and before.size(touched) <= ONE_TASK, time.monotonic()
 

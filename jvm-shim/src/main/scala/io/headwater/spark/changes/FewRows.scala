@@ -8,8 +8,7 @@ import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
-import org.apache.spark.sql.catalyst.types.DataTypeUtils
-import org.apache.spark.sql.headwater.{Access, Few, Gathered}
+import org.apache.spark.sql.headwater.{Access, Few, Gathered, Netted}
 
 /**
  * Rows of tables that changed, in the memory of the driver if they are few.
@@ -21,50 +20,65 @@ object FewRows {
   private[spark] val Most = 10000
   private[spark] val Bytes = 2L << 20
 
-  /** Files of these bytes are read twice if they hold more rows; so more bytes are not tried. */
+  /** Rows of larger files are compared where they are ([[Netted]]), if some went. */
+  private val Small = 2L << 20
+
+  /** Larger files are read by what needs their rows, without a comparison. */
   private val Read = 64L << 20
   private val Tasks = 32
 
   /**
    * @param changed for each table the rows that came and those that went, or null
-   * @return the same, as rows in memory without those that are in both: null instead of rows that went if none are left, and
-   *   for each table of which they are not few
+   * @return for each table what is left of these; null if they are not compared
    */
-  def of(changed: JList[DataFrame]): JList[DataFrame] = {
-    val frames = changed.asScala.toSeq
-    val found = Gathered.of(frames.filter(_ != null), Few(Most, Bytes, Read, Tasks)).iterator
-    val known = frames.map(frame => Option(frame).map(_ -> found.next()))
-    known.grouped(2).flatMap {
-      case sides @ Seq(came, went) if sides.flatten.forall(_._2.nonEmpty) && areAlike(sides.flatten.map(_._1)) =>
-        val Seq(added, removed) = netted(came.map(rows), went.map(rows))
-        Seq(
-          came.map(each => frame(each._1, added)).orNull,
-          went.filter(_ => removed.nonEmpty || came.isEmpty).map(each => frame(each._1, removed)).orNull)
-      case _ => Seq(null, null)
-    }.toSeq.asJava
+  def of(changed: JList[DataFrame]): JList[LeftRows] = {
+    val tables = changed.asScala.toSeq.grouped(2).toSeq
+    val frames = tables.flatMap(sides => sides.filter(_ != null).map(_ -> few(sides)))
+    val found = Gathered.of(frames.map(_._1), frames.map(_._2)).iterator
+    tables.map(sides => left(sides, sides.map(each => if (each == null) None else found.next()))).asJava
   }
 
-  /** Whether equal bytes of some rows are equal values: they have the same types. */
-  private def areAlike(frames: Seq[DataFrame]): Boolean = {
-    val types = frames.map(_.queryExecution.analyzed.output.map(_.dataType))
-    types.forall(each => each.size == types.head.size && each.zip(types.head).forall((DataTypeUtils.sameType _).tupled))
+  /** Which rows come to the driver before they are compared. */
+  private def few(sides: Seq[DataFrame]): Few =
+    if (sides.contains(null)) Few(Most, Bytes, Read, Tasks)
+    else Few(Most, Bytes, if (sides.forall(Gathered.size(_) <= Small)) Small else -1, Tasks)
+
+  private def left(sides: Seq[DataFrame], found: Seq[Option[Seq[UnsafeRow]]]): LeftRows = (sides, found) match {
+    case (Seq(came, null), Seq(Some(rows), _)) => new LeftRows(frame(came, rows), null, None)
+    case (Seq(null, went), Seq(_, Some(rows))) => new LeftRows(null, frame(went, rows), None)
+    case _ if sides.contains(null) || !areAlike(sides) => null
+    case (Seq(came, _), Seq(Some(added), Some(removed))) =>
+      val Seq(more, less) = netted(added, removed)
+      inDriver(came, more, less)
+    case (Seq(came, went), _) => if (sides.forall(Gathered.size(_) <= Read)) compared(came, went) else null
   }
+
+  private def compared(came: DataFrame, went: DataFrame): LeftRows = {
+    val net = Netted.of(came, went, Few(Most, Bytes))
+    if (net.areFew) inDriver(came, net.rows(first = true), net.rows(first = false))
+    else new LeftRows(net.frame(first = true), if (net.none(first = false)) null else net.frame(first = false), Some(net))
+  }
+
+  private def inDriver(of: DataFrame, added: Seq[UnsafeRow], removed: Seq[UnsafeRow]): LeftRows =
+    new LeftRows(frame(of, added), if (removed.isEmpty) null else frame(of, removed), None)
+
+  /** Whether equal bytes of some rows are equal values: they have the same types. */
+  private def areAlike(frames: Seq[DataFrame]): Boolean =
+    frames.map(_.queryExecution.analyzed.output.map(_.dataType)).distinct.size == 1
 
   /** Rows in memory that another session read, in a session. */
   def in(session: SparkSession, rows: DataFrame): DataFrame = Access.frame(session)(rows.queryExecution.analyzed)
 
-  private def rows(found: (DataFrame, Option[Seq[UnsafeRow]])): Seq[UnsafeRow] = found._2.get
-
   private def frame(of: DataFrame, rows: Seq[InternalRow]): DataFrame = Access.frame(of.sparkSession) {
-    LocalRelation(of.queryExecution.analyzed.output.map(_.newInstance()), rows)
+    LocalRelation(of.queryExecution.analyzed.output.map(_.newInstance().withNullability(true)), rows)
   }
 
   /** Both sides without the rows that are in both, each as often as it is. Equal bytes are equal values of all types. */
-  private def netted(came: Option[Seq[UnsafeRow]], went: Option[Seq[UnsafeRow]]): Seq[Seq[UnsafeRow]] = {
+  private def netted(came: Seq[UnsafeRow], went: Seq[UnsafeRow]): Seq[Seq[UnsafeRow]] = {
     val both = new JHashMap[UnsafeRow, Int]
-    went.toSeq.flatten.foreach(row => both.put(row, both.getOrDefault(row, 0) + 1))
-    val added = came.toSeq.flatten.filterNot(taken(both, _))
-    Seq(added, went.toSeq.flatten.filter(taken(both, _)))
+    went.foreach(row => both.put(row, both.getOrDefault(row, 0) + 1))
+    val added = came.filterNot(taken(both, _))
+    Seq(added, went.filter(taken(both, _)))
   }
 
   /** Takes one of a row's number away, if there is one. */
@@ -73,4 +87,20 @@ object FewRows {
     if (number > 0) numbers.put(row, number - 1)
     number > 0
   }
+}
+
+/**
+ * What is left of the rows of a table that came and went: no row is on both sides.
+ *
+ * @param added null if no files came
+ * @param removed null if no rows are left of those that went
+ * @param kept the rows, if they are not few
+ */
+final class LeftRows private[spark] (val added: DataFrame, val removed: DataFrame, kept: Option[Netted]) {
+
+  /** Whether the rows are in the memory of the driver. */
+  def areFew: Boolean = kept.isEmpty
+
+  /** Lets the executors forget the rows. */
+  def forget(): Unit = kept.foreach(_.forget())
 }

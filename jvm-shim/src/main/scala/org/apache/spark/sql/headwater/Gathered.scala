@@ -25,23 +25,26 @@ final case class Few(rows: Int, bytes: Long = Long.MaxValue, read: Long = Long.M
 object Gathered {
 
   /** For each query its rows if it has few, by one Spark job for all. */
-  def of(frames: Seq[DataFrame], few: Few): Seq[Option[Seq[UnsafeRow]]] = frames.headOption.fold(
+  def of(frames: Seq[DataFrame], few: Few): Seq[Option[Seq[UnsafeRow]]] = of(frames, frames.map(_ => few))
+
+  /** The same; what is few may differ by query. */
+  def of(frames: Seq[DataFrame], few: Seq[Few]): Seq[Option[Seq[UnsafeRow]]] = frames.headOption.fold(
     Seq.empty[Option[Seq[UnsafeRow]]]) { first =>
     val session = Access.classic(first.sparkSession)
     session.withActive {
-      val here = frames.map(local(_).filter(rows => fits(rows, few)))
-      val asked = frames.zipWithIndex.filter { case (frame, n) => here(n).isEmpty && size(frame) <= few.read }
+      val here = frames.zip(few).map { case (frame, most) => local(frame).filter(rows => fits(rows, most)) }
+      val asked = frames.zipWithIndex.filter { case (frame, n) => here(n).isEmpty && size(frame) <= few(n).read }
       val parts = asked.map { case (frame, n) =>
         val run = frame.queryExecution
-        n -> run.toRdd.mapPartitions(new Gathering(n, run.analyzed.output.map(_.dataType).toArray, few.rows, few.bytes))
-      }.filter(_._2.getNumPartitions <= few.tasks)
+        n -> run.toRdd.mapPartitions(new Gathering(n, run.analyzed.output.map(_.dataType).toArray, few(n).rows, few(n).bytes))
+      }.filter { case (n, rows) => rows.getNumPartitions <= few(n).tasks }
       val found = if (parts.isEmpty) Map.empty[Int, Seq[Part]]
         else session.sparkContext.union(parts.map(_._2)).collect().toSeq.groupBy(_.of)
       val ran = parts.map(_._1).toSet
       here.zipWithIndex.map {
         case (None, n) if ran(n) =>
           val mine = found.getOrElse(n, Nil)
-          Option.when(!mine.exists(_.more))(mine.flatMap(_.rows)).filter(fits(_, few))
+          Option.when(!mine.exists(_.more))(mine.flatMap(_.rows)).filter(fits(_, few(n)))
         case (known, _) => known
       }
     }
